@@ -1,0 +1,1 @@
+"""Metrics, result files, tables and the report."""

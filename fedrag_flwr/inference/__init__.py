@@ -1,0 +1,1 @@
+"""Answers: the Memorizer's fast path, the Cognizer's slow path, and abstention."""

@@ -1,0 +1,1 @@
+"""Question-answer memories: synthesis, verification, the durable store, matching and fusion."""

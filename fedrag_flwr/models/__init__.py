@@ -1,0 +1,1 @@
+"""Encoder, generator and reranker behind small protocols, and the files they load."""

@@ -1,0 +1,101 @@
+"""What the system asks of a model: small protocols, prompts and completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Grammar = NewType("Grammar", str)  # GBNF
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A chat prompt: a fixed prefix, whose model state is kept, and a variable tail.
+
+    Parameters
+    ----------
+    system
+        The instruction.
+    examples
+        Worked (user, assistant) turns; with `system` they form the fixed prefix.
+    user
+        The variable tail: this question with its evidence.
+    """
+
+    system: str
+    user: str
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One generated text with its counts.
+
+    `seconds` is the time that generation took when it was measured; `cached` says that this text was replayed.
+    `logprob` is the mean log-probability of the generated tokens (nan where the model does not report it).
+    """
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    cached: bool = False
+    logprob: float = float("nan")
+
+
+class Encoder(Protocol):
+    """Maps texts to unit vectors."""
+
+    @property
+    def id(self) -> str:
+        """Name and content hash; stored with every vector it made."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts to an (n, dimension) array with unit rows."""
+        ...
+
+
+class Generator(Protocol):
+    """A local language model."""
+
+    @property
+    def id(self) -> str:
+        """Name and SHA-256 of the weights."""
+        ...
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        """Complete a prompt n times; n = 1 decodes greedily."""
+        ...
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        """Total log-probability of each continuation after the prompt, shape (n,)."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores texts against a query."""
+
+    @property
+    def id(self) -> str:
+        """Name and content hash."""
+        ...
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Relevance of each text, higher is better, shape (n,)."""
+        ...

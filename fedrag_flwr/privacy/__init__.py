@@ -1,0 +1,1 @@
+"""What may leave a device and in which form."""

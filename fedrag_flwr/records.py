@@ -1,0 +1,376 @@
+"""The words of the system as frozen dataclasses; wire.py moves the ones that travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+Granularity = Literal["paragraph", "sentence"]
+AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
+AnswerMode = Literal["closed-book", "passages", "memory"]
+Share = Literal["memories"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that a field of a travelling record may hold.
+
+    Parameters
+    ----------
+    chars
+        Longest text, in characters.
+    items
+        Most elements of a sequence.
+    low, high
+        Smallest and largest number.
+    """
+
+    chars: int = 0
+    items: int = 0
+    low: float = 0.0
+    high: float = 0.0
+
+
+Name = Annotated[str, Bound(chars=200)]
+Line = Annotated[str, Bound(chars=2_000)]
+Paragraph = Annotated[str, Bound(chars=20_000)]
+Count = Annotated[int, Bound(low=0, high=2**40)]
+Unit = Annotated[float, Bound(low=-1e-3, high=1.001)]
+Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
+
+
+class Progress(Protocol):
+    """Told about long work as it goes on."""
+
+    def __call__(self, phase: str, done: int, total: int) -> None: ...
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Ignore progress."""
+
+
+# --- what a device reads and learns (never leaves it) -------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a device's source, as read."""
+
+    id: str
+    title: str
+    text: str
+    digest: str  # SHA-256 over title and text
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A typed span of text (FD-RAG eq. 9); `anchor` is its normal form, equal for equal things."""
+
+    text: str
+    type: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence unit; `facts` were found in it by the text pipeline."""
+
+    id: str
+    passage_id: str
+    text: str
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A paragraph unit with its document's title and its sentences, in reading order."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts of all its sentences, in reading order."""
+        return tuple(fact for sentence in self.sentences for fact in sentence.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperedge:
+    """A learnt group of units of one granularity (FD-RAG eq. 4-5).
+
+    `members` are unit ids, `weights` their memberships in (0, 1], `prototype` the weighted mean of their embeddings.
+    """
+
+    id: str
+    granularity: Granularity
+    members: tuple[str, ...]
+    weights: tuple[float, ...]
+    prototype: Vector
+
+
+# --- memories -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryItem:
+    """A question-answer memory with its support (FD-RAG eq. 10).
+
+    At its origin `hyperedges` and `support` are ids of the device's own hyperedges and sentences; in a shared item
+    `hyperedges` are opaque ids that only the origin can resolve, and `support` is empty.
+    """
+
+    id: Name
+    question: Line
+    answer: Line
+    kind: Name  # single, set, comparison, aggregation, multi-hop, post-processing, false-premise
+    answer_type: Name
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=16)]
+    anchors: Annotated[tuple[Line, ...], Bound(items=64)]
+    embedding: Vector  # (dimension,), unit norm
+    origin: Name
+    support: Annotated[tuple[Name, ...], Bound(items=16)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory item with its score for a question (FD-RAG eq. 11) and the two signals that the score combines."""
+
+    item: MemoryItem
+    score: float
+    similarity: float
+    cover: float
+
+
+# --- questions and answers ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the device at which it is asked. Gold answers never travel with it."""
+
+    id: Name
+    text: Line
+    home: Name
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceUnit:
+    """One sentence or passage handed to the generator, and where it came from."""
+
+    id: Name  # the unit's id at home, an opaque id when it came from another device
+    text: Paragraph
+    origin: Name
+    score: float
+    title: Line = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one answer or build cost; `replayed` seconds come from the generation cache and were not measured now."""
+
+    seconds: Seconds = 0.0
+    llm_calls: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    replayed: bool = False
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.seconds + other.seconds,
+            self.llm_calls + other.llm_calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.replayed or other.replayed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, how it came about, and the ids by which it is traced to documents.
+
+    `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
+    `evidence` stays on the device: the wire never carries it.
+    """
+
+    question_id: Name
+    text: Line
+    path: Name
+    score: float
+    explanation: Line
+    sources: Annotated[tuple[Line, ...], Bound(items=64)] = ()
+    cost: Cost = field(default_factory=Cost)
+    evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
+
+
+# --- messages (DESIGN section 10) ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeRequest:
+    """Asks a device who it is."""
+
+    settings_digest: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCard:
+    """A device's name, models and counts."""
+
+    name: Name
+    sources: Annotated[tuple[Name, ...], Bound(items=32)]
+    encoder_id: Name
+    dimension: Annotated[int, Bound(low=1, high=8192)]
+    generator_id: Name
+    documents: Count
+    items: Count
+    version: Count
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """Asks a device to bring its memory up to date with its documents."""
+
+    memories: bool  # False: units and their vectors only, as a device without memories needs
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did and what it cost; failed documents are named by opaque id, never by text."""
+
+    device: Name
+    version: Count
+    documents: Count
+    added: Count
+    changed: Count
+    removed: Count
+    passages: Count
+    sentences: Count
+    hyperedges: Count
+    orphans: Count
+    items: Count
+    corpus_tokens: Count
+    failed: Annotated[tuple[Line, ...], Bound(items=10_000)]
+    rejects: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
+    loss: Annotated[tuple[float, ...], Bound(items=4_096)]
+    cost: Cost
+    peak_rss_mb: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRequest:
+    """Asks a device for what it shares and has changed since a version of its store."""
+
+    what: Name
+    since: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """New and retracted memories of one origin (upload) or of the fused bank (download)."""
+
+    origin: Name
+    since: Count
+    version: Count
+    items: Annotated[tuple[MemoryItem, ...], Bound(items=1_000_000)]
+    retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the door kept back
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What a device took from a delta."""
+
+    device: Name
+    accepted: Count
+    retracted: Count
+    refused: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
+    version: Count
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """Questions for a device to answer in one mode."""
+
+    mode: Name
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """Hyperedges of one owner whose evidence an open question needs."""
+
+    question_id: Name
+    owner: Name
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question that home cannot close: what it needs, and the vector that stands for it abroad."""
+
+    question_id: Name
+    vector: Vector
+    wants: Annotated[tuple[Want, ...], Bound(items=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBatch:
+    """Answers, and the questions still open."""
+
+    device: Name
+    answers: Annotated[tuple[Answer, ...], Bound(items=10_000)]
+    open: Annotated[tuple[OpenQuestion, ...], Bound(items=10_000)]
+    peak_rss_mb: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRequest:
+    """One question's vector, the hyperedges asked about, and how many units may come back."""
+
+    question_id: Name
+    vector: Vector
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=64)]
+    budget: Annotated[int, Bound(low=1, high=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveRequest:
+    """Evidence requests of one round for one owner."""
+
+    requests: Annotated[tuple[EvidenceRequest, ...], Bound(items=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Evidence of one question, through the owner's privacy door."""
+
+    question_id: Name
+    units: Annotated[tuple[EvidenceUnit, ...], Bound(items=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceBatch:
+    """An owner's evidence for one round."""
+
+    device: Name
+    evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
+    seconds: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRequest:
+    """Open questions with the evidence that other devices gave."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
+
+
+Clock = Callable[[], float]

@@ -1,0 +1,1 @@
+"""Documents in: folders of files, benchmark files and their partition over devices."""

@@ -1,0 +1,1 @@
+"""One pass over the text: segmentation, typed facts and anchors."""

@@ -1,0 +1,55 @@
+"""What the text pipeline gives: parsed passages and analysed questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fedrag_flwr.records import Document, Fact, Passage
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPassage:
+    """A passage and the spaCy `Doc` of its text; sentence i of the passage is `doc[spans[i][0]:spans[i][1]]`."""
+
+    passage: Passage
+    doc: Doc
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnalysis:
+    """A question's typed facts, its anchors and the type of answer that it expects.
+
+    `answer_type` is one of PERSON, ORG, GPE, LOC, DATE, YEAR, CARDINAL, QUANTITY, MONEY, PERCENT, YESNO, or "" when
+    the wording leaves it open.
+    """
+
+    facts: tuple[Fact, ...]
+    anchors: tuple[str, ...]
+    answer_type: str
+
+
+class Pipeline(Protocol):
+    """One pass over the text that feeds everything (DESIGN section 3)."""
+
+    @property
+    def id(self) -> str:
+        """Name and version of the pipeline and of our rules on top."""
+        ...
+
+    def parse(self, documents: Iterable[Document]) -> Iterable[list[ParsedPassage]]:
+        """Segment and analyse documents, one list of passages for each, in order."""
+        ...
+
+    def question(self, text: str) -> QuestionAnalysis:
+        """Analyse a question with the same functions."""
+        ...
+
+    def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:
+        """Find the typed facts of loose texts."""
+        ...
