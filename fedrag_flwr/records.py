@@ -232,6 +232,8 @@ class DeviceCard:
     documents: Count
     items: Count
     version: Count
+    bank: Name  # id of the fused bank that this device has taken in, "" before the first
+    bank_version: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,10 @@ class ShareRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """New and retracted memories of one origin (upload) or of the fused bank (download)."""
+    """New and retracted memories of one origin (upload) or of the fused bank (download).
+
+    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
+    """
 
     origin: Name
     since: Count

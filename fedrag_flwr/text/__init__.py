@@ -1,1 +1,26 @@
 """One pass over the text: segmentation, typed facts and anchors."""
+
+from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
+from fedrag_flwr.text.base import ParsedPassage, Pipeline, QuestionAnalysis
+from fedrag_flwr.text.facts import TypedSpan, facts_between, typed_spans
+from fedrag_flwr.text.normalise import normalise_line, normalise_text
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from fedrag_flwr.text.questions import matches_type
+from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
+
+__all__ = [
+    "TITLE_SEPARATOR",
+    "ParsedPassage",
+    "Pipeline",
+    "QuestionAnalysis",
+    "SpacyPipeline",
+    "TypedSpan",
+    "anchors_of",
+    "document_title",
+    "facts_between",
+    "matches_type",
+    "normalise_anchor",
+    "normalise_line",
+    "normalise_text",
+    "typed_spans",
+]

@@ -1,0 +1,1 @@
+"""The Flower ClientApp: thin handlers, one for each message type."""

@@ -1,0 +1,104 @@
+"""One handler a message type: decode, call the device, encode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import ERROR
+from typing import TypeVar
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+from flwr.common import log
+
+from client_app.devices import device_name, device_of
+from fedrag_flwr import wire
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import FedragError
+from fedrag_flwr.records import (
+    AnswerRequest,
+    BuildRequest,
+    Delta,
+    DescribeRequest,
+    FinishRequest,
+    RetrieveRequest,
+    ShareRequest,
+)
+
+app = ClientApp()
+R = TypeVar("R")
+
+
+@app.query("describe")
+def describe(message: Message, context: Context) -> Message:
+    """Say who this device is."""
+    return _handle(message, context, DescribeRequest, lambda device, _: device.describe())
+
+
+@app.train("build")
+def build(message: Message, context: Context) -> Message:
+    """Bring the memory up to date."""
+    return _handle(message, context, BuildRequest, lambda device, request: device.build(memories=request.memories))
+
+
+@app.query("share")
+def share(message: Message, context: Context) -> Message:
+    """Share what is new, through the door."""
+    return _handle(message, context, ShareRequest, lambda device, request: device.share(request.since))
+
+
+@app.query("import")
+def import_bank(message: Message, context: Context) -> Message:
+    """Take in the fused bank's delta."""
+    return _handle(message, context, Delta, lambda device, delta: device.import_bank(delta))
+
+
+@app.query("answer")
+def answer(message: Message, context: Context) -> Message:
+    """Answer questions at home."""
+    return _handle(message, context, AnswerRequest, lambda device, request: device.answer(request.questions, request.mode))
+
+
+@app.query("retrieve")
+def retrieve(message: Message, context: Context) -> Message:
+    """Give evidence for others' questions, through the door."""
+    return _handle(message, context, RetrieveRequest, lambda device, request: device.retrieve(request.requests))
+
+
+@app.query("finish")
+def finish(message: Message, context: Context) -> Message:
+    """Answer open questions with others' evidence."""
+    return _handle(
+        message, context, FinishRequest, lambda device, request: device.finish(request.questions, request.evidence)
+    )
+
+
+def _handle(message: Message, context: Context, kind: type[R], act: Callable[[EdgeDevice, R], object]) -> Message:
+    """Run one handler; whatever goes wrong leaves the device as a sentence without document text."""
+    run = message.metadata.group_id
+    try:
+        request = wire.decode(message.content, kind, run=run)
+        with device_of(context) as device:
+            content = wire.encode(act(device, request), run=run)
+    except FedragError as error:
+        content = _failure(context, type(error).__name__, str(error), run)
+    except Exception as error:
+        # The text of an unknown error may quote a document: only its kind is logged and leaves.
+        content = _failure(context, type(error).__name__, f"an unexpected error at {_place(error)}", run)
+    return Message(content, reply_to=message)
+
+
+def _failure(context: Context, error: str, what: str, run: str) -> wire.RecordDict:
+    log(ERROR, "%s: %s", error, what)
+    return wire.encode(wire.Failure(device_name(context)[:200], error[:200], what[:2000]), run=run)
+
+
+def _place(error: BaseException) -> str:
+    """Module and line of our code that raised, which tell a developer where to look and quote no data."""
+    place = "?"
+    frame = error.__traceback__
+    while frame is not None:
+        module = frame.tb_frame.f_globals.get("__name__", "")
+        if module.startswith(("fedrag_flwr", "client_app")):
+            place = f"{module}:{frame.tb_lineno}"
+        frame = frame.tb_next
+    return place

@@ -1,0 +1,227 @@
+"""EdgeDevice: one device's documents, memory, inference and privacy door behind one face; no Flower here."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fedrag_flwr.building import BuildPlan, Builder
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.engine import Engine, EvidenceLimits
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    BuildReport,
+    Delta,
+    DeviceCard,
+    Evidence,
+    EvidenceBatch,
+    EvidenceRequest,
+    ImportReport,
+    MemoryItem,
+    OpenQuestion,
+    Progress,
+    Question,
+    silent,
+)
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.text.base import Pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The models of one process; devices that live in the same process share them.
+
+    `generator` is a function, so that a device that needs none never loads one.
+    """
+
+    encoder: Encoder
+    pipeline: Pipeline
+    generator: Callable[[], Generator]
+    generator_id: str
+
+
+class EdgeDevice:
+    """One device: builds its memory, answers, shares through its door, and helps others.
+
+    Parameters
+    ----------
+    name
+        The device's name in the federation.
+    documents
+        The folder that it reads; None where it has no documents of its own.
+    root
+        The directory that holds its store.
+    settings
+        Of the run.
+    toolbox
+        The models.
+    make_door
+        Makes the privacy door over a store; everything that leaves passes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        documents: Path | None,
+        root: Path,
+        settings: Settings,
+        toolbox: Toolbox,
+        make_door: Callable[[MemoryStore], ExportDoor],
+    ) -> None:
+        self.name = name
+        self.documents = documents
+        self.settings = settings
+        self.toolbox = toolbox
+        self.store = MemoryStore.open(root, self._identity())
+        self.door = make_door(self.store)
+        self._engine: tuple[int, Engine] | None = None
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> EdgeDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what it does -----------------------------------------------------------------------------
+
+    def describe(self) -> DeviceCard:
+        """Who this device is; counts only."""
+        counts = self.store.counts()
+        return DeviceCard(
+            name=self.name,
+            sources=("folder",) if self.documents else (),
+            encoder_id=self.toolbox.encoder.id,
+            dimension=self.toolbox.encoder.dimension,
+            generator_id=self.toolbox.generator_id,
+            documents=counts["documents"],
+            items=counts["items"],
+            version=self.store.version,
+        )
+
+    def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
+        """Bring the memory up to date with the documents; unchanged ones cost nothing.
+
+        Parameters
+        ----------
+        memories
+            Whether to learn the hypergraph and synthesise memories, or units and vectors only.
+        progress
+            Told how far the build is.
+
+        Raises
+        ------
+        SourceError
+            The documents cannot be read or there are none.
+        StoreError
+            The store cannot be written.
+        """
+        if self.documents is None:
+            raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
+        reading = FolderSource(self.documents).read()
+        builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, self._synthesis())
+        return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+
+    def share(self, since: int) -> Delta:
+        """What of this device's memories is new, and what was withdrawn, since a version of its store."""
+        released = self.door.release_items(self.store.items(origin=self.name, since=since))
+        known = self.store.released_items()
+        retracted = [known[item_id] for item_id in self.store.retracted_since(since) if item_id in known]
+        self.store.record_released(released.released_ids)
+        return Delta(
+            origin=self.name,
+            since=since,
+            version=self.store.version,
+            items=tuple(released.items),
+            retracted=tuple(retracted),
+            withheld=counted(released.withheld),
+        )
+
+    def import_bank(self, delta: Delta) -> ImportReport:
+        """Take in others' memories; what is malformed is refused and counted by reason."""
+        return self.store.import_delta(delta, max_items=self.settings.memory.max_items)
+
+    def answer(self, questions: Sequence[Question], mode: AnswerMode, progress: Progress = silent) -> AnswerBatch:
+        """Answer questions; those that home cannot close come back open, with what they need.
+
+        Every answer in the batch has passed the privacy door; `ask` gives the full one to the people at the device.
+        """
+        answers: list[Answer] = []
+        still_open: list[OpenQuestion] = []
+        for done, question in enumerate(questions):
+            progress("answer", done, len(questions))
+            outcome = self.ask(question, mode)
+            if isinstance(outcome, OpenQuestion):
+                still_open.append(outcome)
+            else:
+                answers.append(outcome)
+        return self._batch(answers, still_open)
+
+    def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
+        """Answer one question at home, with its evidence."""
+        if mode == "closed-book":
+            return self.engine.closed_book(question)
+        if mode == "passages":
+            return self.engine.from_passages(question)
+        return self.engine.from_memory(question)
+
+    def retrieve(self, requests: Sequence[EvidenceRequest]) -> EvidenceBatch:
+        """Evidence for others' questions, through the door and within this device's own limit."""
+        start = time.perf_counter()
+        evidence = []
+        for request in requests:
+            edges = [reference for _, reference in self.store.resolve_opaque(request.hyperedges).values()]
+            budget = min(request.budget, self.settings.inference.remote_units)
+            units = self.engine.evidence_for(request.vector, edges, budget)
+            evidence.append(Evidence(request.question_id, tuple(self.door.release_evidence(units).units)))
+        return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
+
+    def finish(self, questions: Sequence[Question], evidence: Iterable[Evidence]) -> AnswerBatch:
+        """Answer open questions with what other devices gave."""
+        given: dict[str, list[EvidenceUnit]] = defaultdict(list)
+        for part in evidence:
+            given[part.question_id].extend(part.units)
+        return self._batch([self.engine.finish(question, given[question.id]) for question in questions], [])
+
+    # --- its parts --------------------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """The inference engine over the store's present version."""
+        if self._engine is None or self._engine[0] != self.store.version:
+            self._engine = (self.store.version, self._make_engine())
+        return self._engine[1]
+
+    def _make_engine(self) -> Engine:
+        memory, inference = self.settings.memory, self.settings.inference
+        return Engine(
+            device=self.name,
+            store=self.store,
+            encoder=self.toolbox.encoder,
+            pipeline=self.toolbox.pipeline,
+            memorizer=Memorizer(Matcher(self.store.items(), memory.alpha), memory.delta),
+            cognizer=Cognizer(
+                LazyGenerator(self.toolbox),
+                inference.max_answer_tokens,
+                inference.abstain_below,
+                self.settings.seed,
+            ),
+            limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k),
+        )

@@ -1,0 +1,135 @@
+"""The manifest: what one needs to repeat a run, without naming hosts, people or paths."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePosixPath, PureWindowsPath
+
+PACKAGES = (
+    "fedrag-flwr",
+    "flwr",
+    "torch",
+    "sentence-transformers",
+    "faiss-cpu",
+    "spacy",
+    "llama-cpp-python",
+    "numpy",
+)
+SCHEMA = 1
+
+_SECRET = re.compile(r"password|passphrase|secret|credential|api-?_?key|private-?_?key", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"^(?:[/~\\]|[A-Za-z]:[/\\])")
+_URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """How a run was made.
+
+    Parameters
+    ----------
+    settings
+        The run's settings, with paths cut to file names, and URLs and secrets left out.
+    versions
+        Version of each package that matters; packages that are not installed are left out.
+    models
+        Model ids (name and hash) by role.
+    seed
+        The run's seed.
+    machine
+        System, processor, logical cores and memory in GB.
+    started
+        UTC time in ISO 8601.
+    seconds
+        Wall-clock seconds of the whole run.
+    schema
+        Version of the result files' layout.
+    """
+
+    settings: Mapping[str, object]
+    seed: int
+    versions: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str | int | float] = field(default_factory=dict)
+    started: str = ""
+    seconds: float = 0.0
+    schema: int = SCHEMA
+
+
+def collect_manifest(
+    settings: Mapping[str, object],
+    *,
+    seed: int,
+    models: Mapping[str, str],
+    started: datetime | None = None,
+    seconds: float = 0.0,
+) -> Manifest:
+    """Collect the manifest of a run.
+
+    Parameters
+    ----------
+    settings
+        The run's settings.
+    seed
+        The run's seed.
+    models
+        Model ids by role (``{"encoder": ..., "generator": ...}``).
+    started
+        When the run began, with its time zone; now by default.
+    seconds
+        Wall-clock seconds that the run took.
+    """
+    return Manifest(
+        settings={key: _publishable(value, key) for key, value in settings.items()},
+        seed=seed,
+        versions=_versions(),
+        models={role: str(_publishable(model, role)) for role, model in models.items()},
+        machine=_machine(),
+        started=(started or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
+        seconds=seconds,
+    )
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _machine() -> dict[str, str | int | float]:
+    machine: dict[str, str | int | float] = {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count() or 0,
+    }
+    if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
+        machine["memory_gb"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    return machine
+
+
+def _publishable(value: object, key: str) -> object:
+    """Cut what could name a place, a person or a secret out of a setting's value."""
+    if _SECRET.search(key):
+        return "(left out)"
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _publishable(inner, str(name)) for name, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_publishable(inner, key) for inner in value]
+    text = str(value)
+    if url := _URL.match(text):
+        return f"{url[1]}://(left out)"
+    if _ABSOLUTE.match(text):
+        return PurePosixPath(PureWindowsPath(text).as_posix()).name
+    return text

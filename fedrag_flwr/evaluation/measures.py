@@ -1,0 +1,99 @@
+"""The measures of a system that tables and reports show: how each reads, and which value is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.evaluation.scoring import SystemResult
+
+NONE = "–"
+MINUS = "−"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure; `higher_is_better` is None where neither more nor less is better by itself."""
+
+    heading: str
+    meaning: str
+    value: Callable[[SystemResult], float | None]
+    show: Callable[[float | None], str]
+    higher_is_better: bool | None = None
+
+
+def points(share: float | None) -> str:
+    """Show a share in [0, 1] as percentage points with one decimal."""
+    return NONE if share is None else f"{100 * share:.1f}"
+
+
+def signed_points(share: float) -> str:
+    """Show a difference of shares as signed percentage points."""
+    return f"{100 * share:+.1f}".replace("-", MINUS)
+
+
+def number(value: float | None) -> str:
+    """Show a mean or a count with as many digits as matter."""
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if abs(value) < 10 and value != int(value) else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """Show seconds as ms, s, min or h with three digits."""
+    if value is None:
+        return NONE
+    if value < 0.9995:
+        return f"{_digits(value * 1e3)} ms"
+    if value < 120:
+        return f"{_digits(value)} s"
+    return f"{_digits(value / 60)} min" if value < 7200 else f"{_digits(value / 3600)} h"
+
+
+def size(value: float | None) -> str:
+    """Show bytes in powers of 1,000."""
+    if value is None:
+        return NONE
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 999.5:
+            return f"{value:.0f} B" if unit == "B" else f"{_digits(value)} {unit}"
+        value /= 1000
+    return f"{_digits(value)} TB"
+
+
+def megabytes(value: float | None) -> str:
+    """Show megabytes; zero means that nobody measured."""
+    return size(value * 1e6) if value else NONE
+
+
+QUALITY: Sequence[Measure] = (
+    Measure("ACC", "share of questions whose normalised gold answer is in the answer", lambda r: r.acc, points, True),
+    Measure("F1", "token overlap with the gold answer", lambda r: r.f1, points, True),
+    Measure("EM", "share of answers that equal the gold answer", lambda r: r.em, points, True),
+    Measure("Abstained", "share of questions that the system declined to answer", lambda r: r.abstained, points),
+    Measure("Missing", "share of questions without a reply", lambda r: r.missing, points, False),
+    Measure("Mean", "mean measured latency", lambda r: r.latency_s.mean, seconds, False),
+    Measure("p50", "median measured latency", lambda r: r.latency_s.p50, seconds, False),
+    Measure("p95", "95th percentile of measured latency", lambda r: r.latency_s.p95, seconds, False),
+)
+COST: Sequence[Measure] = (
+    Measure("LLM calls", "language model calls per answer", lambda r: r.llm_calls, number, False),
+    Measure("Tokens in", "prompt tokens per answer", lambda r: r.tokens_in, number, False),
+    Measure("Tokens out", "generated tokens per answer", lambda r: r.tokens_out, number, False),
+    Measure("Messages", "requests and replies of the whole run", lambda r: r.messages, number, False),
+    Measure("Up", "bytes from devices to the server", lambda r: r.bytes_up, size, False),
+    Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size, False),
+    Measure("Peak memory", "largest peak memory of any device", lambda r: r.peak_rss_mb or None, megabytes, False),
+)
+
+
+def best(values: Sequence[float | None], higher_is_better: bool | None) -> float | None:
+    """Return the best of some values, or None where there is nothing to choose."""
+    known = [value for value in values if value is not None]
+    if higher_is_better is None or len(set(known)) < 2:
+        return None
+    return max(known) if higher_is_better else min(known)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"

@@ -1,0 +1,219 @@
+"""Geometry of the report's two drawn figures; the template turns it into SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.evaluation.measures import seconds
+
+_FLOOR = 1e-4  # seconds; a log axis has no zero
+_BINS_PER_DECADE = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A tick: where it is, in the figure's units, and what it says."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A system to be drawn: latency in seconds, ACC and its bounds in [0, 1]."""
+
+    name: str
+    seconds: float
+    acc: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A system as drawn: position, whisker ends, label position and anchor, and whether any other system beats it."""
+
+    dot: Dot
+    x: float
+    y: float
+    top: float
+    bottom: float
+    label_x: float
+    label_y: float
+    anchor: str
+    frontier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """The accuracy-latency plane (FD-RAG fig. 2) with its Pareto frontier as an SVG polyline."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    marks: tuple[Mark, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    frontier: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bin's share of one path: position and size in the unit square, y downwards."""
+
+    path: str
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Latencies of one system, stacked by path, on the axis that all systems share."""
+
+    system: str
+    bars: tuple[Bar, ...]
+    n: int
+
+
+def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> Scatter | None:
+    """Lay out the accuracy-latency plane; None where there is no dot."""
+    if not dots:
+        return None
+    left, right, top, bottom = 52.0, width - 16, 16.0, height - 48
+    logs = [math.log10(max(dot.seconds, _FLOOR)) for dot in dots]
+    low_x, high_x = _padded(min(logs), max(logs))
+    low_y = max(0.0, math.floor((min(dot.low for dot in dots) - 0.02) * 10) / 10)
+    high_y = min(1.0, math.ceil((max(dot.high for dot in dots) + 0.02) * 10) / 10)
+
+    def across(log: float) -> float:
+        return left + (log - low_x) / (high_x - low_x) * (right - left)
+
+    def down(acc: float) -> float:
+        return bottom - (acc - low_y) / (high_y - low_y) * (bottom - top)
+
+    best = _frontier(dots)
+    marks = []
+    taken: list[tuple[float, float, float]] = []
+    for dot, log in sorted(zip(dots, logs, strict=True), key=lambda pair: -pair[0].acc):
+        x, y = across(log), down(dot.acc)
+        length = 7.2 * len(dot.name)
+        anchor = "start" if x + 10 + length < right else "end"
+        start = x + 10 if anchor == "start" else x - 10 - length
+        label_y = y + 4
+        while any(abs(label_y - other) < 15 and start < to and at < start + length for at, to, other in taken):
+            label_y += 3
+        taken.append((start, start + length, label_y))
+        marks.append(
+            Mark(
+                dot,
+                x,
+                y,
+                down(dot.high),
+                down(dot.low),
+                x + 10 if anchor == "start" else x - 10,
+                label_y,
+                anchor,
+                dot.name in best,
+            )
+        )
+    line = sorted((mark.x, mark.y) for mark in marks if mark.frontier)
+    step = 0.1 if high_y - low_y > 0.25 else 0.05
+    return Scatter(
+        width,
+        height,
+        left,
+        right,
+        top,
+        bottom,
+        tuple(marks),
+        tuple(Tick(across(log), seconds(10**log)) for log in _log_ticks(low_x, high_x)),
+        tuple(
+            Tick(down(low_y + step * i), f"{100 * (low_y + step * i):.0f}")
+            for i in range(round((high_y - low_y) / step) + 1)
+        ),
+        " ".join(f"{x:.1f},{y:.1f}" for x, y in line),
+    )
+
+
+def histograms(
+    latencies: Mapping[str, Mapping[str, Sequence[float]]], paths: Sequence[str]
+) -> tuple[tuple[Histogram, ...], tuple[Tick, ...]]:
+    """Lay out the latency histograms of all systems over one log axis; ticks are in [0, 1].
+
+    Parameters
+    ----------
+    latencies
+        Measured seconds by system and path.
+    paths
+        The order in which paths are stacked, from the bottom.
+    """
+    every = [max(value, _FLOOR) for by_path in latencies.values() for values in by_path.values() for value in values]
+    if not every:
+        return (), ()
+    low, high = math.floor(math.log10(min(every))), math.floor(math.log10(max(every))) + 1
+    bins = (high - low) * _BINS_PER_DECADE
+    drawn = tuple(_histogram(name, by_path, paths, low, bins) for name, by_path in latencies.items())
+    ticks = tuple(Tick((log - low) / (high - low), _decade(log)) for log in range(low, high + 1))
+    return drawn, ticks
+
+
+def _histogram(
+    system: str, by_path: Mapping[str, Sequence[float]], paths: Sequence[str], low: int, bins: int
+) -> Histogram:
+    counts = {path: [0] * bins for path in paths if by_path.get(path)}
+    for path, row in counts.items():
+        for value in by_path[path]:
+            row[min(bins - 1, int((math.log10(max(value, _FLOOR)) - low) * _BINS_PER_DECADE))] += 1
+    tallest = max((sum(column) for column in zip(*counts.values(), strict=True)), default=0)
+    bars = []
+    for index in range(bins):
+        height = 1.0
+        start, end = (10 ** (low + (index + side) / _BINS_PER_DECADE) for side in (0, 1))
+        for path, row in counts.items():
+            if row[index]:
+                share = row[index] / tallest
+                height -= share
+                label = f"{path}: {row[index]} between {seconds(start)} and {seconds(end)}"
+                bars.append(Bar(path, index / bins, height, 1 / bins, share, label))
+    return Histogram(system, tuple(bars), sum(len(values) for values in by_path.values()))
+
+
+def _frontier(dots: Sequence[Dot]) -> set[str]:
+    """Name the dots that no other one beats in both accuracy and latency (FD-RAG eq. 3)."""
+    return {
+        dot.name
+        for dot in dots
+        if not any(
+            other.acc >= dot.acc
+            and other.seconds <= dot.seconds
+            and (other.acc > dot.acc or other.seconds < dot.seconds)
+            for other in dots
+        )
+    }
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    pad = max(0.08 * (high - low), (1.0 - (high - low)) / 2)  # a decade at least: it has ticks
+    return low - pad, high + pad
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    wide = high - low > 2
+    logs = [
+        decade + math.log10(digit)
+        for decade in range(math.floor(low), math.ceil(high) + 1)
+        for digit in ((1,) if wide else (1, 2, 5))
+    ]
+    return [log for log in logs if low <= log <= high]
+
+
+def _decade(log: int) -> str:
+    return f"{10 ** (log + 3):g} ms" if log < 0 else f"{10**log:g} s"

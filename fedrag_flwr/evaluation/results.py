@@ -1,0 +1,193 @@
+"""A run's results on disk: summary.json, answers.jsonl and report.html, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from fedrag_flwr.errors import NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.manifest import Manifest
+from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge_all
+from fedrag_flwr.evaluation.summary import Summary, summarise
+from fedrag_flwr.records import Answer, BuildReport, Cost
+
+SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
+MISSING = "missing"
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came."""
+
+    system: str
+    question_id: str
+    kind: str
+    home: str
+    question: str
+    gold: str
+    aliases: tuple[str, ...]
+    answer: str | None
+    path: str
+    score: float | None
+    right: bool
+    em: float
+    f1: float
+    explanation: str
+    sources: tuple[str, ...]
+    cost: Cost
+
+
+def write_results(
+    root: Path,
+    run_id: str,
+    manifest: Manifest,
+    systems: Mapping[str, SystemResult],
+    answers: Mapping[str, Sequence[Answer]],
+    gold: Sequence[GoldQuestion],
+    build_reports: Sequence[BuildReport] = (),
+) -> Path:
+    """Write the results of a run to ``root/run_id`` and return that folder.
+
+    Each file replaces its predecessor whole; summary.json comes last, so where it is, the others are too.
+
+    Raises
+    ------
+    SettingError
+        The run id is not a plain file name, or there is no system.
+    StoreFullError, StoreError
+        The disk is full, or the folder cannot be written.
+    """
+    from fedrag_flwr.evaluation.report import render_report
+
+    if not _RUN_ID.fullmatch(run_id):
+        raise SettingError("a run id is a plain file name", where="run id", fix="use letters, digits, '.', '_' and '-'")
+    if not systems:
+        raise SettingError("there is no system to report on", where="results")
+    summary = summarise(manifest, systems, answers, gold, build_reports, rng=np.random.default_rng(abs(manifest.seed)))
+    rows = list(answer_rows(answers, gold, systems))
+    folder = root / run_id
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / ANSWERS, "".join(f"{json.dumps(asdict(row), ensure_ascii=False)}\n" for row in rows))
+        _replace(folder / REPORT, render_report(summary, rows))
+        _replace(folder / SUMMARY, json.dumps(asdict(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    except OSError as error:
+        kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+        raise kind("the results cannot be written", where=run_id, fix=os.strerror(error.errno or 0)) from error
+    return folder
+
+
+def answer_rows(
+    answers: Mapping[str, Sequence[Answer]], gold: Sequence[GoldQuestion], systems: Sequence[str] | Mapping[str, object]
+) -> Iterator[AnswerRow]:
+    """Yield one row for each system and question, systems in order, questions in the gold's order."""
+    for system in systems:
+        for verdict in judge_all(gold, answers.get(system, ())):
+            yield _row(system, verdict)
+
+
+def read_summary(path: Path) -> Summary:
+    """Read and check a summary.json, or the one in a run's folder.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such file.
+    StoreCorruptError
+        The file is not JSON, or a field is absent, of the wrong type or out of range; the message names the field.
+    """
+    file = path / SUMMARY if path.is_dir() else path
+    return _parse(Summary, _read(file), file.name)
+
+
+def read_answers(path: Path) -> list[AnswerRow]:
+    """Read and check an answers.jsonl, or the one in a run's folder; errors as for `read_summary`."""
+    file = path / ANSWERS if path.is_dir() else path
+    lines = _read(file).splitlines()  # bytes: splits at line ends only
+    return [_parse(AnswerRow, line, f"{file.name} line {number}") for number, line in enumerate(lines, 1)]
+
+
+def refresh_report(folder: Path) -> Path:
+    """Render a run's report anew from its summary and answers, and return its path."""
+    from fedrag_flwr.evaluation.report import render_report
+
+    report = folder / REPORT
+    _replace(report, render_report(read_summary(folder), read_answers(folder)))
+    return report
+
+
+def _row(system: str, verdict: Verdict) -> AnswerRow:
+    gold, answer = verdict.gold, verdict.answer
+    return AnswerRow(
+        system=system,
+        question_id=gold.question_id,
+        kind=gold.kind,
+        home=gold.home,
+        question=gold.text,
+        gold=gold.answer,
+        aliases=tuple(gold.aliases),
+        answer=answer.text if answer else None,
+        path=answer.path if answer else MISSING,
+        score=answer.score if answer and math.isfinite(answer.score) else None,
+        right=verdict.right,
+        em=verdict.em,
+        f1=verdict.f1,
+        explanation=answer.explanation if answer else "",
+        sources=answer.sources if answer else (),
+        cost=answer.cost if answer else Cost(),
+    )
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFoundError("there are no results here", where=file.name, fix="name a run's folder") from error
+    except OSError as error:
+        raise StoreError("the results cannot be read", where=file.name) from error
+
+
+def _parse(record: type[_Record], content: bytes, where: str) -> _Record:
+    try:
+        return TypeAdapter(record).validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise StoreCorruptError(
+            f"{field}: {first['msg']}" if field else first["msg"], where=where, fix="run the evaluation again"
+        ) from None
+
+
+def _replace(target: Path, text: str) -> None:
+    """Replace a file atomically and durably; lone surrogates, which UTF-8 cannot carry, become question marks."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode("utf-8", errors="replace"))
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).chmod(0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,114 @@
+"""The summary of a run: every system's result, every device's build, and the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.manifest import Manifest
+from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult, judge_all
+from fedrag_flwr.records import Answer, BuildReport
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSummary:
+    """What one device holds, what its memory cost to build, and each system's ACC at it.
+
+    Seconds, calls and tokens are summed over the device's builds in this run; counts are those after the last one.
+    `tokens_per_kilotoken` is generated tokens per 1,000 corpus tokens; `failed` and `orphans` are numbers of documents
+    and units.
+    """
+
+    build_seconds: Amount = 0.0
+    documents: Number = 0
+    passages: Number = 0
+    sentences: Number = 0
+    hyperedges: Number = 0
+    orphans: Number = 0
+    items: Number = 0
+    corpus_tokens: Number = 0
+    llm_calls: Number = 0
+    tokens_out: Number = 0
+    tokens_per_kilotoken: Amount = 0.0
+    peak_rss_mb: Amount = 0.0
+    failed: Number = 0
+    replayed: bool = False
+    rejects: tuple[str, ...] = ()
+    acc: Mapping[str, Share] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that a run's tables and plots show, except the single answers."""
+
+    systems: Mapping[str, SystemResult]
+    devices: Mapping[str, DeviceSummary]
+    manifest: Manifest
+
+
+def summarise(
+    manifest: Manifest,
+    systems: Mapping[str, SystemResult],
+    answers: Mapping[str, Sequence[Answer]],
+    gold: Sequence[GoldQuestion],
+    build_reports: Sequence[BuildReport],
+    *,
+    rng: np.random.Generator,
+) -> Summary:
+    """Put a run's results together and add the bootstrap intervals of ACC (95 %, paired, drawn within devices)."""
+    homes = [question.home for question in gold]
+    right = {name: [verdict.acc for verdict in judge_all(gold, answers.get(name, ()))] for name in systems}
+    compared: dict[str, SystemResult] = {}
+    for name, result in systems.items():
+        compared[name] = replace(
+            result,
+            acc_interval=mean_interval(right[name], rng=rng, groups=homes),
+            versus={
+                other: paired_difference(right[name], right[other], rng=rng, groups=homes)
+                for other in systems
+                if other != name
+            },
+        )
+    return Summary(compared, _devices(compared, build_reports), manifest)
+
+
+def _devices(systems: Mapping[str, SystemResult], reports: Sequence[BuildReport]) -> dict[str, DeviceSummary]:
+    builds: dict[str, list[BuildReport]] = {}
+    for report in reports:
+        builds.setdefault(report.device, []).append(report)
+    asked = {device for result in systems.values() for device in result.devices}
+    return {
+        name: replace(
+            _built(builds.get(name, [])),
+            acc={system: result.devices[name].acc for system, result in systems.items() if name in result.devices},
+        )
+        for name in sorted(asked | builds.keys())
+    }
+
+
+def _built(reports: Sequence[BuildReport]) -> DeviceSummary:
+    if not reports:
+        return DeviceSummary()
+    last = reports[-1]
+    tokens_out = sum(report.cost.tokens_out for report in reports)
+    return DeviceSummary(
+        build_seconds=sum(report.cost.seconds for report in reports),
+        documents=last.documents,
+        passages=last.passages,
+        sentences=last.sentences,
+        hyperedges=last.hyperedges,
+        orphans=last.orphans,
+        items=last.items,
+        corpus_tokens=last.corpus_tokens,
+        llm_calls=sum(report.cost.llm_calls for report in reports),
+        tokens_out=tokens_out,
+        tokens_per_kilotoken=1000 * tokens_out / last.corpus_tokens if last.corpus_tokens else 0.0,
+        peak_rss_mb=max(report.peak_rss_mb for report in reports),
+        failed=len(last.failed),
+        replayed=any(report.cost.replayed for report in reports),
+        rejects=last.rejects,
+    )

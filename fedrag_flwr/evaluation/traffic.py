@@ -1,0 +1,65 @@
+"""What a run sent over the network, by phase, and which devices it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTraffic:
+    """Messages (requests and replies) and payload bytes of one phase; up is device to server."""
+
+    messages: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+    def __add__(self, other: PhaseTraffic) -> PhaseTraffic:
+        return PhaseTraffic(
+            self.messages + other.messages, self.bytes_up + other.bytes_up, self.bytes_down + other.bytes_down
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """The traffic of one system's whole run.
+
+    Parameters
+    ----------
+    messages
+        Requests and replies together.
+    bytes_up, bytes_down
+        Payload bytes from devices to the server, and from the server to devices.
+    by_phase
+        The same by phase of the run (describe, build, share, answer, ...).
+    missing
+        Devices that were lost, each with the reason.
+    """
+
+    messages: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, phase: str, *, messages: int = 1, bytes_up: int = 0, bytes_down: int = 0) -> Traffic:
+        """Return the traffic with messages of a phase added."""
+        return self + Traffic(
+            messages, bytes_up, bytes_down, {phase: PhaseTraffic(messages, bytes_up, bytes_down)}, missing={}
+        )
+
+    def lose(self, device: str, reason: str) -> Traffic:
+        """Return the traffic with a device marked as missing; the first reason stands."""
+        return replace(self, missing={device: reason, **self.missing})
+
+    def __add__(self, other: Traffic) -> Traffic:
+        phases = dict(self.by_phase)
+        for phase, traffic in other.by_phase.items():
+            phases[phase] = phases.get(phase, PhaseTraffic()) + traffic
+        return Traffic(
+            self.messages + other.messages,
+            self.bytes_up + other.bytes_up,
+            self.bytes_down + other.bytes_down,
+            phases,
+            {**other.missing, **self.missing},
+        )

@@ -1,0 +1,105 @@
+"""Learns a device's hypergraph from its units (FD-RAG eq. 4-8, Appendix A, C.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
+from fedrag_flwr.hypergraph.checking import check_settings, check_units
+from fedrag_flwr.hypergraph.descent import Part, descend
+from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
+from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.records import Hyperedge
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_TEMPERATURE = 0.05
+
+
+def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Generator) -> Learning:
+    """Gather units into hyperedges, both granularities in one descent.
+
+    Each granularity of N units has ceil(N / units_per_edge) candidate hyperedges seeded by k-means; a unit may join
+    the `candidates` nearest of them. Time and memory grow as N * candidates * dimension for a step. The same units,
+    settings, generator state and number of threads give the same hyperedges.
+
+    Parameters
+    ----------
+    units
+        One group for each granularity; a group may be empty.
+    settings
+        Hyperparameters and bounds.
+    rng
+        Source of the seeds.
+
+    Returns
+    -------
+    Learning
+        Every unit is a member of at least one hyperedge.
+
+    Raises
+    ------
+    SettingError
+        If a setting is out of range, or units have wrong shapes, NaN or repeated ids.
+    """
+    check_settings(settings)
+    check_units(units)
+    starts = [begin(group, settings, rng) for group in units if len(group.ids)]
+    descent = descend(tuple(start.part for start in starts), tuple(start.rows for start in starts), settings)
+    hyperedges: list[Hyperedge] = []
+    orphans, objective = 0, 0.0
+    for start, rows in zip(starts, descent.rows, strict=True):
+        kept, lost = keep_memberships(rows, settings.threshold)
+        mask = kept.reshape(-1)
+        entries = Entries(start.entries.rows[mask], start.entries.edges[mask], start.entries.edge_count)
+        weights = rows.reshape(-1)[mask]
+        hyperedges += _hyperedges(start.group, entries, weights)
+        objective += hard_objective(start.vectors, weights, entries, settings)
+        orphans += lost
+    return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans, objective)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One granularity before the descent: `rows` are its first memberships, shape (n, k)."""
+
+    group: Units
+    vectors: Floats
+    entries: Entries
+    rows: Floats
+    part: Part
+
+
+def begin(group: Units, settings: LearningSettings, rng: np.random.Generator) -> Start:
+    """Seed one granularity's candidate hyperedges and give each unit its first memberships."""
+    count = math.ceil(len(group.ids) / settings.units_per_edge)
+    seeds = seed_prototypes(group.vectors, count, rng)
+    candidates = nearest(group.vectors, seeds, settings.candidates)
+    vectors = group.vectors.astype(np.float64)
+    entries = Entries.of_candidates(candidates, count)
+    objective = SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds))
+    rows = first_memberships(vectors, seeds, candidates)
+    return Start(group, vectors, entries, rows, Part(objective, np.zeros(0)))
+
+
+def first_memberships(vectors: Floats, prototypes: Floats, candidates: Indices) -> Floats:
+    """Share each unit among its candidates by a softmax of their inner products, shape (n, k), all positive."""
+    similarities = np.einsum("nkd,nd->nk", prototypes[candidates], vectors)
+    shares = np.exp((similarities - similarities.max(axis=1, keepdims=True)) / _TEMPERATURE)
+    rows: Floats = shares / shares.sum(axis=1, keepdims=True)
+    return rows
+
+
+def _hyperedges(group: Units, entries: Entries, weights: Floats) -> list[Hyperedge]:
+    order = np.argsort(entries.edges, kind="stable")
+    cuts = np.flatnonzero(np.diff(entries.edges[order])) + 1
+    return in_reading_order(
+        group, (gather(group, entries.rows[part], weights[part]) for part in np.split(order, cuts) if len(part))
+    )

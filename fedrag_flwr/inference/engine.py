@@ -1,0 +1,252 @@
+"""One device's inference: which path a question takes, over which evidence, and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedrag_flwr.inference.cognizer import Cognizer, Verdict
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import (
+    Answer,
+    AnswerPath,
+    Clock,
+    Cost,
+    EvidenceUnit,
+    Match,
+    OpenQuestion,
+    Question,
+    Vector,
+    Want,
+)
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceLimits:
+    """How many units the model may read, by kind of evidence."""
+
+    passages: int
+    sentences: int
+    top_k: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question with what was computed from it once."""
+
+    question: Question
+    vector: Vector
+    analysis: QuestionAnalysis
+    seconds: float
+
+
+class Engine:
+    """Answers questions on one device from its store; makes no difference between simulation and deployment.
+
+    Parameters
+    ----------
+    device
+        The device's name, the origin of its own items and units.
+    store, encoder, pipeline
+        What the device knows and how it reads.
+    memorizer, cognizer
+        The two paths.
+    limits
+        How much evidence the slow path reads.
+    clock
+        Seconds for timing.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        store: MemoryStore,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        memorizer: Memorizer,
+        cognizer: Cognizer,
+        limits: EvidenceLimits,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self.device = device
+        self.store = store
+        self.encoder = encoder
+        self.pipeline = pipeline
+        self.memorizer = memorizer
+        self.cognizer = cognizer
+        self.limits = limits
+        self.clock = clock
+
+    # --- the three modes ------------------------------------------------------------------------
+
+    def closed_book(self, question: Question) -> Answer:
+        """The model alone."""
+        verdict = self.cognizer.recite(question.text)
+        return self._answer(question, verdict, "cognizer", ())
+
+    def from_passages(self, question: Question) -> Answer:
+        """Plain retrieval-augmented generation: the model reads the nearest passages."""
+        asked = self._ask(question)
+        start = self.clock()
+        units = self._nearest("paragraph", asked.vector, self.limits.passages)
+        verdict = self.cognizer.answer(question.text, asked.analysis, units)
+        verdict = self._timed(verdict, asked.seconds + self.clock() - start)
+        return self._answer(question, verdict, "cognizer", units)
+
+    def from_memory(self, question: Question) -> Answer | OpenQuestion:
+        """Memory if it is near enough; else evidence at home, or an open question that names whom to ask."""
+        asked = self._ask(question)
+        start = self.clock()
+        matches = self.memorizer.recall(asked.vector, asked.analysis, self.limits.top_k)
+        if self.memorizer.answers(matches):
+            return self._recalled(asked, matches[0], asked.seconds + self.clock() - start)
+        if wants := self._wants(question, matches):
+            return OpenQuestion(question.id, asked.vector, wants)
+        return self._reasoned(asked, matches, (), start)
+
+    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
+        """Answer an open question at home with whatever other devices gave."""
+        asked = self._ask(question)
+        start = self.clock()
+        matches = self.memorizer.recall(asked.vector, asked.analysis, self.limits.top_k)
+        return self._reasoned(asked, matches, foreign, start)
+
+    def evidence_for(self, vector: Vector, hyperedges: Sequence[str], budget: int) -> list[EvidenceUnit]:
+        """The units that this device has for another's question: first those of the named hyperedges, nearest first."""
+        named = self._units_of(hyperedges, vector)
+        nearest = self._nearest("sentence", vector, budget)
+        return _merge(named, nearest)[:budget]
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _ask(self, question: Question) -> _Asked:
+        start = self.clock()
+        analysis = self.pipeline.question(question.text)
+        vector = self.encoder.encode([question.text])[0]
+        return _Asked(question, vector, analysis, self.clock() - start)
+
+    def _recalled(self, asked: _Asked, match: Match, seconds: float) -> Answer:
+        item = match.item
+        return Answer(
+            question_id=asked.question.id,
+            text=item.answer,
+            path="memorizer",
+            score=match.score,
+            explanation=(
+                f"memory {match.score:.2f} >= {self.memorizer.delta:.2f} "
+                f"(similarity {match.similarity:.2f}, anchors {match.cover:.2f}), {item.kind} item of {item.origin}"
+            ),
+            sources=(f"{item.origin}/{item.id}", *(f"{item.origin}/{edge}" for edge in item.hyperedges)),
+            cost=Cost(seconds=seconds),
+        )
+
+    def _reasoned(
+        self, asked: _Asked, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], start: float
+    ) -> Answer:
+        units = self.select(asked.vector, matches, foreign)
+        memories = [match.item for match in matches]
+        verdict = self.cognizer.answer(asked.question.text, asked.analysis, units, memories)
+        verdict = self._timed(verdict, asked.seconds + self.clock() - start)
+        remote = any(unit.origin != self.device for unit in units)
+        answer = self._answer(asked.question, verdict, "remote" if remote else "cognizer", units)
+        used = tuple(f"{item.origin}/{item.id}" for item in memories)
+        return replace(answer, sources=(*used, *answer.sources)[:64])
+
+    def select(
+        self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit]
+    ) -> list[EvidenceUnit]:
+        """Evidence of a question: units of the matches' hyperedges (eq. 14), the nearest sentences, and foreign units."""
+        named = self._units_of(self._own_hyperedges(matches), vector)
+        nearest = self._nearest("sentence", vector, self.limits.sentences)
+        home = sorted(_merge(named, nearest), key=lambda unit: (-unit.score, unit.id))
+        if not foreign:
+            return home[: self.limits.sentences]
+        abroad = sorted(foreign, key=lambda unit: (-unit.score, unit.id))[: self.limits.sentences // 2]
+        return home[: self.limits.sentences - len(abroad)] + abroad
+
+    def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
+        own = [
+            edge
+            for match in matches
+            for owner, edge in (_owner_of(match.item.origin, reference) for reference in match.item.hyperedges)
+            if owner == self.device
+        ]
+        resolved = self.store.resolve_opaque(own)  # composed items name our hyperedges by opaque id
+        return [resolved[edge][1] if edge in resolved else edge for edge in own]
+
+    def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
+        edges: dict[str, list[str]] = {}
+        for match in matches:
+            for reference in match.item.hyperedges:
+                owner, edge = _owner_of(match.item.origin, reference)
+                if owner != self.device:
+                    edges.setdefault(owner, []).append(edge)
+        return tuple(Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items()))
+
+    def _nearest(self, granularity: str, vector: Vector, count: int) -> list[EvidenceUnit]:
+        scores, ids = self.store.index(granularity).search(vector[None, :], count)
+        return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
+
+    def _units_of(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        wanted = set(hyperedges)
+        if not wanted:
+            return []
+        members = {m for e in self.store.hyperedges("sentence") if e.id in wanted for m in e.members}
+        paragraphs = {m for e in self.store.hyperedges("paragraph") if e.id in wanted for m in e.members}
+        members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
+        units = self.store.units("sentence")
+        rows = [i for i, unit_id in enumerate(units.ids) if unit_id in members]
+        scores = units.vectors[rows] @ vector if rows else np.zeros(0)
+        return self._load("sentence", {units.ids[row]: float(s) for row, s in zip(rows, scores, strict=True)})
+
+    def _load(self, granularity: str, scores: Mapping[str, float]) -> list[EvidenceUnit]:
+        ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+        ids = [unit_id for unit_id, _ in ranked]
+        if granularity == "paragraph":
+            passages = {p.id: p for p in self.store.passages(ids)}
+            return [EvidenceUnit(i, passages[i].text, self.device, s, passages[i].title) for i, s in ranked]
+        sentences = {s.id: s for s in self.store.sentences(ids)}
+        titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
+        return [
+            EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked
+        ]
+
+    def _answer(
+        self, question: Question, verdict: Verdict, path: AnswerPath, units: Sequence[EvidenceUnit]
+    ) -> Answer:
+        return Answer(
+            question_id=question.id,
+            text=verdict.text,
+            path=path if verdict.text else "abstained",
+            score=verdict.score,
+            explanation=verdict.explanation,
+            sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
+            cost=verdict.cost,
+            evidence=tuple(units),
+        )
+
+    @staticmethod
+    def _timed(verdict: Verdict, seconds: float) -> Verdict:
+        # A replayed generation keeps the seconds that it took when it was measured.
+        total = verdict.cost.seconds + seconds if verdict.cost.replayed else seconds
+        return replace(verdict, cost=replace(verdict.cost, seconds=total))
+
+
+def _owner_of(origin: str, reference: str) -> tuple[str, str]:
+    """Owner and id of a hyperedge reference: composed items name each owner as ``owner/id``."""
+    owner, slash, edge = reference.rpartition("/")
+    return (owner, edge) if slash else (origin, reference)
+
+
+def _merge(*groups: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
+    seen: dict[tuple[str, str], EvidenceUnit] = {}
+    for group in groups:
+        for unit in group:
+            seen.setdefault((unit.origin, unit.id), unit)
+    return list(seen.values())

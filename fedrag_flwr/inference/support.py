@@ -1,0 +1,45 @@
+"""Whether evidence supports an answer: the check that stands between a small model and a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from fedrag_flwr.records import EvidenceUnit, MemoryItem
+from fedrag_flwr.text.anchors import normalise_anchor
+
+_WORD = re.compile(r"\w+")
+_YES_NO = {"yes", "no"}
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case word tokens of the normal form of a text."""
+    return _WORD.findall(normalise_anchor(text))
+
+
+def is_supported(answer: str, texts: Iterable[str]) -> bool:
+    """Whether the answer's words stand together in one of the texts; yes and no are supported by any evidence."""
+    wanted = tokens(answer)
+    if not wanted:
+        return False
+    if len(wanted) == 1 and wanted[0] in _YES_NO:
+        return True
+    return any(_contains(tokens(text), wanted) for text in texts)
+
+
+def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    width = len(wanted)
+    return any(list(words[i : i + width]) == list(wanted) for i in range(len(words) - width + 1))
+
+
+def evidence_texts(units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[str]:
+    """The texts that an answer may be taken from: units, their titles, and the answers of memories."""
+    return [f"{unit.title}. {unit.text}" for unit in units] + [item.answer for item in memories]
+
+
+def coverage(anchors: Sequence[str], texts: Sequence[str]) -> float:
+    """Share of a question's anchors whose words all occur in the evidence; 1 where it has none."""
+    if not anchors:
+        return 1.0
+    seen = {word for text in texts for word in tokens(text)}
+    return sum(all(word in seen for word in tokens(anchor)) for anchor in anchors) / len(anchors)

@@ -1,0 +1,71 @@
+"""What goes into a store in one step, and the short accounts that it gives of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document with its passages and the vectors of its units.
+
+    `paragraph_vectors` is (p, dimension), one row a passage; `sentence_vectors` is (s, dimension), one row a sentence
+    over all passages, both in reading order.
+    """
+
+    document: Document
+    passages: tuple[Passage, ...]
+    paragraph_vectors: NDArray[np.float32]
+    sentence_vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of a store, taken whole or not at all.
+
+    Parameters
+    ----------
+    removed
+        Ids of documents that go; an id that is not there is passed over.
+    documents
+        Documents that come; one with a known id replaces the old one.
+    hyperedges
+        All hyperedges from now on; None keeps those there, without the units that go.
+    items
+        Own memories that come; one with a known id replaces the old one.
+    remembered
+        Ids of documents whose memories are made.
+    """
+
+    removed: tuple[str, ...] = ()
+    documents: tuple[NewDocument, ...] = ()
+    hyperedges: tuple[Hyperedge, ...] | None = None
+    items: tuple[MemoryItem, ...] = ()
+    remembered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much a store holds; `items` are its own, `imported` those of other origins."""
+
+    documents: int
+    passages: int
+    sentences: int
+    hyperedges: int
+    items: int
+    imported: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """The ids of what one document brought: its units, the hyperedges they are in, the own items they support."""
+
+    passages: tuple[str, ...]
+    sentences: tuple[str, ...]
+    hyperedges: tuple[str, ...]
+    items: tuple[str, ...]

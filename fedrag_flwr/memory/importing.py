@@ -1,0 +1,99 @@
+"""Memories of other origins: what a store takes of a delta, and why it refuses the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrag_flwr.memory import reading
+from fedrag_flwr.memory.writing import Writer, same_item
+from fedrag_flwr.records import Delta, MemoryItem
+
+BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
+_NORM_TOLERANCE = 1e-2  # float16 travel moves a unit vector's norm by about 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What one import did: memories held after it, memories retracted, refusals by reason, the store's version."""
+
+    accepted: int
+    retracted: int
+    refused: Counter[str]
+    version: int
+
+
+def refusal(item: MemoryItem, device: str, dimension: int) -> str:
+    """Why a memory from elsewhere is refused, or "" if it is fit."""
+    if item.origin == device:
+        return "own-origin"
+    if item.embedding.shape != (dimension,):
+        return "dimension"
+    if not np.isfinite(item.embedding).all():
+        return "not-finite"
+    if abs(float(np.linalg.norm(item.embedding.astype(np.float64))) - 1.0) > _NORM_TOLERANCE:
+        return "norm"
+    if not (item.id and item.origin and item.question.strip() and item.answer.strip()):
+        return "empty"
+    return ""
+
+
+def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension: int, limit: int) -> Import:
+    """Take a delta within the caller's transaction.
+
+    A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
+    device's own. One beyond the limit is refused as ``full``. Within one delta the last of equal ids counts, and an
+    id that is both new and retracted stays.
+
+    Parameters
+    ----------
+    connection
+        A connection in a write transaction.
+    delta
+        The delta, bounded and decoded.
+    device
+        This device's name.
+    dimension
+        Length of a vector.
+    limit
+        Most memories of other origins.
+    """
+    writer = Writer(connection, device, dimension)
+    refused: Counter[str] = Counter()
+    fit: dict[str, MemoryItem] = {}
+    for item in delta.items:
+        reason = refusal(item, device, dimension)
+        if not reason and item.id in fit and fit[item.id].origin != item.origin:
+            reason = "id-taken"
+        if reason:
+            refused[reason] += 1
+        else:
+            fit[item.id] = item
+    gone = [item for item in delta.retracted if item not in fit]
+    retracted = connection.execute(
+        "DELETE FROM items WHERE own = 0 AND id IN (SELECT value FROM json_each(?))", (reading.listed(gone),)
+    ).rowcount
+    room = limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
+    there = {item.id: item for item in reading.items(connection, dimension, ids=list(fit))}
+    accepted = 0
+    for item in fit.values():
+        known = there.get(item.id)
+        if known is not None and known.origin != item.origin:
+            refused["id-taken"] += 1
+        elif known is None and room <= 0:
+            refused["full"] += 1
+        else:
+            accepted += 1
+            room -= known is None
+            if known is None or known.hyperedges != item.hyperedges or not same_item(item, known):
+                connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+                writer.insert_item(item, own=False)
+    version = writer.settle()
+    connection.execute(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (BANK_VERSION, str(delta.version)),
+    )
+    return Import(accepted, retracted, refused, version)

@@ -1,0 +1,158 @@
+"""Exact vector search with FAISS, kept in a file that is never trusted without its sidecar."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreMismatchError
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What an index was made of: the store, its newest row's version and a digest of the ids."""
+
+    store: str
+    version: int
+    ids: str
+
+
+def stamp(store: str, listing: Sequence[tuple[str, int]]) -> Stamp:
+    """Stamp a listing of (id, version) rows sorted by id."""
+    digest = hashlib.sha256(json.dumps([unit for unit, _ in listing]).encode()).hexdigest()
+    return Stamp(store, max((version for _, version in listing), default=0), digest)
+
+
+class VectorIndex:
+    """Inner-product search over unit vectors; it does not change once made.
+
+    Parameters
+    ----------
+    ids
+        The ids of the vectors.
+    vectors
+        (n, dimension) float32, unit rows.
+    """
+
+    def __init__(self, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        import faiss
+
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+        self._ids = tuple(ids)
+        self._index = index
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, in the order of the vectors."""
+        return self._ids
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._index.d)
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """A copy of the vectors, (n, dimension)."""
+        if not self._ids:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        return np.asarray(self._index.reconstruct_n(0, len(self._ids)), dtype=np.float32)
+
+    def search(self, vectors: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], list[list[str]]]:
+        """Find the nearest vectors.
+
+        Parameters
+        ----------
+        vectors
+            Queries, (n, dimension) or (dimension,).
+        k
+            How many to find; all where there are fewer.
+
+        Returns
+        -------
+        scores, ids
+            Inner products, (n, min(k, len)) in falling order, and for each query the ids.
+
+        Raises
+        ------
+        StoreMismatchError
+            If the queries have another dimension.
+        """
+        queries = np.atleast_2d(np.ascontiguousarray(vectors, dtype=np.float32))
+        if queries.shape[1] != self.dimension:
+            raise StoreMismatchError(
+                f"the query has {queries.shape[1]} dimensions, the index {self.dimension}",
+                where="index",
+                fix="encode with the recorded encoder",
+            )
+        nearest = min(max(k, 0), len(self._ids))
+        if nearest == 0:
+            return np.zeros((len(queries), 0), dtype=np.float32), [[] for _ in queries]
+        scores, rows = self._index.search(queries, nearest)
+        return scores, [[self._ids[row] for row in line] for line in rows]
+
+    def updated(self, keep: Iterable[str], ids: Sequence[str], vectors: NDArray[np.float32]) -> VectorIndex:
+        """Make an index of those to keep among the present and of new ones, without reading the present again."""
+        new = set(ids)
+        kept = set(keep) - new
+        rows = [row for row, unit in enumerate(self._ids) if unit in kept]
+        stack = np.concatenate([self.vectors[rows], vectors]) if rows else vectors
+        return VectorIndex([*(self._ids[row] for row in rows), *ids], stack)
+
+    def save(self, path: Path, made_of: Stamp) -> None:
+        """Write the index and its sidecar; a process killed between the two leaves a mismatch, which `load` sees."""
+        import faiss
+
+        if list(self._ids) != sorted(self._ids):
+            VectorIndex(*_sorted(self._ids, self.vectors)).save(path, made_of)
+            return
+        body = faiss.serialize_index(self._index).tobytes()
+        sidecar = {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}
+        _replace(path, body)
+        _replace(path.with_suffix(".json"), json.dumps(sidecar).encode())
+
+    @classmethod
+    def load(cls, path: Path, made_of: Stamp, ids: Sequence[str], dimension: int) -> VectorIndex | None:
+        """Read an index back, or give None on any mismatch; the file's SHA-256 is compared before FAISS sees it."""
+        import faiss
+
+        try:
+            sidecar = json.loads(path.with_suffix(".json").read_bytes())
+            body = path.read_bytes()
+        except (OSError, ValueError):
+            return None
+        if sidecar != {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}:
+            return None
+        index = faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8))
+        if not isinstance(index, faiss.IndexFlatIP) or (index.ntotal, index.d) != (len(ids), dimension):
+            return None
+        found = cls.__new__(cls)
+        found._ids = tuple(ids)
+        found._index = index
+        return found
+
+
+def _sorted(ids: Sequence[str], vectors: NDArray[np.float32]) -> tuple[list[str], NDArray[np.float32]]:
+    order = sorted(range(len(ids)), key=lambda row: ids[row])
+    return [ids[row] for row in order], vectors[order]
+
+
+def _replace(path: Path, body: bytes) -> None:
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(body)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

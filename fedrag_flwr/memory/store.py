@@ -1,0 +1,409 @@
+"""A device's durable memory: documents, units, hyperedges and memories, with indexes beside them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
+from fedrag_flwr.hypergraph.base import Units
+from fedrag_flwr.memory import importing, opaque, reading
+from fedrag_flwr.memory.change import Change, Contribution, Counts
+from fedrag_flwr.memory.database import FILE, REBUILD, Database, own_errors, write_lock
+from fedrag_flwr.memory.index import VectorIndex, stamp
+from fedrag_flwr.memory.writing import Writer
+from fedrag_flwr.records import (
+    Delta,
+    Document,
+    Granularity,
+    Hyperedge,
+    ImportReport,
+    MemoryItem,
+    Passage,
+    Sentence,
+)
+
+IndexKind = Literal["sentence", "paragraph", "item"]
+_INDEXES: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
+_log = logging.getLogger(__name__)
+
+
+class MemoryStore:
+    """One device's store; `open` makes it. It may be shared between threads, and between processes by opening it in each.
+
+    Parameters
+    ----------
+    database
+        The SQLite file, the truth.
+    identity
+        What the store was made with.
+    secret
+        The secret behind opaque ids.
+    foreign_limit
+        Most memories of other origins.
+    """
+
+    def __init__(self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int) -> None:
+        self._database = database
+        self._identity = dict(identity)
+        self._device, self._dimension = _device_and_dimension(identity)
+        self._secret = secret
+        self._foreign_limit = foreign_limit
+        self._indexes: dict[IndexKind, tuple[int, VectorIndex]] = {}
+        self._index_lock = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        identity: Mapping[str, str],
+        *,
+        create: bool = True,
+        lock_timeout: float = 30.0,
+        foreign_limit: int = 1_000_000,
+    ) -> MemoryStore:
+        """Open a device's store, or make it.
+
+        Parameters
+        ----------
+        path
+            The store's directory; made for this user only.
+        identity
+            What the store is made with; `device` and `dimension` are needed, new keys are recorded.
+        create
+            Make the store where there is none.
+        lock_timeout
+            Seconds to wait for another writer.
+        foreign_limit
+            Most memories of other origins.
+
+        Raises
+        ------
+        StoreMismatchError
+            If a key was recorded with another value, or the schema is older or newer.
+        StoreCorruptError
+            If the file is torn or is not a store.
+        StoreLockedError
+            If another process makes the store and does not finish.
+        StoreFullError
+            If the disk is full.
+        StoreError
+            If there is no store, or the directory cannot be used.
+        """
+        with own_errors(path):
+            if not (path / FILE).exists():
+                if not create:
+                    raise StoreError("there is no store here", where=path.name, fix="build it first")
+                _device_and_dimension(identity)
+                _create(path, lock_timeout)
+        database = Database(path, lock_timeout)
+        try:
+            database.check()
+            known = _reconcile(database, identity)
+            with database.reading() as connection:
+                expected = reading.state(connection, "secret")
+            with own_errors(path):
+                secret = opaque.load_secret(path, expected)
+            return cls(database, known, secret, foreign_limit)
+        except BaseException:
+            database.close()
+            raise
+
+    @staticmethod
+    def erase(path: Path, *, lock_timeout: float = 30.0) -> None:
+        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
+        with own_errors(path):
+            if not path.is_dir():
+                return
+            with write_lock(path, lock_timeout):
+                for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
+                    (path / name).unlink(missing_ok=True)
+                _drop_indexes(path)
+
+    def close(self) -> None:
+        """Close the store's connections."""
+        self._database.close()
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- reading ---
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the store was made with."""
+        return dict(self._identity)
+
+    @property
+    def version(self) -> int:
+        """The store's version; grows by one with each committed change."""
+        with self._database.reading() as connection:
+            return reading.version(connection)
+
+    def digests(self) -> dict[str, str]:
+        """The digest of each document, by id."""
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT id, digest FROM documents ORDER BY id").fetchall())
+
+    def documents_without_memories(self) -> list[str]:
+        """The ids of documents whose memories are not made yet, sorted."""
+        with self._database.reading() as connection:
+            return [row[0] for row in connection.execute("SELECT id FROM documents WHERE remembered = 0 ORDER BY id")]
+
+    def document(self, document_id: str) -> Document:
+        """One document; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            return reading.document(connection, document_id)
+
+    def passages(self, ids: Sequence[str] | None = None) -> list[Passage]:
+        """Passages in the order of their ids as given, or all by document and reading order.
+
+        Raises
+        ------
+        NotFoundError
+            If an id is not there.
+        """
+        with self._database.reading() as connection:
+            return reading.passages(connection, ids)
+
+    def sentences(self, ids: Sequence[str] | None = None) -> list[Sentence]:
+        """Sentences in the order of their ids as given, or all by document and reading order.
+
+        Raises
+        ------
+        NotFoundError
+            If an id is not there.
+        """
+        with self._database.reading() as connection:
+            return reading.sentences(connection, ids)
+
+    def units(self, granularity: Granularity) -> Units:
+        """All units of one granularity, sorted by id, with an (n, dimension) float32 matrix."""
+        with self._database.reading() as connection:
+            return reading.units(connection, granularity, self._dimension)
+
+    def hyperedges(self, granularity: Granularity | None = None) -> list[Hyperedge]:
+        """All hyperedges, or those of one granularity, sorted by id."""
+        with self._database.reading() as connection:
+            return reading.hyperedges(connection, self._dimension, granularity=granularity)
+
+    def hyperedge(self, hyperedge_id: str) -> Hyperedge:
+        """One hyperedge; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            found = reading.hyperedges(connection, self._dimension, ids=[hyperedge_id])
+        if not found:
+            raise reading.missing("hyperedge", [hyperedge_id])
+        return found[0]
+
+    def hyperedges_of(self, unit_ids: Iterable[str]) -> dict[str, list[str]]:
+        """The ids of the hyperedges that each unit is in, sorted; none for a unit that is not there."""
+        with self._database.reading() as connection:
+            return reading.hyperedges_of(connection, list(unit_ids))
+
+    def items(self, origin: str | None = None, since: int = 0) -> list[MemoryItem]:
+        """Memories sorted by id: of one origin or all, and only those that came or changed after a version.
+
+        An own memory's hyperedges are all that have a member in its support; it counts as changed when they change.
+        """
+        with self._database.reading() as connection:
+            return reading.items(connection, self._dimension, origin=origin, since=since)
+
+    def item(self, item_id: str) -> MemoryItem:
+        """One memory; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            found = reading.items(connection, self._dimension, ids=[item_id])
+        if not found:
+            raise reading.missing("memory", [item_id])
+        return found[0]
+
+    def retracted_since(self, version: int) -> list[str]:
+        """The ids of own memories that went after a version and did not come back, sorted."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT id FROM retractions WHERE version > ? ORDER BY id", (version,))
+            return [row[0] for row in rows]
+
+    def counts(self) -> Counts:
+        """Count what the store holds."""
+        with self._database.reading() as connection:
+            return reading.counts(connection)
+
+    def contribution(self, document_id: str) -> Contribution:
+        """The ids of what one document brought; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            return reading.contribution(connection, document_id)
+
+    def meta(self, key: str) -> str | None:
+        """A value that `set_meta` kept, or None."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def verify(self) -> None:
+        """Read and check everything; raises StoreCorruptError if something is not whole."""
+        self._database.verify()
+        with self._database.reading() as connection:
+            reading.passages(connection, None)
+            reading.hyperedges(connection, self._dimension)
+            reading.items(connection, self._dimension)
+            for granularity in ("paragraph", "sentence"):
+                reading.vectors_since(connection, granularity, 0, self._dimension)
+            for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():
+                reading.document(connection, document_id)
+
+    # --- writing ---
+
+    def apply(self, change: Change) -> int:
+        """Write a change whole or not at all, and give the store's version after it.
+
+        Removing or replacing a document removes its units and exactly the memories whose support includes one of them.
+
+        Raises
+        ------
+        NotFoundError
+            If a hyperedge or memory names a unit, or `remembered` a document, that is not there.
+        StoreMismatchError
+            If vectors have another shape than the store's.
+        StoreLockedError, StoreFullError
+            If another process keeps writing, or the disk is full.
+        StoreError
+            If ids are not unique, or an own memory has no support or another origin.
+        """
+        with self._database.writing() as connection:
+            shrinks = bool(change.removed or change.documents)
+            version = Writer(connection, self._device, self._dimension).apply(change)
+        if shrinks:
+            self._forget()
+        return version
+
+    def import_delta(self, delta: Delta) -> ImportReport:
+        """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.
+
+        Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
+        (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+        """
+        with self._database.writing() as connection:
+            done = importing.take(
+                connection, delta, device=self._device, dimension=self._dimension, limit=self._foreign_limit
+            )
+        refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
+        return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a value beside the memory; the store's version stays."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _forget(self) -> None:
+        """Clear the log and the indexes of what was removed; the removal itself is already durable."""
+        with own_errors(self._database.directory):
+            _drop_indexes(self._database.directory)
+        self._database.forget_log()
+
+    # --- opaque ids ---
+
+    def opaque(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
+        """Give opaque ids for ids of a kind, and remember them for `resolve_opaque`."""
+        made = {plain: opaque.opaque_id(self._secret, kind, plain) for plain in ids}
+        known = self.resolve_opaque(made.values())
+        new = [(hidden, kind, plain) for plain, hidden in made.items() if hidden not in known]
+        if new:
+            with self._database.writing() as connection:
+                connection.executemany("INSERT OR IGNORE INTO opaque VALUES (?, ?, ?)", new)
+        return made
+
+    def resolve_opaque(self, opaque_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT opaque, kind, id FROM opaque WHERE opaque IN (SELECT value FROM json_each(?))",
+                (reading.listed(opaque_ids),),
+            )
+            return {hidden: (kind, plain) for hidden, kind, plain in rows}
+
+    # --- indexes ---
+
+    def index(self, kind: IndexKind) -> VectorIndex:
+        """The search index over sentences, paragraphs or all memories, up to date with the store."""
+        with self._index_lock:
+            with self._database.reading() as connection:
+                version = reading.version(connection)
+                cached = self._indexes.get(kind)
+                if cached is not None and cached[0] == version:
+                    return cached[1]
+                listing = reading.listing(connection, kind)
+                made_of = stamp(reading.state(connection, "store"), listing)
+                ids = [unit for unit, _ in listing]
+                path = self._database.directory / f"{kind}.faiss"
+                index = VectorIndex.load(path, made_of, ids, self._dimension) if cached is None else None
+                fresh = index is None
+                if index is None:
+                    since, old = cached if cached is not None else (0, None)
+                    new_ids, vectors = reading.vectors_since(connection, kind, since, self._dimension)
+                    index = VectorIndex(new_ids, vectors) if old is None else old.updated(ids, new_ids, vectors)
+            if fresh:
+                try:
+                    index.save(path, made_of)
+                except OSError as error:  # the index is whole in memory; the next start builds it again
+                    _log.warning("index %s not kept: %s", path.name, os.strerror(error.errno or 0))
+            self._indexes[kind] = (version, index)
+            return index
+
+
+def _device_and_dimension(identity: Mapping[str, str]) -> tuple[str, int]:
+    device, dimension = identity.get("device", ""), identity.get("dimension", "")
+    if not device:
+        raise SettingError("a store needs the device's name", where="device", fix="give it in the identity")
+    if not dimension.isdecimal() or int(dimension) < 1:
+        raise SettingError(f"is {dimension!r}", where="dimension", fix="give the encoder's dimension in the identity")
+    return device, int(dimension)
+
+
+def _create(path: Path, lock_timeout: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    with write_lock(path, lock_timeout):
+        if (path / FILE).exists():
+            return
+        _drop_indexes(path)
+        secret = opaque.make_secret(path)
+        Database.create(path, {"version": "0", "store": uuid.uuid4().hex, "secret": opaque.mark(secret)})
+
+
+def _drop_indexes(path: Path) -> None:
+    for kind in _INDEXES:
+        for suffix in ("faiss", "json"):
+            (path / f"{kind}.{suffix}").unlink(missing_ok=True)
+
+
+def _reconcile(database: Database, identity: Mapping[str, str]) -> dict[str, str]:
+    """Compare the recorded identity with the given one, and record new keys."""
+
+    def known() -> dict[str, str]:
+        with database.reading() as connection:
+            return dict(connection.execute("SELECT key, value FROM identity").fetchall())
+
+    recorded = known()
+    for key in sorted(recorded.keys() & identity.keys()):
+        if recorded[key] != identity[key]:
+            raise StoreMismatchError(
+                f"the store was built with {key} = {recorded[key]!r}, now it is {identity[key]!r}",
+                where=database.directory.name,
+                fix=f"{REBUILD}, or choose {key} = {recorded[key]!r}",
+            )
+    new = {key: value for key, value in identity.items() if key not in recorded}
+    if not new:
+        return recorded
+    with database.writing() as connection:
+        connection.executemany("INSERT OR IGNORE INTO identity VALUES (?, ?)", new.items())
+    return _reconcile(database, identity)

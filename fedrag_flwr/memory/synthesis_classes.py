@@ -1,0 +1,187 @@
+"""What kinds of things the names of a document are, learnt from its own copulas, appositions and compounds."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.memory.synthesis_inflection import singular
+from fedrag_flwr.memory.synthesis_lexicon import (
+    COUNTRIES,
+    MONTHS,
+    ORG_NOUNS,
+    PERSON_NOUNS,
+    PLACE_NOUNS,
+    UNITS,
+    VAGUE_NOUNS,
+)
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_LABEL_TYPES = {"PERSON": "PERSON", "ORG": "ORG", "GPE": "GPE", "LOC": "LOC", "FAC": "LOC"}
+
+
+def plain(text: str) -> str:
+    """Normalise a name for look-up: lower case, no leading article, no possessive ending."""
+    words = text.replace("’", "'").lower().split()
+    while words and words[0] in ("the", "a", "an"):
+        words = words[1:]
+    joined = " ".join(words)
+    return joined[:-2].rstrip() if joined.endswith("'s") else joined
+
+
+def is_name_token(token: Token) -> bool:
+    """Whether a token can be part of a name: a proper noun, or a capitalised or numeric word beside one."""
+    return token.pos_ == "PROPN" and token.lower_ not in MONTHS and token.lower_ not in UNITS
+
+
+def name_span(head: Token) -> list[Token]:
+    """Give the tokens of the proper name that a noun phrase's head belongs to ([] when it has none)."""
+    if not is_name_token(head):
+        return []
+    doc, left, right = head.doc, head.i, head.i
+    sentence = head.sent
+    while left > sentence.start and _joins(doc[left - 1], head):
+        left -= 1
+    while right + 1 < sentence.end and _joins(doc[right + 1], head):
+        right += 1
+    tokens = list(doc[left : right + 1])
+    while tokens and tokens[0].is_punct:
+        tokens = tokens[1:]
+    while tokens and tokens[-1].is_punct:
+        tokens = tokens[:-1]
+    return tokens
+
+
+def _joins(token: Token, head: Token) -> bool:
+    near = token.head in (head, head.head) or token.head.head == head or token == head.head
+    if token.dep_ in ("appos", "conj", "poss", "det", "nsubj", "dobj", "pobj") and token.head != head:
+        return False
+    if token.dep_ in ("appos", "conj", "poss", "det", "case"):
+        return False
+    if is_name_token(token):
+        return near
+    if token.like_num and token.text[0].isdigit() and token.i > head.i:
+        return near
+    return token.text in ("-", "–", "/") and near
+
+
+def name_text(tokens: Sequence[Token]) -> str:
+    """Join the tokens of a name as they stand in the text."""
+    return "".join(token.text_with_ws for token in tokens).strip()
+
+
+class Classes:
+    """Class nouns ("spacecraft") and coarse types ("PERSON") of names.
+
+    Parameters
+    ----------
+    known
+        Classes learnt elsewhere, by normalised name; what the document itself says wins.
+    """
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._known = dict(known or {})
+        self._votes: dict[str, Counter[str]] = defaultdict(Counter)
+        self._labels: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def learn(self, docs: Iterable[Doc]) -> None:
+        """Count the class nouns that texts give to names."""
+        for doc in docs:
+            for entity in doc.ents:
+                if entity.label_ in _LABEL_TYPES:
+                    self._labels[plain(entity.text)][entity.label_] += 1
+            for token in doc:
+                if token.pos_ in ("NOUN", "PROPN"):
+                    self._learn_token(token)
+
+    def vote(self, name: str, noun: str, weight: int = 1) -> None:
+        """Record that a name is called by a class noun."""
+        noun = singular(noun.lower())
+        if noun not in VAGUE_NOUNS and noun.isalpha() and noun not in UNITS:
+            self._votes[plain(name)][noun] += weight
+
+    def of(self, name: str) -> str:
+        """Give a name's class noun, "" when none is known."""
+        key = plain(name)
+        votes = self._votes.get(key)
+        if votes:
+            return min(votes.items(), key=lambda pair: (-pair[1], pair[0]))[0]
+        return self._known.get(key, "")
+
+    def all_of(self, name: str) -> frozenset[str]:
+        """Give every class noun that a name is called by."""
+        return frozenset(self._votes.get(plain(name), ()))
+
+    def type_of(self, name: str) -> str:
+        """Give a name's type: PERSON, ORG, GPE, LOC, or NAME when it is something else or unknown."""
+        key = plain(name)
+        if key in COUNTRIES:
+            return "GPE"
+        noun = self.of(name)
+        if noun:
+            return type_of_noun(noun) or "NAME"
+        labels = self._labels.get(key)
+        if labels:
+            label = min(labels.items(), key=lambda pair: (-pair[1], pair[0]))[0]
+            return _LABEL_TYPES[label]
+        return "NAME"
+
+    def table(self) -> dict[str, str]:
+        """Give the class nouns learnt here, by normalised name."""
+        return {name: self.of(name) for name in sorted(self._votes) if name}
+
+    def _learn_token(self, token: Token) -> None:
+        name = name_span(token)
+        if token.dep_ in ("nsubj",) and name and token.head.lemma_ == "be":
+            for attribute in token.head.children:
+                if attribute.dep_ == "attr" and attribute.pos_ == "NOUN":
+                    self._class_noun(name, attribute, 3)
+        if token.dep_ == "appos":
+            other = token.head
+            if name and other.pos_ == "NOUN" and not _plural(other):
+                self._class_noun(name, other, 2)
+            if not name and token.pos_ == "NOUN" and not _plural(token):
+                owner = name_span(other)
+                if owner:
+                    self._class_noun(owner, token, 2)
+        if token.pos_ == "NOUN" and not _plural(token):
+            compound = [child for child in token.lefts if child.dep_ in ("compound", "nmod") and is_name_token(child)]
+            direct = compound and compound[-1].i == token.i - 1
+            if direct and not any(child.dep_ == "poss" for child in token.children):
+                self.vote(name_text(name_span(compound[-1]) or compound), token.lemma_)
+        if name and token.i > token.sent.start:
+            first = name[0]
+            before = first.nbor(-1) if first.i > token.sent.start else None
+            if before is not None and before.pos_ == "NOUN" and before.head == token and not _plural(before):
+                self.vote(name_text(name), before.lemma_, 2)
+
+    def _class_noun(self, name: Sequence[Token], noun: Token, weight: int) -> None:
+        if any(child.dep_ == "neg" for child in noun.head.children):
+            return
+        head = noun
+        if noun.lemma_ in VAGUE_NOUNS or noun.lemma_ in ("member", "type", "kind", "series", "pair", "piece"):
+            inner = [pobj for prep in noun.children if prep.lower_ == "of" for pobj in prep.children]
+            if not inner:
+                return
+            head = inner[0]
+        if head.pos_ == "NOUN":
+            self.vote(name_text(name), head.lemma_, weight)
+
+
+def type_of_noun(noun: str) -> str:
+    """Give the type that a class noun implies: PERSON, ORG, LOC, or "" for other things."""
+    noun = singular(noun.lower())
+    if noun in PERSON_NOUNS:
+        return "PERSON"
+    if noun in ORG_NOUNS:
+        return "ORG"
+    if noun in PLACE_NOUNS:
+        return "LOC"
+    return ""
+
+
+def _plural(token: Token) -> bool:
+    return "Plur" in token.morph.get("Number") and token.lower_ not in ("spacecraft", "series")

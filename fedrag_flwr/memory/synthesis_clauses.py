@@ -1,0 +1,355 @@
+"""Clauses of a parsed sentence: a subject, a verb group and the constituents around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from fedrag_flwr.memory.synthesis_inflection import past_of_participle, third_person
+from fedrag_flwr.memory.synthesis_lexicon import HEDGES, KEPT_ADVERBS, MONTHS, SPLIT_PREPOSITIONS
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+Role = Literal["subject", "object", "attribute", "complement", "prep", "agent", "adverb", "measure"]
+
+_RELATIVES = frozenset(("that", "which", "who", "whom"))
+_OMITTED = frozenset(("relcl", "advcl", "ccomp", "parataxis", "dep", "meta", "intj"))
+_STATIVE = frozenset("locate name know call base compose situate consider pronounce spell abbreviate".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One constituent of a clause: its role, its head and its tokens in reading order.
+
+    `head` is the noun of a noun phrase or of a prepositional phrase (None when the phrase has none), `prep` the
+    preposition; `needed` parts are kept in every question, the others are modifiers.
+    """
+
+    role: Role
+    head: Token | None
+    tokens: tuple[Token, ...]
+    prep: Token | None = None
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause in a form that can be turned into questions.
+
+    Parameters
+    ----------
+    verb
+        The main verb or copula.
+    auxiliaries
+        Auxiliary words before it, in order ("was", "has been").
+    finite
+        The main verb's form behind the auxiliaries ("launched"), "" for a copula.
+    lemma
+        The main verb's lemma.
+    subject
+        The subject.
+    parts
+        The other constituents in the order in which a question names them.
+    adverbs
+        Adverbs that stay with the verb ("first").
+    passive
+        Whether the subject undergoes the action.
+    """
+
+    verb: Token
+    auxiliaries: tuple[str, ...]
+    finite: str
+    lemma: str
+    subject: Part
+    parts: tuple[Part, ...]
+    adverbs: tuple[str, ...]
+    passive: bool
+    plural_subject: bool
+
+    def part(self, role: Role) -> Part | None:
+        """Give the first part of a role."""
+        return next((part for part in self.parts if part.role == role), None)
+
+    def without(self, gone: Part) -> Clause:
+        """Give the clause without one of its parts."""
+        return replace(self, parts=tuple(part for part in self.parts if part is not gone))
+
+
+def clauses_of(sentence: Span) -> list[Clause]:
+    """Find the clauses of a sentence that state something (not negated, hedged, or of the first or second person)."""
+    found: list[Clause] = []
+    for token in sentence:
+        if token.pos_ not in ("VERB", "AUX") or token.dep_ in ("aux", "auxpass"):
+            continue
+        clause = _clause(token)
+        if clause is not None:
+            found.append(clause)
+    return found
+
+
+def phrase_tokens(head: Token, *, without: Sequence[Token] = ()) -> tuple[Token, ...]:
+    """Give a noun phrase's own tokens, without relative clauses, loose appositions and the subtrees of `without`."""
+    gone = set(without)
+
+    def walk(token: Token) -> Iterator[Token]:
+        for child in token.lefts:
+            if child not in gone and not _loose(child, token):
+                yield from walk(child)
+        yield token
+        for child in token.rights:
+            if child not in gone and not _loose(child, token):
+                yield from walk(child)
+
+    tokens = sorted(walk(head), key=lambda token: token.i)
+    while tokens and tokens[-1].is_punct and tokens[-1].text not in (")", '"', "”", "'"):
+        tokens.pop()
+    while tokens and tokens[0].is_punct and tokens[0].text not in ("(", '"', "“", "'"):
+        tokens.pop(0)
+    return tuple(tokens)
+
+
+def _loose(child: Token, head: Token) -> bool:
+    if child.dep_ in _OMITTED:
+        return True
+    if child.dep_ == "punct":
+        return child.text in (",", ";", ":", "—", "–", "(", ")") and child.i > head.i and not _list_comma(child, head)
+    if child.dep_ in ("appos", "acl", "prep", "amod", "advmod", "npadvmod", "conj", "nmod"):
+        before = child.left_edge.i - 1
+        follows_comma = before > head.i and head.doc[before].text in (",", "(", "—", "–", ";", ":")
+        if child.dep_ == "conj":
+            return child.pos_ in ("VERB", "AUX") or (follows_comma and not _is_list(head))
+        return follows_comma and child.i > head.i
+    return child.dep_ == "cc" and not any(other.dep_ == "conj" and not _loose(other, head) for other in head.children)
+
+
+def _is_list(head: Token) -> bool:
+    """Whether conjuncts behind a comma belong to one list: every member is a name, or the head is no plural."""
+    conjuncts = [token for token in head.conjuncts if token.i > head.i]
+    if not conjuncts:
+        return False
+    plural = head.tag_ in ("NNS", "NNPS")
+    return not (plural and all(token.pos_ == "PROPN" for token in conjuncts) and head.pos_ != "PROPN")
+
+
+def _list_comma(comma: Token, head: Token) -> bool:
+    return comma.text == "," and _is_list(head) and any(other.i > comma.i for other in head.conjuncts)
+
+
+def _clause(verb: Token) -> Clause | None:
+    if verb.dep_ not in ("ROOT", "conj", "relcl", "acl", "advcl", "ccomp", "parataxis"):
+        return None
+    if verb.dep_ == "ccomp" and (verb.head.lemma_ in HEDGES or any(child.lower_ in ("if", "whether") for child in verb.children)):
+        return None
+    if verb.dep_ == "advcl" and any(child.dep_ == "mark" and child.lower_ in ("if", "unless", "though", "whether") for child in verb.children):
+        return None
+    if any(child.dep_ == "neg" for child in verb.children):
+        return None
+    if any(child.dep_ == "aux" and child.lower_ in ("would", "could", "might", "may", "should", "'d", "must") for child in verb.children):
+        return None
+    subject, gap = _subject(verb)
+    if subject is None:
+        return None
+    if subject.head is None or subject.head.lower_ in ("i", "we", "you", "there", "what", "whoever", "whatever", "this", "these", "those", "one"):
+        return None
+    passive, auxiliaries, finite = _verb_group(verb)
+    if not auxiliaries and not finite:
+        return None
+    adverbs = tuple(child.lower_ for child in verb.children if child.dep_ == "advmod" and child.lower_ in KEPT_ADVERBS)
+    parts = _parts(verb)
+    if gap is not None:
+        parts = (Part("object", gap, phrase_tokens(gap), needed=True), *parts)
+    lemma = "be" if verb.pos_ == "AUX" and verb.lemma_ in ("be", "'s") else verb.lemma_.lower()
+    plural = subject.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in subject.head.children)
+    return Clause(verb, auxiliaries, finite, lemma, subject, parts, adverbs, passive, plural)
+
+
+def _subject(verb: Token) -> tuple[Part | None, Token | None]:
+    """Find a verb's subject, and the antecedent that fills its object gap in an object relative clause."""
+    own = next((child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")), None)
+    gap: Token | None = None
+    if verb.dep_ == "relcl":
+        pronoun = next((child for child in verb.children if child.lower_ in _RELATIVES and child.tag_ in ("WDT", "WP", "IN", "DT")), None)
+        if own is not None and own.lower_ in _RELATIVES:
+            return _antecedent(verb.head), None
+        if pronoun is not None and pronoun.dep_ == "dobj" and own is not None:
+            gap = _referred(verb.head)
+        elif any(child.lower_ in ("where", "when", "whose", "whom") or child.tag_ in ("WRB", "WP$") for child in verb.subtree if child.i < verb.i):
+            return None, None
+    if own is not None:
+        if own.lower_ in _RELATIVES and own.tag_ in ("WDT", "WP"):
+            return None, None
+        return _noun_part(own), gap
+    if verb.dep_ == "conj" and verb.head.pos_ in ("VERB", "AUX"):
+        if verb.tag_ in ("VB", "VBG") and verb.head.tag_ not in ("VB", "VBG", "VBP"):
+            return None, None
+        return _subject(verb.head)
+    if verb.dep_ == "acl" and verb.tag_ in ("VBN", "VBG", "VBD"):
+        return _antecedent(verb.head), None
+    if verb.dep_ == "advcl" and verb.tag_ in ("VBN", "VBG", "VBD") and verb.head.pos_ in ("VERB", "AUX"):
+        if verb.tag_ == "VBG" or any(child.dep_ in ("mark", "prep") and child.i < verb.i for child in verb.children):
+            return None, None
+        return _subject(verb.head)
+    return None, None
+
+
+def _referred(noun: Token) -> Token:
+    """Give the thing that a class noun stands for: the subject of its copula, or what it is an apposition to."""
+    if noun.dep_ == "attr" and noun.head.lemma_ == "be":
+        subject = next((child for child in noun.head.children if child.dep_ == "nsubj"), None)
+        if subject is not None and subject.lower_ not in _RELATIVES and subject.pos_ != "PRON" or subject is not None and subject.lower_ in ("it", "he", "she"):
+            return subject
+        if subject is not None and noun.head.dep_ == "relcl":
+            return noun.head.head
+    if noun.dep_ == "appos" and noun.pos_ == "NOUN":
+        return noun.head
+    if noun.dep_ == "pobj" and noun.head.lower_ == "of" and noun.head.head.dep_ == "attr" and noun.head.head.lower_ == "one":
+        return _referred(noun.head.head)
+    appositions = [child for child in noun.children if child.dep_ == "appos" and child.pos_ == "PROPN"]
+    return appositions[0] if appositions and noun.pos_ == "NOUN" else noun
+
+
+def _antecedent(noun: Token) -> Part | None:
+    if noun.pos_ not in ("NOUN", "PROPN", "NUM", "PRON"):
+        return None
+    return _noun_part(_referred(noun))
+
+
+def _noun_part(head: Token) -> Part:
+    clausal = [child for child in head.children if child.dep_ == "acl"]
+    return Part("subject", head, phrase_tokens(head, without=clausal), needed=True)
+
+
+def _verb_group(verb: Token) -> tuple[bool, tuple[str, ...], str]:
+    """Give passive or not, the auxiliaries and the main verb's form, supplied where the clause has none of its own."""
+    helpers = [child for child in verb.children if child.dep_ in ("aux", "auxpass") and child.i < verb.i]
+    passive = any(child.dep_ == "auxpass" for child in helpers) or any(child.dep_ == "nsubjpass" for child in verb.children)
+    words = tuple(_full(child.lower_) for child in helpers)
+    if verb.pos_ == "AUX" and verb.lemma_ in ("be", "'s"):
+        return False, (*words, _full(verb.lower_)), ""
+    if words and words[0] == "to":
+        return passive, (), ""
+    if verb.dep_ == "conj" and not helpers and verb.tag_ in ("VBN", "VBG") or (
+        verb.dep_ == "conj" and not helpers and verb.tag_ == "VBD" and _shares_auxiliary(verb)
+    ):
+        if verb.head.pos_ not in ("VERB", "AUX"):
+            return False, (), ""
+        head_passive, head_words, _ = _verb_group(verb.head)
+        return head_passive, head_words, verb.lower_
+    if not helpers and (verb.dep_ in ("acl", "advcl")) and verb.tag_ in ("VBN", "VBD"):
+        return True, (_be(verb),), verb.lower_
+    if not helpers and verb.dep_ in ("acl", "advcl") and verb.tag_ == "VBG":
+        return False, (_be(verb),), verb.lower_
+    if not helpers and verb.tag_ == "VBN":
+        # a participle without an auxiliary that heads the sentence is a tagging slip for the simple past
+        return False, (), past_of_participle(verb.lower_, verb.lemma_)
+    if not helpers and verb.tag_ in ("VB", "VBG"):
+        return (False, (), "") if verb.tag_ == "VBG" else (False, (), third_person(verb.lemma_.lower()))
+    return passive, words, verb.lower_
+
+
+def _shares_auxiliary(verb: Token) -> bool:
+    head = verb.head
+    return any(child.dep_ == "auxpass" for child in head.children) and not any(
+        child.dep_ in ("dobj", "nsubj") for child in verb.children
+    )
+
+
+def _be(verb: Token) -> str:
+    plural = verb.head.tag_ in ("NNS", "NNPS")
+    present = verb.lemma_ in _STATIVE or _present(verb)
+    if present:
+        return "are" if plural else "is"
+    return "were" if plural else "was"
+
+
+def _present(verb: Token) -> bool:
+    if verb.tag_ != "VBG":
+        return False
+    root = verb.sent.root
+    return root.tag_ in ("VBZ", "VBP") or any(child.tag_ in ("VBZ", "VBP") for child in root.children if child.dep_ in ("aux", "auxpass"))
+
+
+def _full(word: str) -> str:
+    return {"'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "’s": "is", "’re": "are"}.get(word, word)
+
+
+def _parts(verb: Token) -> tuple[Part, ...]:
+    before: list[Part] = []
+    after: list[Part] = []
+    has_object = any(child.dep_ in ("dobj", "attr", "acomp", "oprd", "dative", "xcomp", "ccomp") for child in verb.children)
+    for child in verb.children:
+        target = after if child.i > verb.i else before
+        if child.dep_ in ("dobj", "attr", "oprd", "dative") and child.tag_ not in ("WDT", "WP") and child.pos_ != "ADP":
+            role: Role = "attribute" if child.dep_ in ("attr", "oprd") else "object"
+            split = _split(child) if role == "object" else _dates(child)
+            if role == "object" and _bare_measure(child):
+                role = "measure"
+            target.append(Part(role, child, phrase_tokens(child, without=split), needed=True))
+            for prep in split:
+                target.extend(_prep_parts(prep))
+        elif child.dep_ in ("prep", "agent", "dative"):
+            target.extend(_prep_parts(child, needed=child.i > verb.i and not has_object and child.i <= verb.i + 2))
+        elif child.dep_ in ("acomp", "prt") or (child.dep_ in ("xcomp",) and child.i > verb.i):
+            target.append(Part("complement", child, _complement_tokens(child), needed=True))
+        elif child.dep_ == "npadvmod" or (child.dep_ == "advmod" and any(g.dep_ == "npadvmod" for g in child.children)):
+            target.append(Part("measure", child, tuple(sorted(child.subtree, key=lambda token: token.i)), needed=False))
+        elif child.dep_ == "advmod" and child.i > verb.i and child.lower_ in ("away", "together", "apart", "there", "ago"):
+            target.append(Part("adverb", None, (child,), needed=True))
+        elif child.dep_ == "advcl" and child.tag_ == "VB" and child.i > verb.i:
+            after.append(Part("complement", child, _complement_tokens(child)))
+    return (*after, *(part for part in before if part.role != "complement"))
+
+
+def _complement_tokens(head: Token) -> tuple[Token, ...]:
+    loose = {token for child in head.subtree if child.dep_ in ("relcl", "advcl", "appos") for token in child.subtree}
+    tokens = [token for token in head.subtree if token not in loose or token == head]
+    tokens.sort(key=lambda token: token.i)
+    while tokens and tokens[-1].is_punct:
+        tokens.pop()
+    return tuple(tokens)
+
+
+def _bare_measure(noun: Token) -> bool:
+    return any(child.dep_ == "nummod" for child in noun.children) and noun.lemma_ in ("year", "day", "hour", "month", "minute", "week")
+
+
+def _prep_parts(prep: Token, *, needed: bool = False) -> list[Part]:
+    objects = [child for child in prep.children if child.dep_ in ("pobj", "pcomp", "prep", "npadvmod")]
+    if not objects:
+        return [Part("prep", None, (prep,), prep=prep)] if prep.dep_ == "prt" else []
+    noun = objects[0]
+    if noun.dep_ == "prep":
+        inner = _prep_parts(noun, needed=needed)
+        if inner:
+            first = inner[0]
+            inner[0] = Part(first.role, first.head, (prep, *first.tokens), prep=first.prep, needed=first.needed)
+        return inner
+    if noun.dep_ == "pcomp":
+        return [Part("complement", noun, (prep, *_complement_tokens(noun)))]
+    split = _split(noun)
+    agent = prep.dep_ == "agent" or (prep.lower_ == "by" and prep.head.tag_ == "VBN" and noun.lower_ not in MONTHS and not noun.like_num)
+    tokens = (prep, *phrase_tokens(noun, without=split))
+    parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed)]
+    for inner_prep in split:
+        parts.extend(_prep_parts(inner_prep))
+    return parts
+
+
+def _split(noun: Token) -> list[Token]:
+    """Prepositional phrases at the right edge of a noun phrase that can belong to the verb as well."""
+    found = []
+    for child in noun.rights:
+        if child.dep_ in ("prep", "agent") and child.lower_ in SPLIT_PREPOSITIONS and any(g.dep_ == "pobj" for g in child.children):
+            found.append(child)
+    return found
+
+
+def _dates(noun: Token) -> list[Token]:
+    return [
+        prep
+        for prep in _split(noun)
+        if prep.lower_ in ("in", "on", "from", "since", "until")
+        and any(child.dep_ == "pobj" and (child.like_num or child.lower_ in MONTHS) for child in prep.children)
+    ]

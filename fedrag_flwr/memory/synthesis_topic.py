@@ -1,0 +1,238 @@
+"""What a document is about, and what its pronouns and short descriptions refer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.memory.synthesis_classes import Classes, name_span, name_text, plain
+from fedrag_flwr.memory.synthesis_lexicon import RELATED_NOUNS
+from fedrag_flwr.text.base import ParsedPassage
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
+_PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
+_THING = frozenset(("it", "itself"))
+_PRONOUN_LEMMAS = _PERSONAL | _PERSONAL_POSSESSIVE | _THING | {"its", "they", "them", "their", "theirs", "themselves"}
+_SECTION = re.compile(r"\s+[/>|»·—–-]\s+|:\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """The thing that a document is about.
+
+    Parameters
+    ----------
+    name
+        As it reads inside a sentence ("the Hubble Space Telescope").
+    aliases
+        Normalised names that mean it.
+    nouns
+        Class nouns that "the ..." may point back with.
+    person, plural
+        Whether "he" or "she", or "they", may mean it.
+    """
+
+    name: str
+    aliases: frozenset[str]
+    nouns: frozenset[str]
+    person: bool
+    plural: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Referent:
+    """What one mention stands for: a surface text to put in its place, and whether it is possessive."""
+
+    text: str
+    possessive: bool
+    start: int
+    end: int
+
+
+def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | None:
+    """Find what a document is about from its title, or None when the text never names the title.
+
+    Parameters
+    ----------
+    title
+        The document's title; a part in brackets and section headings behind it do not count.
+    docs
+        The parsed paragraphs, in reading order.
+    classes
+        What the document's names are called.
+    """
+    name = _SECTION.split(re.sub(r"\s*\([^)]*\)", "", title).strip())[0].strip()
+    key = plain(name)
+    if not key:
+        return None
+    text = " ".join(doc.text for doc in docs).replace("’", "'")
+    lowered = text.lower()
+    words = key.split()
+    chunks = {plain(chunk.text) for doc in docs for chunk in doc.noun_chunks}
+    names = {plain(name_text(name_span(token))) for doc in docs for token in doc if token.pos_ == "PROPN"}
+    mentioned = key in lowered
+    person_votes = len(re.findall(r"\b(?:he|she|his|her)\b", lowered))
+    thing_votes = len(re.findall(r"\b(?:it|its)\b", lowered))
+    person = classes.type_of(name) == "PERSON" or (
+        not classes.of(name) and 2 <= len(words) <= 4 and name[:1].isupper() and person_votes > 2 * thing_votes + 1
+    )
+    short = _short_names(words, person) & (chunks | names)
+    if not mentioned and not short:
+        return None
+    others = {other for other in names if other not in short and other != key}
+    clear = {alias for alias in short if not any(f" {alias}" in f" {other}" and other not in key for other in others)}
+    for match in re.finditer(re.escape(key) + r"\s*\(([A-Z][A-Za-z0-9-]{1,11})\)", text, re.IGNORECASE):
+        clear.add(match.group(1).lower())
+    nouns = set(classes.all_of(name))
+    for alias in clear:
+        nouns |= classes.all_of(alias)
+    if words[-1].isalpha():
+        nouns.add(words[-1])
+    for group in RELATED_NOUNS:
+        if group & nouns:
+            nouns |= group
+    definite = re.search(r"\bthe " + re.escape(key) + r"\b", lowered) is not None
+    display = name if not definite or name.lower().startswith("the ") else f"the {name}"
+    display = "the " + display[4:] if display.startswith("The ") else display
+    if display[:1].isupper() and not _looks_like_name(name, text):
+        display = display[0].lower() + display[1:]
+    return Topic(display, frozenset(clear | {key}), frozenset(nouns), person, _is_plural(key, docs))
+
+
+def _short_names(words: list[str], person: bool) -> set[str]:
+    short = {" ".join(words)}
+    if person and len(words) > 1:
+        short.add(words[-1])
+        if words[-1] in ("jr.", "jr", "sr.", "ii", "iii") and len(words) > 2:
+            short.add(words[-2].rstrip(","))
+        return short
+    for cut in range(1, len(words)):
+        if not words[cut - 1].isdigit():
+            short.add(" ".join(words[:cut]))
+    return short
+
+
+def _looks_like_name(name: str, text: str) -> bool:
+    first = name.split()[0]
+    return f" {name}" in text or not first.istitle() or len(name.split()) > 1 and name.split()[1][:1].isupper()
+
+
+def _is_plural(key: str, docs: Sequence[Doc]) -> bool:
+    for doc in docs:
+        for chunk in doc.noun_chunks:
+            if plain(chunk.text) == key:
+                return chunk.root.tag_ in ("NNS", "NNPS")
+    return False
+
+
+class Mentions:
+    """Replaces pronouns, short names and definite descriptions of one paragraph by what they stand for."""
+
+    def __init__(self, parsed: ParsedPassage, topic: Topic | None, classes: Classes, carried: str = "") -> None:
+        self.topic = topic
+        self._classes = classes
+        self._by_token: dict[int, Referent] = {}
+        self._unresolved: set[int] = set()
+        self.last_subject = carried
+        self._last_person = ""
+        for start, end in parsed.spans:
+            self._sentence(parsed.doc, start, end)
+
+    def referent(self, token: Token) -> Referent | None:
+        """Give what stands in a token's place, if anything."""
+        return self._by_token.get(token.i)
+
+    def unresolved(self, token: Token) -> bool:
+        """Whether a token is a pronoun whose meaning is unknown."""
+        return token.i in self._unresolved
+
+    def entity(self, head: Token) -> str:
+        """Give the name that a noun phrase's head stands for, "" when it is no name."""
+        referent = self._by_token.get(head.i)
+        if referent is not None:
+            return referent.text
+        return name_text(name_span(head))
+
+    def _sentence(self, doc: Doc, start: int, end: int) -> None:
+        chunks = [chunk for chunk in doc[start:end].noun_chunks]
+        subject = ""
+        for chunk in chunks:
+            head = chunk.root
+            referent = self._resolve(chunk[0], chunk[-1], head, subject)
+            if referent:
+                self._put(chunk.start, chunk.end, referent, chunk[-1].tag_ == "POS")
+            named = self.entity(head)
+            if named and self._classes.type_of(named) == "PERSON":
+                self._last_person = named
+            if head.dep_ in ("nsubj", "nsubjpass") and head.lower_ not in ("that", "which", "who") and not subject:
+                subject = named or ("" if head.pos_ == "PRON" else self._described(chunk.text))
+        for token in doc[start:end]:
+            lowered = token.lower_
+            if token.i in self._by_token or lowered not in _PRONOUN_LEMMAS:
+                continue
+            possessive = token.tag_ == "PRP$" or lowered in ("its", "their", "his")
+            text = self._antecedent(lowered, subject if token.dep_ not in ("nsubj", "nsubjpass") else "")
+            if text:
+                self._put(token.i, token.i + 1, text, possessive)
+            else:
+                self._unresolved.add(token.i)
+        self.last_subject = subject or self.last_subject
+
+    def _described(self, text: str) -> str:
+        """A subject without a name ("the primary mirror") blocks "it" only when nothing ties it to the topic."""
+        del text
+        return self.topic.name if self.topic and not self.topic.person else ""
+
+    def _put(self, start: int, end: int, text: str, possessive: bool) -> None:
+        referent = Referent(text, possessive, start, end)
+        for index in range(start, end):
+            self._by_token[index] = referent
+
+    def _resolve(self, first: Token, last: Token, head: Token, subject: str) -> str:
+        topic = self.topic
+        if head.pos_ == "PRON":
+            if head.dep_ == "expl" or head.lower_ not in _PRONOUN_LEMMAS:
+                return ""
+            text = self._antecedent(head.lower_, subject)
+            if not text:
+                self._unresolved.add(head.i)
+            return text
+        if topic is None:
+            return ""
+        end = last.i if last.tag_ == "POS" else last.i + 1
+        phrase = plain(head.doc[first.i : end].text)
+        if phrase in topic.aliases:
+            return topic.name
+        if first.lower_ in ("the", "this") and head.lemma_.lower() in topic.nouns and head.i - first.i <= 2:
+            middle = list(head.doc[first.i + 1 : head.i])
+            if all(token.lemma_.lower() in topic.nouns or token.lower_ in ("same",) for token in middle):
+                restricted = any(
+                    child.dep_ in ("relcl", "acl", "prep", "appos", "nummod") and child.i > head.i and child.i - head.i <= 2
+                    and (child.dep_ != "prep" or child.lower_ == "of")
+                    for child in head.children
+                )
+                if not restricted and head.tag_ in ("NN", "NNP"):
+                    return topic.name
+        return ""
+
+    def _antecedent(self, pronoun: str, subject: str) -> str:
+        topic = self.topic
+        if pronoun in _PERSONAL or pronoun in _PERSONAL_POSSESSIVE:
+            if topic is not None and topic.person:
+                return topic.name
+            return self._last_person
+        if pronoun in _THING or pronoun == "its":
+            for text in (subject, self.last_subject):
+                if text and self._classes.type_of(text) != "PERSON" and not self._is_plural_text(text):
+                    return text
+            return topic.name if topic is not None and not topic.person and not topic.plural else ""
+        return topic.name if topic is not None and topic.plural else ""
+
+    @staticmethod
+    def _is_plural_text(text: str) -> bool:
+        return " and " in text

@@ -1,0 +1,115 @@
+"""Chat prompts as token pieces: only the template's own marks become control tokens, never what a text says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.base import Prompt
+
+Turn = tuple[str, str]  # role, content
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of prompt text; `control` says that control tokens are read in it."""
+
+    text: str
+    control: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """How a model writes turns down, from its own file.
+
+    Parameters
+    ----------
+    source
+        The Jinja template of the model file; ChatML is recognised and written by hand.
+    bos, eos
+        The model's begin and end tokens, as the template may name them.
+    """
+
+    source: str
+    bos: str = ""
+    eos: str = ""
+
+    def pieces(self, prompt: Prompt) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+        """Split a prompt into the pieces of its fixed prefix and of its variable tail.
+
+        Raises
+        ------
+        ModelError
+            The template refuses a plain conversation.
+        """
+        turns = [("system", prompt.system)] if prompt.system else []
+        for user, assistant in prompt.examples:
+            turns += [("user", user), ("assistant", assistant)]
+        if "<|im_start|>" in self.source:
+            tail = (*_chatml([("user", prompt.user)]), Piece("<|im_start|>assistant\n", control=True))
+            return tuple(_chatml(turns)), tail
+        return self._rendered(turns, prompt.user)
+
+    def _rendered(self, turns: list[Turn], user: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+        """Render numbered marks instead of the contents, and cut the result at the marks."""
+        contents = [content for _, content in turns] + [user]
+        marks = [f"\ue000{number}\ue001" for number in range(len(contents))]
+        marked = [(role, mark) for (role, _), mark in zip([*turns, ("user", user)], marks, strict=True)]
+        whole = self._render(marked, reply=True)
+        prefix = self._render(marked[:-1], reply=False) if turns else ""
+        if not whole.startswith(prefix):
+            prefix = ""
+        return _cut(prefix, marks, contents), _cut(whole[len(prefix) :], marks, contents)
+
+    def _render(self, turns: Sequence[Turn], *, reply: bool) -> str:
+        from jinja2 import TemplateError
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment.globals["raise_exception"] = _refuse
+        for attempt in (turns, _without_system(turns)):
+            messages = [{"role": role, "content": content} for role, content in attempt]
+            try:
+                return environment.from_string(self.source).render(
+                    messages=messages, add_generation_prompt=reply, bos_token=self.bos, eos_token=self.eos
+                )
+            except TemplateError as error:
+                reason = type(error).__name__
+        raise ModelError(
+            f"the model's chat template cannot be used ({reason})", fix="choose an instruction-tuned model"
+        )
+
+
+def _chatml(turns: Sequence[Turn]) -> list[Piece]:
+    pieces = []
+    for role, content in turns:
+        pieces += [
+            Piece(f"<|im_start|>{role}\n", control=True),
+            Piece(content, control=False),
+            Piece("<|im_end|>\n", control=True),
+        ]
+    return pieces
+
+
+def _without_system(turns: Sequence[Turn]) -> list[Turn]:
+    """Put the system's text before the first user's, for templates that know no system."""
+    if len(turns) < 2 or turns[0][0] != "system":
+        return list(turns)
+    return [("user", f"{turns[0][1]}\n\n{turns[1][1]}"), *turns[2:]]
+
+
+def _cut(text: str, marks: Sequence[str], contents: Sequence[str]) -> tuple[Piece, ...]:
+    pieces = []
+    for mark, content in zip(marks, contents, strict=True):
+        before, found, after = text.partition(mark)
+        if found:
+            pieces += [Piece(before, control=True), Piece(content, control=False)]
+            text = after
+    return tuple(piece for piece in [*pieces, Piece(text, control=True)] if piece.text)
+
+
+def _refuse(message: str) -> None:
+    from jinja2 import TemplateError
+
+    raise TemplateError(message)

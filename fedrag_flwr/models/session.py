@@ -1,0 +1,215 @@
+"""A loaded model at work: prompts evaluated once, completions and scores branching off them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.chat import ChatTemplate, Piece
+from fedrag_flwr.models.decoding import Chooser, log_probability
+from fedrag_flwr.models.engine import LlamaEngine, State
+
+SAMPLES_AT_ONCE = 8
+_SCORED_AT_ONCE = 64  # rows of logits held at a time
+_KEPT_PREFIXES = 8
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """One text while it is generated in its sequence."""
+
+    sequence: int
+    chooser: Chooser
+    tokens: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+    ended: bool = False
+
+
+class Session:
+    """A loaded model and what its key-value cache holds: `_live` are the tokens of sequence 0."""
+
+    def __init__(self, engine: LlamaEngine, template: ChatTemplate) -> None:
+        self.engine = engine
+        self._template = template
+        self._live: Tokens = ()
+        self._live_logits: NDArray[np.float32] | None = None
+        self._prefixes: OrderedDict[Tokens, State] = OrderedDict()
+        self._tokenized: OrderedDict[tuple[Piece, ...], Tokens] = OrderedDict()
+
+    def complete(
+        self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, n: int, seed: int
+    ) -> list[Completion]:
+        """Complete a prompt n times; a temperature of 0 is greedy."""
+        start = time.perf_counter()
+        prefix, tail = self._tokens(prompt)
+        length = len(prefix) + len(tail)
+        self._fits(length, max_tokens)
+        rules = self.engine.grammar(grammar) if grammar else None
+        logits = self._evaluate(prefix, tail)
+        together = max(1, min(SAMPLES_AT_ONCE, (self.engine.context_tokens - length) // max_tokens))
+        drafts = []
+        for first in range(0, n, together):
+            group = [
+                _Draft(
+                    sequence=place + 1,
+                    chooser=Chooser(
+                        rules.clone() if rules else None, temperature, np.random.default_rng((seed, number))
+                    ),
+                )
+                for place, number in enumerate(range(first, min(first + together, n)))
+            ]
+            self._generate(group, logits, length, max_tokens)
+            drafts += group
+        seconds = (time.perf_counter() - start) / n
+        return [
+            Completion(
+                text=self.engine.text(draft.tokens).strip(),
+                tokens_in=length,
+                tokens_out=len(draft.tokens),
+                seconds=seconds,
+                logprob=draft.logprob / len(draft.tokens) if draft.tokens else math.nan,
+            )
+            for draft in drafts
+        ]
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        """Total log-probability of each continuation, shape (n,)."""
+        prefix, tail = self._tokens(prompt)
+        length = len(prefix) + len(tail)
+        texts = [self.engine.tokenize(text) for text in continuations]
+        self._fits(length, max(map(len, texts), default=0))
+        logits = self._evaluate(prefix, tail)
+        scores = np.array([log_probability(logits, tokens[0]) if tokens else 0.0 for tokens in texts])
+        for group in _groups([len(tokens) for tokens in texts], self.engine.context_tokens - length):
+            self._score_group(group, texts, length, scores)
+        return scores
+
+    def _score_group(
+        self, group: Sequence[int], texts: Sequence[Sequence[int]], length: int, scores: NDArray[np.float64]
+    ) -> None:
+        """Add the log-probabilities of the tokens after the first, several texts in one pass."""
+        sequence_of = {i: place for place, i in enumerate(group, start=1)}
+        rows = [(i, at) for i in group for at in range(len(texts[i]) - 1)]
+        try:
+            for sequence in sequence_of.values():
+                self.engine.fork(sequence)
+            for first in range(0, len(rows), _SCORED_AT_ONCE):
+                block = rows[first : first + _SCORED_AT_ONCE]
+                logits = self.engine.step(
+                    [texts[i][at] for i, at in block],
+                    [length + at for _, at in block],
+                    [sequence_of[i] for i, _ in block],
+                )
+                for row, (i, at) in zip(logits, block, strict=True):
+                    scores[i] += log_probability(row, texts[i][at + 1])
+        finally:
+            self._drop(sequence_of.values())
+
+    def _generate(self, drafts: Sequence[_Draft], logits: NDArray[np.float32], length: int, max_tokens: int) -> None:
+        """Grow some texts side by side, each in a sequence that forks from the prompt."""
+        rows = [logits] * len(drafts)
+        growing = list(drafts)
+        try:
+            for draft in drafts:
+                self.engine.fork(draft.sequence)
+            for position in range(length, length + max_tokens):
+                for draft, row in zip(growing, rows, strict=True):
+                    self._grow(draft, row)
+                growing = [draft for draft in growing if not draft.ended]
+                if not growing or position == length + max_tokens - 1:
+                    return
+                rows = list(
+                    self.engine.step(
+                        [draft.tokens[-1] for draft in growing],
+                        [position] * len(growing),
+                        [draft.sequence for draft in growing],
+                    )
+                )
+        finally:
+            self._drop(draft.sequence for draft in drafts)
+
+    def _grow(self, draft: _Draft, logits: NDArray[np.float32]) -> None:
+        token = draft.chooser.choose(logits)
+        if self.engine.ends(token):
+            draft.ended = True
+            return
+        draft.chooser.accept(token)
+        draft.tokens.append(token)
+        draft.logprob += log_probability(logits, token)
+
+    def _evaluate(self, prefix: Tokens, tail: Tokens) -> NDArray[np.float32]:
+        """Bring the prompt into sequence 0 and give the logits after it.
+
+        Prefix and tail are always evaluated apart and from the same place, so reuse changes no bit of the result.
+        """
+        if self._live == prefix + tail and self._live_logits is not None:
+            return self._live_logits
+        reusable = bool(prefix) and self._live[: len(prefix)] == prefix and self.engine.truncate(len(prefix))
+        self._live, self._live_logits = (), None
+        if not reusable:
+            self._load_prefix(prefix)
+        logits = self.engine.extend(tail, len(prefix))
+        self._live, self._live_logits = prefix + tail, logits
+        return logits
+
+    def _load_prefix(self, prefix: Tokens) -> None:
+        state = self._prefixes.pop(prefix, None)
+        if state is None or not self.engine.restore(state):
+            self.engine.clear()
+            if not prefix:
+                return
+            self.engine.extend(prefix, 0)
+            state = self.engine.save()
+        self._prefixes[prefix] = state
+        while len(self._prefixes) > _KEPT_PREFIXES:
+            self._prefixes.popitem(last=False)
+
+    def _drop(self, sequences: Iterable[int]) -> None:
+        for sequence in sequences:
+            self.engine.drop(sequence)
+
+    def _tokens(self, prompt: Prompt) -> tuple[Tokens, Tokens]:
+        head, tail = self._template.pieces(prompt)
+        known = self._tokenized.pop(head, None)
+        prefix = self._tokenize(head) if known is None else known
+        self._tokenized[head] = prefix
+        while len(self._tokenized) > _KEPT_PREFIXES:
+            self._tokenized.popitem(last=False)
+        return prefix, self._tokenize(tail)
+
+    def _tokenize(self, pieces: Sequence[Piece]) -> Tokens:
+        return tuple(token for piece in pieces for token in self.engine.tokenize(piece.text, control=piece.control))
+
+    def _fits(self, prompt: int, more: int) -> None:
+        if prompt + more > self.engine.context_tokens:
+            raise ModelError(
+                f"a prompt of {prompt} tokens with {more} more does not fit the context of "
+                f"{self.engine.context_tokens} tokens",
+                fix="hand over less evidence or raise context-tokens",
+            )
+
+
+def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Group texts of more than one token, so that each group has sequences and cells enough."""
+    group: list[int] = []
+    used = 0
+    for i, length in enumerate(lengths):
+        if length < 2:
+            continue
+        if group and (len(group) == SAMPLES_AT_ONCE or used + length > room):
+            yield group
+            group, used = [], 0
+        group.append(i)
+        used += length
+    if group:
+        yield group

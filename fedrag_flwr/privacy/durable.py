@@ -1,0 +1,96 @@
+"""SQLite files that survive a killed process and a power loss, and errors of our own when they do not open."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreMismatchError
+
+_BUSY_SECONDS = 10.0
+
+
+class DurableFile:
+    """One SQLite file in WAL mode with full synchronisation: what a transaction committed stays.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made, readable by its owner only, where it is missing.
+    kind
+        What the file is for; another kind of file at this path is refused.
+    schema
+        One ``CREATE TABLE`` statement.
+    version
+        Schema version; a file of another version is refused.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be opened, is torn, or is of another kind or version.
+    """
+
+    def __init__(self, path: Path, kind: str, schema: str, version: int) -> None:
+        self._name = path.name
+        with self._errors():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not path.exists():
+                path.touch(mode=0o600)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+            with self.writing():
+                self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
+                self._connection.execute("INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)",
+                                         (kind, version))
+                self._connection.execute(schema)
+            about = self._connection.execute("SELECT kind, version FROM about").fetchall()
+        if about != [(kind, version)]:
+            self.close()
+            raise StoreMismatchError(
+                f"it is not a {kind} of version {version}", where=self._name, fix="use another file or an older release"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file's write lock for one transaction: committed at the end, undone on an error."""
+        with self._errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection for a query."""
+        with self._errors():
+            yield self._connection
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            code = error.sqlite_errorcode & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise StoreLockedError("another process is writing to it", where=self._name, fix="try again") from error
+            if code == sqlite3.SQLITE_FULL:
+                raise StoreFullError("the disk is full", where=self._name, fix="free some space") from error
+            raise StoreError(f"it cannot be used ({error.sqlite_errorname})", where=self._name) from error
+        except sqlite3.DatabaseError as error:
+            raise StoreCorruptError(
+                "it is torn or is no database", where=self._name, fix="restore it from a backup; do not delete a ledger"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"it cannot be used ({type(error).__name__})", where=self._name) from error

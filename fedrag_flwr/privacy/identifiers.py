@@ -1,0 +1,277 @@
+"""Structured identifiers: e-mail, phone, bank, network, official and account numbers, told from ordinary quantities."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
+OPTIONAL_TYPES = ("DATE_OF_BIRTH",)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A found span of a probed text, its type and the rule that fired."""
+
+    start: int
+    end: int
+    type: str
+    rule: str
+
+
+Accept = Callable[[re.Match[str]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recogniser:
+    type: str
+    rule: str
+    pattern: re.Pattern[str]
+    accept: Accept
+
+
+def find_identifiers(text: str, types: frozenset[str]) -> list[Span]:
+    """Find the structured identifiers of the wanted types in a probed text; the first rule to fire names a span."""
+    if not any(char.isdigit() or char == "@" for char in text):
+        return [] if "at" not in text.lower() else _scan(text, types, _WITHOUT_DIGITS)
+    return _scan(text, types, _RECOGNISERS)
+
+
+def _scan(text: str, types: frozenset[str], recognisers: tuple[_Recogniser, ...]) -> list[Span]:
+    found: list[Span] = []
+    for recogniser in recognisers:
+        if recogniser.type not in types:
+            continue
+        for match in recogniser.pattern.finditer(text):
+            start, end = match.span("it")
+            if any(span.start <= start and end <= span.end for span in found) or not recogniser.accept(match):
+                continue
+            found.append(Span(start, end, recogniser.type, recogniser.rule))
+    return sorted(found, key=lambda span: span.start)
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def _digits(match: re.Match[str]) -> str:
+    return "".join(char for char in match["it"] if char.isdigit())
+
+
+def _always(match: re.Match[str]) -> bool:
+    return True
+
+
+def _count(low: int, high: int) -> Accept:
+    return lambda match: low <= len(_digits(match)) <= high
+
+
+def luhn(digits: str) -> bool:
+    """Check the last digit of a card number (ISO/IEC 7812-1)."""
+    doubled = [int(char) * (1 + index % 2) for index, char in enumerate(reversed(digits))]
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0
+
+
+def iban(text: str) -> bool:
+    """Check the control digits of an account number (ISO 13616)."""
+    compact = "".join(char for char in text if char.isalnum()).upper()
+    if not (15 <= len(compact) <= 34 and compact.isascii()):
+        return False
+    return int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1
+
+
+def _is_card(match: re.Match[str]) -> bool:
+    digits = _digits(match)
+    return 13 <= len(digits) <= 19 and digits[0] in "23456" and luhn(digits)
+
+
+def _is_address(match: re.Match[str]) -> bool:
+    try:
+        ipaddress.ip_address(match["it"])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_grouped_phone(match: re.Match[str]) -> bool:
+    area = re.match(r"\((\d+)\)", match["it"])
+    is_year = area is not None and re.fullmatch(r"(?:1[5-9]|20)\d\d", area[1]) is not None
+    return 6 <= len(_digits(match)) <= 15 and not is_year
+
+
+def _is_numbered(match: re.Match[str]) -> bool:
+    digits = _digits(match)
+    plain = match["it"].strip()
+    return len(digits) >= 4 and not re.fullmatch(r"(?:1[5-9]|20)\d\d|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", plain)
+
+
+_QUANTITY_AFTER = re.compile(
+    r"(?:[.,]\d|\s?(?:%|°|[eE][+-]?\d|[x×*]\s?10\b|\$|€|£|(?:km|kg|cm|mm|nm|mi|ly|au|pc|kpc|hz|khz|mhz|ghz|kb|mb|gb|tb|"
+    r"kw|mw|gw|kj|mj|m|g|t|s|h|k|w|v|j|l|n|pa|ev|years?|light|thousand|million|billion|trillion|square|cubic|metric|us|"
+    r"euro|people|men|women|children|feet|foot|miles?|kilomet\w+|met(?:re|er)s?|hectares?|percent|"
+    r"(?!(?:is|was|has|does|this|its|us|as|plus|minus|expires|belongs|needs)\b)[a-z-]+s)\b))",
+    re.IGNORECASE,
+)
+_QUANTITY_BEFORE = re.compile(
+    r"(?:[$€£¥~≈<>=±]\s?|\d[.,]|\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|exceeding|some|than|exactly|"
+    r"population(?: of)?|total(?:l?ing)? (?:of)?|distance of|worth|costs?|up to|between|jd|julian (?:date|day)|norad|hd|hip|"
+    r"tic|kic|2mass|isbn|doi|pmid|arxiv|gaia dr\d)[:\s]{1,2})$",
+    re.IGNORECASE,
+)
+_NUMBER_CUE = re.compile(
+    r"(?:\b(?:accounts?|acct|card|number|numbers|nr|no|num|id|ref|reference|member|customer|serial)\b[.:#\s]*(?:is|was|are)?|#)"
+    r"[\s:]*$",
+    re.IGNORECASE,
+)
+
+
+def _is_account(match: re.Match[str]) -> bool:
+    before, after = match.string[max(0, match.start() - 40) : match.start()], match.string[match.end() :][:40]
+    if _NUMBER_CUE.search(before):
+        return True
+    digits = _digits(match)
+    is_round = digits.endswith("0000") and digits == match["it"]
+    return not (is_round or _QUANTITY_BEFORE.search(before) or _QUANTITY_AFTER.match(after))
+
+
+def _is_hyphenated(match: re.Match[str]) -> bool:
+    text = match["it"]
+    is_date = re.match(r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}-\d{1,2}-\d{4})\Z", text)
+    is_book = re.search(r"\b(?:isbn|issn|doi)\b[-\s:\d]*$", match.string[: match.start()], re.IGNORECASE)
+    return 7 <= len(_digits(match)) <= 20 and not is_date and not is_book
+
+
+# --- rules, in the order of their precedence ----------------------------------------------------
+
+_HOST = r"[\w-]+(?:\.[\w-]+)+"
+_PHONE_CUE = (
+    r"\b(?:call(?:ed|ing)?|phone[ds]?|telephone|tel|mobile|mob|cell(?:phone)?|fax|dial(?:led)?|whatsapp|sms|pager|"
+    r"hotline|landline|reach(?:ed)?|answering|ring|text)\b"
+)
+_ID_CUE = (
+    r"\b(?:mrn|medical record|patient|hospital|chart|case|nhs|medicare|medicaid|health (?:insurance|card|plan)|"
+    r"insurance|policy|passport|identity card|id card|national id|driv(?:er|ing)'?s? licen[sc]e|licen[sc]e|tax|vat|"
+    r"account|acct|customer|client|member(?:ship)?|employee|staff|student|badge|booking|reference|invoice|order|"
+    r"claim|subscriber|registration|routing|sort code|swift|bic|imei|serial|npi|dea|badge)"
+)
+
+
+def _rule(kind: str, rule: str, pattern: str, accept: Accept = _always, *, case: bool = False) -> _Recogniser:
+    return _Recogniser(kind, rule, re.compile(pattern, 0 if case else re.IGNORECASE), accept)
+
+
+_RECOGNISERS = (
+    _rule("URL", "credentials-in-url", r"(?P<it>\b[a-z][a-z0-9+.-]{1,15}://[^\s/@]{1,200}@[^\s<>\"')\]]+)"),
+    _rule(
+        "URL",
+        "secret-in-url",
+        r"(?P<it>\bhttps?://[^\s<>\"'?]+\?[^\s<>\"']*?\b(?:token|key|api_?key|passw(?:or)?d|pwd|secret|session(?:_?id)?|"
+        r"sig|signature|auth|access_token|code|email|user|ssn|phone)=[^\s<>\"']+)",
+    ),
+    _rule("EMAIL", "email", rf"(?P<it>[\w.!#$%&'*+/=?^`{{|}}~-]{{1,64}}@(?:{_HOST}|\[[^\]\s]{{3,45}}\]|localhost\b))"),
+    _rule(
+        "EMAIL",
+        "email-spelt-out",
+        r"(?P<it>\b[\w.+-]{1,64}\s?[(\[{]\s?at\s?[)\]}]\s?[\w-]{1,63}(?:\s?(?:\.|[(\[{]\s?dot\s?[)\]}])\s?[\w-]{1,63})+)",
+    ),
+    _rule("EMAIL", "email-spaced", r"(?P<it>\b[\w.+-]{1,64}\s@\s?[\w-]{1,63}(?:\.[\w-]{1,63})+)"),
+    _rule(
+        "IBAN",
+        "iban-checksum",
+        r"(?P<it>\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?\b)",
+        lambda match: iban(match["it"]),
+    ),
+    _rule(
+        "IBAN",
+        "iban-cue",
+        r"\biban\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,2}(?P<it>[a-z]{2}\d{2}[a-z0-9]{8,30}\b)",
+    ),
+    _rule("CREDIT_CARD", "card-luhn", r"(?<![\w.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
+    _rule(
+        "CREDIT_CARD",
+        "card-cue",
+        r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#]*(?:(?:number|no\.?|is|was|ending in)[\s:#]*){0,3}"
+        r"(?P<it>\d(?:[ -]?\d){11,18})(?!\w)",
+    ),
+    _rule(
+        "MAC",
+        "mac",
+        r"(?<![\w:-])(?P<it>[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\2[0-9a-f]{2}){4}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4})(?![\w:-])",
+    ),
+    _rule(
+        "IP",
+        "ipv4",
+        r"(?<![\w.])(?<!version )(?<!release )(?<!section )(?P<it>\d{1,3}(?:\.\d{1,3}){3})(?![\w]|\.\d)",
+        _is_address,
+    ),
+    _rule(
+        "IP",
+        "ipv6",
+        r"(?<![\w:.])(?P<it>[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?)(?![\w:])",
+        _is_address,
+    ),
+    _rule("SSN", "ssn", r"(?<![\w-])(?P<it>\d{3}-\d{2}-\d{4})(?![\w-])"),
+    _rule(
+        "SSN",
+        "ssn-cue",
+        r"\b(?:ssn|social security|social insurance|national insurance|nino|sin)\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,3}"
+        r"(?P<it>[a-z]{0,2}\s?\d(?:[ -]?\d){5,10}\s?[a-d]?\b)",
+    ),
+    _rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
+    _rule(
+        "ID",
+        "record-number-cue",
+        rf"{_ID_CUE}\b[\s:#]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.]*|[#:=]\s*){{0,4}}"
+        r"(?P<it>[a-z]{0,4}[-/]?\d[\da-z]*(?:[-/][\da-z]+|\s\d{2,}(?![\d,]|\s?[a-z%]))*)(?![\w])",
+        _is_numbered,
+    ),
+    _rule(
+        "PHONE",
+        "phone-international",
+        r"(?<![\w+])(?P<it>(?:\+|00)[1-9](?:[ .()/-]{0,2}\d){6,14}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w)",
+    ),
+    _rule(
+        "PHONE",
+        "phone-north-american",
+        r"(?<![\w.,-])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w|[.,]\d)",
+    ),
+    _rule(
+        "PHONE",
+        "phone-area-code",
+        r"(?<![\w(])(?P<it>\(\d{2,5}\)\s?\d{2,4}(?:[ -]?\d{2,4}){1,3}(?:x\d{1,6})?)(?!\w|[.,]\d)",
+        _is_grouped_phone,
+    ),
+    _rule(
+        "PHONE",
+        "phone-trunk-zero",
+        r"(?<![\w.,:/-])(?P<it>0\d{1,4}(?:[ /-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
+        _count(8, 12),
+    ),
+    _rule(
+        "PHONE",
+        "phone-pairs",
+        r"(?<![\w.,-])(?P<it>\d{2}(?:-\d{2}){3,4}|\d{2}(?:\.\d{2}){4}|0\d(?: \d{2}){3,4})(?!\w|[.,-]\d)",
+    ),
+    _rule(
+        "PHONE",
+        "phone-cue",
+        rf"{_PHONE_CUE}[\s:.]*(?:(?:me|us|him|her|them|at|on|number|no\.?|is|was|to|the|back|home|work|office)\b[\s:.]*){{0,4}}"
+        r"(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)(?!\w|,\d)",
+    ),
+    _rule(
+        "PHONE",
+        "phone-label-after",
+        r"(?<![\w.,-])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)[ -]?(?:office|fax|mobile|cell|home|work)(?=\s*(?:$|[\n,;.)\\]))",
+    ),
+    _rule("ID", "hyphenated-number", r"(?<![\w.,/-])(?P<it>\d{2,}-\d+(?:-\d+)+)(?![\w/-]|[.,]\d)", _is_hyphenated),
+    _rule("ID", "long-digit-string", r"(?<![\w.,-])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
+    _rule(
+        "DATE_OF_BIRTH",
+        "date-of-birth",
+        r"\b(?:born|dob|d\.o\.b\.?|date of birth|birth ?date|birthday)\b[\s:,]*(?:(?:on|in|is|was|the)\b[\s:]*){0,2}"
+        r"(?P<it>\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}|(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:of\s+)?"
+        r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
+    ),
+)
+_WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.rule == "email-spelt-out")

@@ -1,0 +1,61 @@
+"""Normal forms of text and names, so that nothing hides behind invisible or look-alike characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+# Characters that show nothing but are not of the categories Cf and Cc.
+_INVISIBLE = frozenset(
+    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)]
+)
+_KEPT_CONTROLS = frozenset("\n\t")
+_PLAIN = re.compile(r"[\n\t -~]*\Z")
+_SPACE = re.compile(r"\s+")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
+
+
+def clean(text: str) -> str:
+    """Compose a text (NFC), spell out Latin ligatures and drop every invisible character."""
+    if _PLAIN.match(text):
+        return text
+    kept = (char for char in unicodedata.normalize("NFC", text) if not _is_invisible(char))
+    return "".join(unicodedata.normalize("NFKC", char) if "ﬀ" <= char <= "ﬆ" else char for char in kept)
+
+
+def probe(text: str) -> str:
+    """Fold a cleaned text to plain characters (NFKC, ASCII digits, hyphens and spaces), one for one."""
+    if _PLAIN.match(text):
+        return text
+    return "".join(_fold(char) for char in text)
+
+
+def normal_name(name: str) -> str:
+    """Give the normal form of a name: cleaned, folded, without case, possessive and surrounding punctuation."""
+    folded = probe(clean(name)).replace("’", "'")
+    return _EDGES.sub("", _POSSESSIVE.sub("", _EDGES.sub("", _SPACE.sub(" ", folded)))).casefold()
+
+
+def normal_names(names: Iterable[str]) -> frozenset[str]:
+    """Give the normal forms of names, leaving out blank ones and comment lines that begin with ``#``."""
+    found = (normal_name(name) for name in names if not name.lstrip().startswith("#"))
+    return frozenset(name for name in found if name)
+
+
+def _is_invisible(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category == "Cf" or (category == "Cc" and char not in _KEPT_CONTROLS) or ord(char) in _INVISIBLE
+
+
+def _fold(char: str) -> str:
+    category = unicodedata.category(char)
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    if category == "Pd" or char == "\u2212":
+        return "-"
+    if char in "\u2018\u2019\u02bc":
+        return "'"
+    folded = unicodedata.normalize("NFKC", char)
+    return folded if len(folded) == 1 else " " if category == "Zs" else char

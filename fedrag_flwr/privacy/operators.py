@@ -1,0 +1,72 @@
+"""What an operator of the export door is: it rewrites all texts of one thing together and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fedrag_flwr.records import Fact
+
+ANCHOR = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Why a span was changed: its type and the rule that found it, never the text.
+
+    `field` is the index of the text in `Bundle.prose`, or `ANCHOR`; `masked` tells a placeholder from a surrogate.
+    """
+
+    field: int
+    type: str
+    rule: str
+    masked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The texts of one thing that wants to leave, rewritten together so that a replacement is the same everywhere.
+
+    Parameters
+    ----------
+    prose
+        Texts to read and to rewrite, for instance a question and its answer.
+    anchors
+        Normal forms that follow the replacements found in the prose.
+    known
+        Typed spans that the caller knows already, for instance the answer to a question that asks for a person.
+    changes
+        What the operators so far have changed.
+    refusal
+        Why the thing may not leave at all; empty while it may.
+    """
+
+    prose: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
+    known: tuple[Fact, ...] = ()
+    changes: tuple[Change, ...] = ()
+    refusal: str = ""
+
+
+class Operator(Protocol):
+    """One link of the door's chain."""
+
+    @property
+    def name(self) -> str:
+        """A short name for counts and errors."""
+        ...
+
+    def validate(self) -> None:
+        """Check the settings once, before the first use.
+
+        Raises
+        ------
+        SettingError
+            If the operator cannot work as it is set up.
+        """
+        ...
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Rewrite bundles, one for one and in order; a bundle that may not leave comes back with a refusal."""
+        ...

@@ -1,0 +1,185 @@
+"""Finding what to protect in a bundle: typed facts of the text pipeline, and rules for persons that it misses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.privacy.given_names import ALSO_WORDS, GIVEN_NAMES, PARTICLES, TITLES
+from fedrag_flwr.privacy.normalise import normal_name, probe
+from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.rewriting import PLACEHOLDER
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.text.base import Pipeline
+
+PERSON = "PERSON"
+
+_WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
+_NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"
+_TOKEN = re.compile(rf"{_WORD}\.?")
+_NAME_TOKEN = re.compile(_NAME)
+_INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
+_TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})", re.IGNORECASE)
+_INTRODUCED = re.compile(
+    r"\b(?:my (?:full )?name is|name is|name was|is named|was named|named after|calls? me|known as|name\s*[:=]|patient\s*[:=]|"
+    rf"patient(?= [A-Z])|signed by|regards,?|sincerely,?|on behalf of|yours,?)\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})",
+    re.IGNORECASE,
+)
+_THINGS = frozenset(
+    ["academy", "airport", "array", "award", "basin", "belt", "bridge", "building", "canyon", "cathedral", "center", "centre", "church", "city", "clinic", "college", "comet", "company", "constant", "corporation", "county", "crater", "court", "craft", "day", "distribution", "effect", "equation", "expedition", "experiment", "explorer", "family", "formation", "foundation", "fund", "gap", "group", "hall", "high", "hospital", "house", "inc", "institute", "institution", "island", "islands", "lab", "laboratory", "lake", "lander", "law", "laws", "library", "limit", "ltd", "medal", "memorial", "method", "mission", "mountain", "mountains", "museum", "number", "nebula", "observatory", "orbiter", "park", "particle", "peak", "planetarium", "point", "prize", "probe", "process", "program", "programme", "project", "radiation", "ratio", "reserve", "river", "road", "rover", "satellite", "scale", "school", "sea", "sequence", "series", "spacecraft", "square", "station", "street", "sphere", "symphony", "telescope", "test", "theorem", "theory", "tower", "trophy", "unit", "university", "valley", "war"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A sensitive surface form: its type and the rule that found it."""
+
+    text: str
+    type: str
+    rule: str
+
+
+def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozenset[str]) -> list[list[Found]]:
+    """Find the surface forms of the wanted types in each bundle: known spans, typed facts and, for persons, rules."""
+    if not types:
+        return [[] for _ in bundles]
+    texts = [_joined(bundle) for bundle in bundles]
+    distinct = list(dict.fromkeys(text for text in texts if text))
+    facts = dict(zip(distinct, pipeline.facts([_in_mixed_case(text) for text in distinct]), strict=True))
+    found = []
+    for bundle, text in zip(bundles, texts, strict=True):
+        typed = [(fact.text, fact.type) for fact in facts.get(text, ())]
+        forms = [Found(form, kind, "recogniser") for form, kind in typed if kind in types]
+        forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
+        if PERSON in types:
+            others = [form for form, kind in typed if kind not in (PERSON, "NOUN", "CONCEPT") and " " in form]
+            forms += _by_rule(_in_mixed_case(text), others)
+        found.append(_tidy(forms))
+    return found
+
+
+def name_tokens(name: str) -> list[str]:
+    """Give the words of a name that stand for the person by themselves."""
+    words = [word.strip(".,'’()\"") for word in probe(name).split()]
+    return [
+        word
+        for word in words
+        if len(word) > 2 and word.casefold() not in PARTICLES | TITLES and word.casefold() not in STOP_WORDS
+    ]
+
+
+def is_ordinary(word: str) -> bool:
+    """Tell whether a lower-case word is an everyday word rather than a name."""
+    return word.casefold() in STOP_WORDS or word.casefold() in ALSO_WORDS
+
+
+def _joined(bundle: Bundle) -> str:
+    return " ".join(text if text.rstrip()[-1:] in ".!?:" else f"{text}." for text in bundle.prose if text.strip())
+
+
+def _in_mixed_case(text: str) -> str:
+    """Capitalise the words of a text that is all lower or all upper case, so that names can be told."""
+    bare = PLACEHOLDER.sub("", text)
+    if not (bare.islower() or bare.isupper()):
+        return text
+    return _TOKEN.sub(lambda match: match[0].lower() if match[0].lower() in STOP_WORDS else match[0].title(), text)
+
+
+def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
+    forms = []
+    for pattern, rule in ((_TITLED, "title"), (_INTRODUCED, "introduction")):
+        for match in pattern.finditer(text):
+            name = _leading_name(match["it"])
+            if name:
+                forms.append(Found(name, PERSON, rule))
+    return forms + _given_names(text, others)
+
+
+def _leading_name(words: str) -> str:
+    """Keep the words up to the first that cannot belong to a name."""
+    kept: list[str] = []
+    capitalised = False
+    for word in words.split():
+        lower = word.casefold()
+        is_name = word[0].isupper()
+        if (
+            lower in TITLES
+            or (lower in STOP_WORDS and lower not in PARTICLES)
+            or (capitalised and not is_name and lower not in PARTICLES)
+        ):
+            break
+        if not is_name and lower not in PARTICLES and len(kept) == 2:
+            break
+        capitalised = capitalised or is_name
+        kept.append(word)
+    while kept and kept[-1].casefold() in PARTICLES:
+        kept.pop()
+    return " ".join(kept)
+
+
+def _given_names(text: str, others: Sequence[str]) -> list[Found]:
+    """Find common given names, with the capitalised word that follows, outside longer names of other things."""
+    forms = []
+    tokens = list(_TOKEN.finditer(text))
+    for index, token in enumerate(tokens):
+        first = token[0].rstrip(".")
+        if first.split("-")[0].casefold() not in GIVEN_NAMES or not first[0].isupper():
+            continue
+        end, following = _family_name(text, tokens, index)
+        whole = text[token.start() : end]
+        if following and following[-1] in _THINGS:
+            continue
+        if any(whole in other and len(other) > len(whole) for other in others):
+            continue
+        if len(following) > 0 or first.casefold() not in ALSO_WORDS:
+            forms.append(Found(whole, PERSON, "given-name"))
+    return forms
+
+
+def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tuple[int, list[str]]:
+    """Follow a given name to the end of the family name, and one word further to see what it names."""
+    end = tokens[index].end()
+    if tokens[index][0].endswith("."):
+        return end - 1, []
+    following: list[str] = []
+    for token in tokens[index + 1 : index + 5]:
+        word = token[0]
+        if not re.fullmatch(r"\s+", text[end : token.start()]) or "\n" in text[end : token.start()]:
+            break
+        lower = word.rstrip(".").casefold()
+        if lower in PARTICLES or _INITIAL.fullmatch(word):
+            end = token.end()
+            continue
+        if not _NAME_TOKEN.match(word) or lower in STOP_WORDS:
+            break
+        following.append(lower)
+        if len(following) == 1:
+            end = token.end() - word.endswith(".")
+        else:
+            break
+    if len(following) == 2 and following[1] not in _THINGS:
+        following.pop()
+    return (end, following) if following else (tokens[index].end(), [])
+
+
+def _tidy(forms: Sequence[Found]) -> list[Found]:
+    kept: dict[tuple[str, str], Found] = {}
+    for form in forms:
+        text = _trim_person(form.text) if form.type == PERSON else form.text.strip(" .,;:()\"'’")
+        if text and normal_name(text) and not PLACEHOLDER.search(f"[{text.strip('[]')}]"):
+            kept.setdefault((text, form.type), Found(text, form.type, form.rule))
+    return list(kept.values())
+
+
+def _trim_person(name: str) -> str:
+    """Cut titles, possessives and ordinary words off the ends; a designation such as a probe's number is no person."""
+    words = re.sub(r"['’]s\b", "", probe(name)).replace("\n", " ").split()
+    while words and (words[0].strip(".,").casefold() in TITLES | STOP_WORDS or not any(map(str.isalpha, words[0]))):
+        words.pop(0)
+    while words and (words[-1].strip(".,").casefold() in STOP_WORDS or not any(map(str.isalpha, words[-1]))):
+        words.pop()
+    trimmed = " ".join(words).strip(" .,;:()\"'")
+    has_number = any(char.isdigit() for char in name)
+    known = any(word.strip(".,").casefold() in GIVEN_NAMES for word in words)
+    return "" if len(trimmed) < 2 or (has_number and not known) else trimmed

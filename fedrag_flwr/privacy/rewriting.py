@@ -1,0 +1,107 @@
+"""Replacing found spans by placeholders or surrogates, the same way in every text of a bundle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fedrag_flwr.privacy.normalise import probe
+from fedrag_flwr.privacy.operators import ANCHOR, Bundle, Change
+
+_REPEATED = re.compile(r"(\[[A-Z_]+\])(?:\s+\1)+")
+PLACEHOLDER = re.compile(r"\[[A-Z]+(?:_[A-Z]+)*\]")
+
+Range = tuple[int, int]
+Protected = Callable[[str], Sequence[Range]]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What matches `pattern` becomes `value`; `masked` says that the value is a placeholder."""
+
+    pattern: re.Pattern[str]
+    value: str
+    type: str
+    rule: str
+    masked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    start: int
+    end: int
+    by: Replacement
+
+
+def placeholder(kind: str) -> str:
+    """Give the placeholder of a type."""
+    return f"[{kind}]"
+
+
+def nowhere(text: str) -> Sequence[Range]:
+    """Protect no part of a text."""
+    return ()
+
+
+def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Protected = nowhere) -> Bundle:
+    """Apply replacements to every text of a bundle at once; where they overlap, the longest one wins the whole range.
+
+    An anchor in which something was masked is left out: a placeholder matches nothing and only weakens the rest.
+    """
+    if not replacements:
+        return bundle
+    changes = list(bundle.changes)
+    prose = []
+    for field, text in enumerate(bundle.prose):
+        hits = _hits(text, replacements, protected(text))
+        changes += [Change(field, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
+        prose.append(_apply(text, hits))
+    anchors = []
+    for text in bundle.anchors:
+        hits = _hits(text, replacements, protected(text))
+        changes += [Change(ANCHOR, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
+        if not any(hit.by.masked for hit in hits):
+            anchors.append(_apply(text, hits))
+    return replace(bundle, prose=tuple(prose), anchors=tuple(dict.fromkeys(anchors)), changes=tuple(changes))
+
+
+def _hits(text: str, replacements: Sequence[Replacement], protected: Sequence[Range]) -> list[_Hit]:
+    folded = probe(text)
+    kept_out = [*protected, *(match.span() for match in PLACEHOLDER.finditer(folded))]
+    found = [
+        _Hit(*match.span(), replacement)
+        for replacement in replacements
+        for match in replacement.pattern.finditer(folded)
+        if match.end() > match.start()
+        and not any(start <= match.start() and match.end() <= end for start, end in kept_out)
+    ]
+    found.sort(key=lambda hit: (hit.start, -hit.end))
+    merged: list[_Hit] = []
+    for hit in found:
+        if merged and hit.start < merged[-1].end:
+            last = merged[-1]
+            longest = last.by if last.end - last.start >= hit.end - hit.start else hit.by
+            merged[-1] = _Hit(last.start, max(last.end, hit.end), longest)
+        else:
+            merged.append(hit)
+    return merged
+
+
+def _apply(text: str, hits: Sequence[_Hit]) -> str:
+    if not hits:
+        return text
+    pieces = []
+    at = 0
+    for hit in hits:
+        value = hit.by.value if hit.by.masked else _in_case_of(text[hit.start : hit.end], hit.by.value)
+        pieces += [text[at : hit.start], value]
+        at = hit.end
+    return _REPEATED.sub(r"\1", "".join([*pieces, text[at:]]))
+
+
+def _in_case_of(model: str, value: str) -> str:
+    """Write a surrogate in the case of the text that it replaces."""
+    if model.islower():
+        return value.lower()
+    return value.upper() if model.isupper() and len(model) > 5 else value

@@ -1,0 +1,178 @@
+"""Every setting, typed and validated once at the edge; `pyproject.toml` holds the same keys with the same defaults.
+
+A run's settings come from Flower's run config as flat keys (``memory.delta``); a device's own ones (its name, its
+documents) from its node config. Groups become nested frozen models here, dashes become underscores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fedrag_flwr.errors import SettingError
+
+Plain = bool | int | float | str
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
+
+
+class ModelSettings(_Group):
+    """Which models a device loads, and how."""
+
+    encoder: str = ""
+    generator: str = "qwen2.5-coder-0.5b"
+    pipeline: str = "en_core_web_sm"
+    threads: int = Field(1, ge=1, le=256)
+    context_tokens: int = Field(4096, ge=512, le=131_072)
+    gpu_layers: int = Field(0, ge=-1, le=1_000)
+    generation_cache: bool = True
+
+
+class HypergraphSettings(_Group):
+    """Semantic hypergraph learning (FD-RAG 5.1 and C.2)."""
+
+    threshold: float = Field(0.5, gt=0, lt=1)
+    intra_weight: float = Field(0.6, ge=0, le=1)
+    margin: float = Field(1.0, gt=0, le=2)
+    units_per_edge: int = Field(4, ge=1, le=1_000)
+    candidates: int = Field(8, ge=1, le=1_000)
+    steps: int = Field(300, ge=1, le=100_000)
+    learning_rate: float = Field(0.05, gt=0, le=1_000)
+
+
+class MemorySettings(_Group):
+    """Synthesis of question-answer memories and their matching (FD-RAG 4.1, eq. 11-13)."""
+
+    tokens_per_kilotoken: int = Field(58, ge=0, le=100_000)
+    alpha: float = Field(0.7, ge=0, le=1)
+    delta: float = Field(0.8, ge=0, le=1)
+    top_k: int = Field(5, ge=1, le=64)
+    bridges_per_item: int = Field(4, ge=0, le=64)
+    max_items: int = Field(1_000_000, ge=1)
+
+
+class InferenceSettings(_Group):
+    """The Cognizer's evidence and when a device abstains (FD-RAG 4.2)."""
+
+    passages: int = Field(5, ge=1, le=64)
+    evidence_units: int = Field(6, ge=1, le=64)
+    remote_units: int = Field(4, ge=1, le=64)
+    max_answer_tokens: int = Field(24, ge=1, le=1_024)
+    abstain_below: float = Field(0.4, ge=-1, le=1)
+
+
+class PrivacySettings(_Group):
+    """What the export door does to everything that leaves (FD-RAG 4.3)."""
+
+    export: Literal["none", "type-masking", "ldp"] = "type-masking"
+    public_names: str = "demo"
+    epsilon: float = Field(1.0, gt=0, le=50)
+    group_size: int = Field(5, ge=2, le=10_000)
+    budget: float = Field(10.0, gt=0, le=1e6)
+    epoch: int = Field(0, ge=0)
+
+
+class FederationSettings(_Group):
+    """Rounds: how long they wait, and how many devices they need."""
+
+    devices: int = Field(5, ge=1, le=100_000)
+    round_timeout: float = Field(900.0, gt=0, le=1e6)
+    poll_seconds: float = Field(0.1, gt=0, le=60)
+    quorum: float = Field(0.5, ge=0, le=1)
+
+
+class DataSettings(_Group):
+    """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
+
+    root: str = "demo"
+    questions: str = "demo"
+    split: str = "test"
+    limit: int = Field(0, ge=0)
+
+
+class Settings(_Group):
+    """All settings of a run."""
+
+    strategy: str = "memory-fusion"
+    baselines: str = "local-rag"
+    seed: int = Field(7, ge=0, le=2**31)
+    results: str = ""
+    home: str = ""
+    models: ModelSettings = ModelSettings()
+    hypergraph: HypergraphSettings = HypergraphSettings()
+    memory: MemorySettings = MemorySettings()
+    inference: InferenceSettings = InferenceSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    federation: FederationSettings = FederationSettings()
+    data: DataSettings = DataSettings()
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Plain]) -> Self:
+        """Validate flat settings, such as Flower's run config.
+
+        Raises
+        ------
+        SettingError
+            A key is unknown or a value is not allowed; names the key, the value and what is allowed.
+        """
+        nested: dict[str, object] = {}
+        for key, value in config.items():
+            group, _, name = key.partition(".")
+            if name:
+                inner = nested.setdefault(group, {})
+                if isinstance(inner, dict):
+                    inner[name] = value
+            else:
+                nested[key] = value
+        try:
+            return cls.model_validate(nested)
+        except ValidationError as error:
+            raise _setting_error(error) from None
+
+    def flat(self) -> dict[str, Plain]:
+        """The settings as flat kebab-case keys, as they stand in a run config."""
+        flat: dict[str, Plain] = {}
+        for key, value in self.model_dump(by_alias=True).items():
+            if isinstance(value, dict):
+                flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+            else:
+                flat[key] = value
+        return flat
+
+    def digest(self) -> str:
+        """First 16 hex digits of the SHA-256 over all settings."""
+        return hashlib.sha256(json.dumps(self.flat(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The strategies that this run compares, its own first."""
+        names = [self.strategy, *(name.strip() for name in self.baselines.split(","))]
+        return tuple(dict.fromkeys(name for name in names if name))
+
+
+def fedrag_home(configured: str = "") -> Path:
+    """The directory for models, devices and results: the setting, `$FEDRAG_HOME`, or ``~/.cache/fedrag``."""
+    return Path(configured or os.environ.get("FEDRAG_HOME") or Path.home() / ".cache" / "fedrag").expanduser()
+
+
+def _setting_error(error: ValidationError) -> SettingError:
+    problems = []
+    for detail in error.errors():
+        key = ".".join(str(part) for part in detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            problems.append(f"'{key}' is not a setting")
+        else:
+            value = repr(detail["input"])[:80]
+            problems.append(f"'{key}' = {value} is not allowed: {detail['msg'].lower()}")
+    first = str(error.errors()[0]["loc"][-1]) if error.errors() else ""
+    return SettingError("; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{first}'")

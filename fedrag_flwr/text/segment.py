@@ -1,0 +1,217 @@
+"""Where paragraphs and sentences begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.text.lexicon import ABBREVIATIONS, CLOSING_ABBREVIATIONS
+from fedrag_flwr.text.normalise import normalise_line, normalise_text
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+TITLE_SEPARATOR = " › "
+MAX_WORDS = 180
+_MAX_CHARS = 6_000  # what spaCy parses in one piece; longer runs are cut before
+_MAX_SENTENCE_TOKENS = 90
+_FRAGMENT_WORDS = 7
+_PLAIN_LEVEL = 7  # a plain-text heading stands below the six of Markdown
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_UNDERLINE = re.compile(r"(=|-){3,}$")
+_HEADLINE = re.compile(r"[A-Z0-9][^;:,]*$")
+_BULLET = re.compile(r"(?:[-*+•‣▪◦·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+(?=\S)")
+_RULE = re.compile(r"[\W_]+$")
+_TERMINAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
+_CUT = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One paragraph of running text under its running title."""
+
+    title: str
+    text: str
+
+
+def document_title(title: str) -> str:
+    """Give the document's part of a passage's running title (headings follow it after `TITLE_SEPARATOR`)."""
+    return title.split(TITLE_SEPARATOR, 1)[0]
+
+
+def blocks(title: str, text: str) -> list[Block]:
+    """Split a document into paragraphs.
+
+    Blank lines separate paragraphs. Headings (Markdown, or one short line without a full stop before a longer
+    paragraph) join the running title. Items of a list and runs of short fragments become one paragraph. A run of
+    text too long to parse in one piece is cut at a sentence end.
+
+    Parameters
+    ----------
+    title
+        The document's title.
+    text
+        Its text; normalised here.
+    """
+    title = normalise_line(title)
+    headings: dict[int, str] = {}
+    found: list[Block] = []
+    fragments: list[str] = []
+
+    def running_title() -> str:
+        parts = [title, *(headings[level] for level in sorted(headings))]
+        return TITLE_SEPARATOR.join(part for part in parts if part)
+
+    def flush() -> None:
+        if fragments:
+            found.append(Block(running_title(), _join_fragments(fragments)))
+            fragments.clear()
+
+    for level, chunk in _chunks(normalise_text(text)):
+        if level:
+            flush()
+            for deeper in [key for key in headings if key >= level]:
+                del headings[deeper]
+            if chunk.casefold() != title.casefold():
+                headings[level] = chunk
+            continue
+        if _is_fragment(chunk):
+            fragments.append(chunk)
+            continue
+        if len(fragments) == 1 and _HEADLINE.match(fragments[0]):
+            headings[_PLAIN_LEVEL] = fragments.pop()
+        flush()
+        found.extend(Block(running_title(), piece) for piece in _pieces(chunk))
+    flush()
+    return found
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (heading level, heading) and (0, paragraph)."""
+    lines: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        heading = _HEADING.match(line)
+        underlined = _UNDERLINE.match(line) if len(lines) == 1 and not _BULLET.match(lines[0]) else None
+        if underlined and not _TERMINAL.search(lines[0]):
+            yield (1 if underlined[1] == "=" else 2), lines.pop()
+        elif heading or not line or _RULE.match(line):
+            if paragraph := _join_lines(lines):
+                yield 0, paragraph
+            lines = []
+            if heading and not _RULE.match(heading[2]):
+                yield len(heading[1]), heading[2].strip()
+        else:
+            lines.append(line)
+
+
+def _join_lines(lines: list[str]) -> str:
+    """Join wrapped lines with spaces and list items with semicolons, unless they end as sentences do."""
+    parts: list[str] = []
+    in_list = False
+    for line in lines:
+        bullet = _BULLET.match(line)
+        if bullet:
+            line = line[bullet.end() :]
+            if in_list and parts and not re.search(r"[.!?;:,]$", parts[-1]):
+                parts[-1] += ";"
+            in_list = True
+        parts.append(line)
+    return " ".join(parts)
+
+
+def _join_fragments(fragments: list[str]) -> str:
+    return " ".join(part if re.search(r"[.!?;:,]$", part) else f"{part};" for part in fragments).rstrip(";")
+
+
+def _is_fragment(chunk: str) -> bool:
+    return len(chunk.split()) <= _FRAGMENT_WORDS and not re.search(r"[.!?;:,…]['\"”’)\]]*$", chunk)
+
+
+def _pieces(chunk: str) -> Iterator[str]:
+    """Cut an over-long run of text at sentence ends, else at spaces, else anywhere."""
+    while len(chunk) > _MAX_CHARS:
+        ends = [match.start() for match in _CUT.finditer(chunk, 1, _MAX_CHARS)]
+        cut = ends[-1] if ends else chunk.rfind(" ", 1, _MAX_CHARS)
+        cut = cut if cut > 0 else _MAX_CHARS
+        yield chunk[:cut].strip()
+        chunk = chunk[cut:].strip()
+    if chunk:
+        yield chunk
+
+
+# --- sentences ----------------------------------------------------------------------------------
+
+_INITIALISM = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]?$")
+_OPENERS = frozenset({"DET", "PRON", "ADP", "SCONJ", "CCONJ", "ADV", "AUX"})
+
+
+def sentence_spans(doc: Doc) -> list[tuple[int, int]]:
+    """Find the sentences of a parsed paragraph as token spans (start, end).
+
+    The parser's boundaries are corrected: none after initials and abbreviations, before a lower-case word or in the
+    middle of unpunctuated text; a full stop before a capital letter is one. Sentences without a letter or digit are
+    dropped.
+    """
+    starts = [0]
+    for index in range(1, len(doc)):
+        if _breaks(doc, index, index - starts[-1]):
+            starts.append(index)
+    bounds = [*starts, len(doc)]
+    spans = [(start, end) for start, end in pairwise(bounds) if end > start]
+    return [(start, end) for start, end in spans if any(char.isalnum() for char in doc[start:end].text)]
+
+
+def _breaks(doc: Doc, index: int, length: int) -> bool:
+    """Decide whether a sentence starts at token `index`, `length` tokens after the last one."""
+    following = doc[index]
+    if not doc[index - 1].whitespace_:
+        return False
+    if not any(char.isalnum() for char in following.text) and following.text not in "\"'“‘«([":
+        return False
+    last = index - 1
+    while last > 0 and doc[last].text in "\"'”’»)]" and not doc[last - 1].whitespace_:
+        last -= 1
+    ending = doc[last].text
+    if ending == "." and last and _INITIALISM.match(doc[last - 1].text + "."):
+        ending = doc[last - 1].text + "."
+    word = ending.rstrip(".").casefold()
+    opener = following.pos_ in _OPENERS and following.text[:1].isupper()
+    if len(ending) > 1 and ending.endswith("."):
+        if word in ABBREVIATIONS:
+            return False
+        if word in CLOSING_ABBREVIATIONS or _INITIALISM.match(ending):
+            return opener
+    if following.text[:1].islower() and following.text.islower():
+        return False
+    if ending == ".":
+        return following.text[:1].isupper() or bool(following.is_sent_start)
+    if not following.is_sent_start:
+        return False
+    return bool(_TERMINAL.search(ending)) or length > _MAX_SENTENCE_TOKENS
+
+
+def groups(doc: Doc, spans: list[tuple[int, int]], most: int = MAX_WORDS) -> list[list[tuple[int, int]]]:
+    """Group the sentences of a paragraph so that no group exceeds `most` words, unless one sentence does."""
+    total = sum(_words(doc, span) for span in spans)
+    parts = -(-total // most)
+    if parts <= 1:
+        return [spans] if spans else []
+    target = total / parts  # even parts, no stub at the end
+    grouped: list[list[tuple[int, int]]] = [[]]
+    count = 0
+    for span in spans:
+        words = _words(doc, span)
+        if grouped[-1] and (count + words > most or count >= target):
+            grouped.append([])
+            count = 0
+        grouped[-1].append(span)
+        count += words
+    return grouped
+
+
+def _words(doc: Doc, span: tuple[int, int]) -> int:
+    return len(doc[span[0] : span[1]].text.split())

@@ -1,0 +1,1 @@
+"""The Flower ServerApp: a run's plan, its strategies and its results."""

@@ -1,0 +1,1 @@
+"""Federated strategies: what devices share, where a question goes, and who answers it."""

@@ -1,0 +1,269 @@
+"""FederatedRag: the phases that every strategy runs; what differs between systems is a few small decisions."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from logging import INFO
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common import log
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Result, Strategy
+
+from fedrag_flwr.errors import FederationError
+from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    AnswerRequest,
+    BuildReport,
+    BuildRequest,
+    Cost,
+    DescribeRequest,
+    DeviceCard,
+    OpenQuestion,
+    Progress,
+    Question,
+    silent,
+)
+from fedrag_flwr.settings import Settings
+from strategies.courier import Courier, Letter
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a strategy's run brought: answers, build reports, traffic and peak memory by device."""
+
+    strategy: str
+    answers: tuple[Answer, ...]
+    builds: tuple[BuildReport, ...]
+    cards: tuple[DeviceCard, ...]
+    traffic: Traffic
+    peak_rss_mb: dict[str, float]
+    seconds: float
+
+
+class FederatedRag(Strategy):
+    """Describe, build, share and fuse, answer, report.
+
+    A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories) and overrides
+    `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
+
+    Parameters
+    ----------
+    settings
+        Of the run.
+    questions
+        Asked at the devices that they name as home.
+    progress
+        Told of each reply.
+    """
+
+    name: str = ""
+    mode: AnswerMode = "passages"
+    memories: bool = False
+
+    def __init__(self, settings: Settings, questions: Sequence[Question], progress: Progress = silent) -> None:
+        self.settings = settings
+        self.questions = {question.id: question for question in questions}
+        self.progress = progress
+        self.cards: dict[int, DeviceCard] = {}
+        self.builds: dict[int, BuildReport] = {}
+        self.answers: dict[str, Answer] = {}
+        self.open: dict[str, OpenQuestion] = {}
+        self.peak_rss_mb: dict[str, float] = {}
+        self.courier: Courier | None = None
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    def run(self, grid: Grid, run: str) -> RunOutcome:
+        """Run all phases on a grid and return what they brought.
+
+        Raises
+        ------
+        FederationError
+            Fewer devices than the quorum took part.
+        """
+        start = time.monotonic()
+        federation = self.settings.federation
+        self.courier = Courier(grid, run, federation.round_timeout, federation.poll_seconds, progress=self.progress)
+        self.describe(grid)
+        replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+        self.aggregate_train(1, replies)
+        self.share()
+        replies = self.courier.deliver(self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid))
+        self.aggregate_evaluate(1, replies)
+        self.resolve()
+        return RunOutcome(
+            strategy=self.name,
+            answers=tuple(self.answers.values()),
+            builds=tuple(self.builds.values()),
+            cards=tuple(self.cards.values()),
+            traffic=self.courier.traffic,
+            peak_rss_mb=self.peak_rss_mb,
+            seconds=time.monotonic() - start,
+        )
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord | None = None,
+        num_rounds: int = 1,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
+    ) -> Result:
+        """Run as Flower's strategies do; `run` gives the answers as well."""
+        self.summary()
+        outcome = self.run(grid, str(grid.run.run_id))
+        result = Result()
+        result.train_metrics_clientapp[1] = _metrics_of_builds(outcome.builds)
+        result.evaluate_metrics_clientapp[1] = _metrics_of_answers(outcome.answers)
+        return result
+
+    def describe(self, grid: Grid) -> None:
+        """Wait for the devices, ask each who it is, and name it."""
+        courier = self._courier
+        node_ids = self._wait_for_nodes(grid)
+        request = DescribeRequest(self.settings.digest())
+        cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
+        taken: set[str] = set()
+        for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
+            if card.name in taken:
+                courier.miss(node_id, f"a second device calls itself {card.name}")
+                continue
+            taken.add(card.name)
+            self.cards[node_id] = card
+            courier.names[node_id] = card.name
+        self._require_quorum(len(self.cards), len(node_ids), "describe")
+
+    # --- Flower's four methods --------------------------------------------------------------------
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask every device to bring its memory up to date."""
+        request = BuildRequest(memories=self.memories)
+        return self._courier.messages([Letter(node_id, request) for node_id in self.cards], "train.build")
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Take the build reports."""
+        self.builds = self._courier.open(replies, BuildReport)
+        self._require_quorum(len(self.builds), len(self.cards), "build")
+        for report in self.builds.values():
+            self._remember_peak(report.device, report.peak_rss_mb)
+        return None, _metrics_of_builds(tuple(self.builds.values()))
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask each device the questions that are asked there, all in one message."""
+        letters = []
+        for node_id, card in self.cards.items():
+            asked = tuple(question for question in self.questions.values() if question.home == card.name)
+            if asked and node_id in self.builds:
+                letters.append(Letter(node_id, AnswerRequest(self.mode, asked)))
+        return self._courier.messages(letters, "query.answer")
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Take the answers and the questions that are still open."""
+        for node_id, batch in self._courier.open(replies, AnswerBatch).items():
+            self.take(node_id, batch)
+        return _metrics_of_answers(tuple(self.answers.values()))
+
+    def summary(self) -> None:
+        """Log what this strategy does."""
+        log(INFO, "%s: %d questions, mode %s", self.name, len(self.questions), self.mode)
+
+    # --- what subclasses decide ---------------------------------------------------------------------
+
+    def share(self) -> None:
+        """Exchange knowledge before questions are asked; nothing by default."""
+
+    def resolve(self) -> None:
+        """Close the open questions; by default there are none."""
+
+    # --- helpers for subclasses -----------------------------------------------------------------------
+
+    def take(self, node_id: int, batch: AnswerBatch) -> None:
+        """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
+        home = self._courier.name(node_id)
+        self._remember_peak(home, batch.peak_rss_mb)
+        for answer in batch.answers:
+            if self._asked_at(answer.question_id, home):
+                self.answers[answer.question_id] = answer
+                self.open.pop(answer.question_id, None)
+            else:
+                self._courier.miss(node_id, "it answered a question that it was not asked")
+        for question in batch.open:
+            if self._asked_at(question.question_id, home):
+                self.open[question.question_id] = question
+
+    def charge(self, question_id: str, seconds: float) -> None:
+        """Add seconds that other devices spent on a question to its answer."""
+        if (answer := self.answers.get(question_id)) is not None:
+            self.answers[question_id] = replace(answer, cost=answer.cost + Cost(seconds=seconds))
+
+    def node_of(self, device: str) -> int | None:
+        """The node of a device that takes part, by its name."""
+        return next((node_id for node_id, card in self.cards.items() if card.name == device), None)
+
+    @property
+    def _courier(self) -> Courier:
+        if self.courier is None:
+            raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
+        return self.courier
+
+    def _asked_at(self, question_id: str, home: str) -> bool:
+        question = self.questions.get(question_id)
+        return question is not None and question.home == home
+
+    def _remember_peak(self, device: str, peak: float) -> None:
+        self.peak_rss_mb[device] = max(peak, self.peak_rss_mb.get(device, 0.0))
+
+    def _wait_for_nodes(self, grid: Grid) -> list[int]:
+        wanted, courier = self.settings.federation.devices, self._courier
+        deadline = courier.clock() + min(courier.timeout, 120.0)
+        while len(node_ids := sorted(grid.get_node_ids())) < wanted and courier.clock() < deadline:
+            time.sleep(courier.poll)
+        for number in range(len(node_ids), wanted):
+            courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
+        return node_ids
+
+    def _require_quorum(self, present: int, asked: int, phase: str) -> None:
+        needed = max(1, math.ceil(self.settings.federation.quorum * max(asked, self.settings.federation.devices)))
+        if present < needed:
+            reasons = "; ".join(f"{name}: {why}" for name, why in self._courier.traffic.missing.items())
+            raise FederationError(
+                f"{present} devices took part, {needed} are needed{': ' + reasons if reasons else ''}",
+                where=phase,
+                fix="mend the devices named, or lower federation.quorum",
+            )
+
+
+def _metrics_of_builds(builds: Sequence[BuildReport]) -> MetricRecord:
+    return MetricRecord(
+        {
+            "devices": len(builds),
+            "documents": sum(report.documents for report in builds),
+            "items": sum(report.items for report in builds),
+            "seconds": sum(report.cost.seconds for report in builds),
+        }
+    )
+
+
+def _metrics_of_answers(answers: Sequence[Answer]) -> MetricRecord:
+    return MetricRecord(
+        {
+            "answers": len(answers),
+            "abstained": sum(answer.path == "abstained" for answer in answers),
+            "llm-calls": sum(answer.cost.llm_calls for answer in answers),
+        }
+    )

@@ -1,0 +1,20 @@
+"""The strategies without collaboration: the model alone, and retrieval at home (FD-RAG 5.1)."""
+
+from __future__ import annotations
+
+from fedrag_flwr.records import AnswerMode
+from strategies.base import FederatedRag
+
+
+class NoRag(FederatedRag):
+    """Devices answer from their model alone: the floor."""
+
+    name = "no-rag"
+    mode: AnswerMode = "closed-book"
+
+
+class LocalRag(FederatedRag):
+    """Each device retrieves passages at home and its model reads them; nothing is shared."""
+
+    name = "local-rag"
+    mode: AnswerMode = "passages"
