@@ -74,7 +74,7 @@ def finish(message: Message, context: Context) -> Message:
 
 def _handle(message: Message, context: Context, kind: type[R], act: Callable[[EdgeDevice, R], object]) -> Message:
     """Run one handler; whatever goes wrong leaves the device as a sentence without document text."""
-    run = message.metadata.group_id
+    run = str(message.metadata.run_id)
     try:
         request = wire.decode(message.content, kind, run=run)
         with device_of(context) as device:

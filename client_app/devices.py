@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 from flwr.app import Context
 
 from fedrag_flwr.demo import CORPUS
-from fedrag_flwr.device import EdgeDevice, Toolbox, open_device
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.settings import ModelSettings, Settings, fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 
 @cache
@@ -39,7 +38,7 @@ def device_of(context: Context) -> EdgeDevice:
     settings = settings_of(context)
     home = fedrag_home(settings.home)
     name = device_name(context)
-    return open_device(name, _documents(context), store_root(settings, name), settings, _toolbox(settings.models, home))
+    return EdgeDevice(name, _documents(context), store_root(settings, name), settings, _toolbox(settings.models, home))
 
 
 def device_name(context: Context) -> str:
@@ -52,9 +51,7 @@ def device_name(context: Context) -> str:
 
 def store_root(settings: Settings, name: str) -> Path:
     """Where a device keeps its store: under the home, apart for each set of documents."""
-    data = settings.data.root
-    key = data if data == "demo" else f"{Path(data).name}-{sha256(data.encode()).hexdigest()[:8]}"
-    return fedrag_home(settings.home) / "devices" / key / name
+    return fedrag_home(settings.home) / "devices" / settings.data_key / name
 
 
 def _documents(context: Context) -> Path | None:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import resource
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedrag_flwr.errors import DocumentError
-from fedrag_flwr.hypergraph import LearningSettings, Units, learn, update
-from fedrag_flwr.inference.memorizer import type_anchor
-from fedrag_flwr.memory.store import Change, MemoryStore, NewDocument
-from fedrag_flwr.memory.synthesis import Draft, Synthesis
+from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
+from fedrag_flwr.inference.memorizer import item_anchors
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.memory.change import Change, NewDocument
+from fedrag_flwr.memory.distilling import Distiller, Distilled
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.synthesis import Draft
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import BuildReport, Cost, Document, Hyperedge, MemoryItem, Passage, Progress
+from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.sources.folder import Reading
+from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
@@ -65,3 +65,179 @@ def difference(documents: Iterable[Document], store: MemoryStore, memories: bool
         removed=tuple(sorted(known.keys() - present.keys())),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document with its parse and the vectors of its units."""
+
+    document: Document
+    passages: tuple[ParsedPassage, ...]
+    vectors: NewDocument
+
+
+class Builder:
+    """Brings one store up to date with what a source holds, in one transaction.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, encoder, pipeline
+        Where the memory lives, and how text is read.
+    distiller
+        Makes verified memories out of parsed documents; only used where memories are asked for.
+    """
+
+    def __init__(
+        self, device: str, store: MemoryStore, encoder: Encoder, pipeline: Pipeline, distiller: Distiller
+    ) -> None:
+        self.device = device
+        self.store = store
+        self.encoder = encoder
+        self.pipeline = pipeline
+        self.distiller = distiller
+
+    def build(self, reading: Reading, plan: BuildPlan, progress: Progress) -> BuildReport:
+        """Read what is new, learn the hypergraph, distil memories, and write all of it at once.
+
+        Parameters
+        ----------
+        reading
+            All documents of the device as they are now.
+        plan
+            What to make.
+        progress
+            Told how far each phase is.
+        """
+        start = time.perf_counter()
+        changed = difference(reading.documents, self.store, plan.memories)
+        if changed.empty:
+            return self._report(reading, changed, _Made(), Cost(seconds=time.perf_counter() - start))
+        fresh = list(self._read((*changed.added, *changed.changed), progress))
+        empty = tuple(read.document.id for read in fresh if not read.passages)
+        fresh = [read for read in fresh if read.passages]
+        made = self._remember(changed, fresh, plan, progress) if plan.memories else _Made()
+        self.store.apply(
+            Change(
+                removed=(*changed.removed, *(i for i in empty if i in self.store.digests())),
+                documents=tuple(read.vectors for read in fresh),
+                hyperedges=made.learning.hyperedges if made.learning else None,
+                items=made.items,
+                remembered=made.remembered,
+            )
+        )
+        cost = replace(made.distilled.cost, seconds=time.perf_counter() - start)
+        return self._report(reading, changed, replace(made, empty=empty), cost)
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _read(self, documents: Sequence[Document], progress: Progress) -> Iterable[_Read]:
+        for done, (document, parsed) in enumerate(zip(documents, self.pipeline.parse(documents), strict=True)):
+            progress("read", done, len(documents))
+            passages = tuple(part.passage for part in parsed)
+            paragraphs = self.encoder.encode([f"{p.title}. {p.text}" for p in passages])
+            sentences = self.encoder.encode([f"{p.title}. {s.text}" for p in passages for s in p.sentences])
+            yield _Read(document, tuple(parsed), NewDocument(document, passages, paragraphs, sentences))
+        progress("read", len(documents), len(documents))
+
+    def _remember(
+        self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress
+    ) -> _Made:
+        again = [self.store.document(document_id) for document_id in changed.unremembered]
+        parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
+        learning = self._learn(changed, fresh, parsed, plan)
+        distilled = self.distiller.distil(parsed, learning.hyperedges, progress)
+        items = self._items(distilled.drafts)
+        remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
+        return _Made(learning, distilled, items, remembered)
+
+    def _learn(
+        self, changed: _Difference, fresh: Sequence[_Read], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan
+    ) -> Learning:
+        gone = {*changed.removed, *(document.id for document in changed.changed)}
+        units = [self._units(granularity, fresh, gone) for granularity in ("paragraph", "sentence")]
+        added = {
+            unit_id
+            for passages in parsed
+            for part in passages
+            for unit_id in (part.passage.id, *(sentence.id for sentence in part.passage.sentences))
+        }
+        rng = np.random.default_rng(plan.seed)
+        previous = self.store.hyperedges()
+        if not previous or len(added) > RELEARN_SHARE * sum(len(group.ids) for group in units):
+            return learn(units, plan.learning, rng)
+        return update(previous, units, sorted(added), plan.learning, rng)
+
+    def _units(self, granularity: Granularity, fresh: Sequence[_Read], gone: set[str]) -> Units:
+        """The units that the store will hold: those that stay, and the new ones."""
+        kept = self.store.units(granularity)
+        rows = [row for row, unit_id in enumerate(kept.ids) if unit_id.rpartition("#")[0] not in gone]
+        ids = [kept.ids[row] for row in rows]
+        vectors = [kept.vectors[rows]]
+        for read in fresh:
+            if granularity == "paragraph":
+                ids += [part.passage.id for part in read.passages]
+                vectors.append(read.vectors.paragraph_vectors)
+            else:
+                ids += [sentence.id for part in read.passages for sentence in part.passage.sentences]
+                vectors.append(read.vectors.sentence_vectors)
+        return Units(granularity, tuple(ids), np.concatenate(vectors).astype(np.float32))
+
+    def _items(self, drafts: Sequence[Draft]) -> tuple[MemoryItem, ...]:
+        vectors = self.encoder.encode([draft.question for draft in drafts])
+        items: dict[str, MemoryItem] = {}
+        facts = self.pipeline.facts([draft.question for draft in drafts])
+        for draft, vector, found in zip(drafts, vectors, facts, strict=True):
+            item_id = _content_id(self.device, draft.question, draft.answer, *draft.support)
+            items[item_id] = MemoryItem(
+                id=item_id,
+                question=draft.question,
+                answer=draft.answer,
+                kind=draft.kind,
+                answer_type=draft.answer_type,
+                hyperedges=(),
+                anchors=item_anchors(found, draft.answer_type),
+                embedding=vector,
+                origin=self.device,
+                support=draft.support,
+            )
+        return tuple(items.values())
+
+    def _report(self, reading: Reading, changed: _Difference, made: _Made, cost: Cost) -> BuildReport:
+        counts = self.store.counts()
+        failed = [*(f"{f.name}: {f.reason}" for f in reading.failures), *(f"{i}: no sentence" for i in made.empty)]
+        return BuildReport(
+            device=self.device,
+            version=self.store.version,
+            documents=counts.documents,
+            added=len(changed.added),
+            changed=len(changed.changed),
+            removed=len(changed.removed),
+            passages=counts.passages,
+            sentences=counts.sentences,
+            hyperedges=counts.hyperedges,
+            orphans=made.learning.orphans if made.learning else 0,
+            items=counts.items,
+            corpus_tokens=made.distilled.corpus_tokens,
+            failed=tuple(failed),
+            rejects=tuple(f"{reason}={count}" for reason, count in sorted(made.distilled.rejects.items())),
+            loss=made.learning.loss if made.learning else (),
+            cost=cost,
+            peak_rss_mb=peak_rss_mb(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a build made besides units."""
+
+    learning: Learning | None = None
+    distilled: Distilled = Distilled()
+    items: tuple[MemoryItem, ...] = ()
+    remembered: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()  # documents without a single sentence
+
+
+def _content_id(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import resource
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fedrag_flwr.building import BuildPlan, Builder
+from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine, EvidenceLimits
 from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.memory.importing import BANK_VERSION
+from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.opening import open_door
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -29,8 +28,8 @@ from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
+    EvidenceUnit,
     ImportReport,
-    MemoryItem,
     OpenQuestion,
     Progress,
     Question,
@@ -38,20 +37,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.toolbox import Toolbox
 
-
-@dataclass(frozen=True, slots=True)
-class Toolbox:
-    """The models of one process; devices that live in the same process share them.
-
-    `generator` is a function, so that a device that needs none never loads one.
-    """
-
-    encoder: Encoder
-    pipeline: Pipeline
-    generator: Callable[[], Generator]
-    generator_id: str
+BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 
 
 class EdgeDevice:
@@ -69,25 +57,21 @@ class EdgeDevice:
         Of the run.
     toolbox
         The models.
-    make_door
-        Makes the privacy door over a store; everything that leaves passes it.
+
+    Raises
+    ------
+    StoreError
+        The store cannot be opened, or was written with other models.
     """
 
-    def __init__(
-        self,
-        name: str,
-        documents: Path | None,
-        root: Path,
-        settings: Settings,
-        toolbox: Toolbox,
-        make_door: Callable[[MemoryStore], ExportDoor],
-    ) -> None:
+    def __init__(self, name: str, documents: Path | None, root: Path, settings: Settings, toolbox: Toolbox) -> None:
         self.name = name
         self.documents = documents
         self.settings = settings
         self.toolbox = toolbox
-        self.store = MemoryStore.open(root, self._identity())
-        self.door = make_door(self.store)
+        self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
+        self._hide = _OpaqueIds(self.store)
+        self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, root)
         self._engine: tuple[int, Engine] | None = None
 
     def close(self) -> None:
@@ -110,10 +94,12 @@ class EdgeDevice:
             sources=("folder",) if self.documents else (),
             encoder_id=self.toolbox.encoder.id,
             dimension=self.toolbox.encoder.dimension,
-            generator_id=self.toolbox.generator_id,
-            documents=counts["documents"],
-            items=counts["items"],
+            generator_id=self.settings.models.generator.rpartition("/")[2],
+            documents=counts.documents,
+            items=counts.items,
             version=self.store.version,
+            bank=self.store.meta(BANK) or "",
+            bank_version=int(self.store.meta(BANK_VERSION) or 0),
         )
 
     def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
@@ -136,27 +122,35 @@ class EdgeDevice:
         if self.documents is None:
             raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
         reading = FolderSource(self.documents).read()
-        builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, self._synthesis())
+        distiller = Distiller(self.toolbox, self.settings.memory)
+        builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
         return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
 
     def share(self, since: int) -> Delta:
-        """What of this device's memories is new, and what was withdrawn, since a version of its store."""
-        released = self.door.release_items(self.store.items(origin=self.name, since=since))
-        known = self.store.released_items()
-        retracted = [known[item_id] for item_id in self.store.retracted_since(since) if item_id in known]
-        self.store.record_released(released.released_ids)
+        """What of this device's memories is new, and what was withdrawn, since a version of its store.
+
+        A version that the store has not reached yet belongs to an earlier store: then everything is sent.
+        """
+        version = self.store.version
+        since = since if since <= version else 0
+        items = self.store.items(origin=self.name, since=since)
+        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
+        released = self.door.release_items(items)
+        gone = self.store.retracted_since(since) if since else []
         return Delta(
             origin=self.name,
             since=since,
-            version=self.store.version,
-            items=tuple(released.items),
-            retracted=tuple(retracted),
-            withheld=counted(released.withheld),
+            version=version,
+            items=released.items,
+            retracted=tuple(self._hide(item_id) for item_id in gone),
+            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
         )
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
-        return self.store.import_delta(delta, max_items=self.settings.memory.max_items)
+        report = self.store.import_delta(delta, snapshot=delta.since == 0)
+        self.store.set_meta(BANK, delta.origin)
+        return report
 
     def answer(self, questions: Sequence[Question], mode: AnswerMode, progress: Progress = silent) -> AnswerBatch:
         """Answer questions; those that home cannot close come back open, with what they need.
@@ -187,10 +181,10 @@ class EdgeDevice:
         start = time.perf_counter()
         evidence = []
         for request in requests:
-            edges = [reference for _, reference in self.store.resolve_opaque(request.hyperedges).values()]
+            edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
             budget = min(request.budget, self.settings.inference.remote_units)
             units = self.engine.evidence_for(request.vector, edges, budget)
-            evidence.append(Evidence(request.question_id, tuple(self.door.release_evidence(units).units)))
+            evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
         return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
 
     def finish(self, questions: Sequence[Question], evidence: Iterable[Evidence]) -> AnswerBatch:
@@ -218,10 +212,37 @@ class EdgeDevice:
             pipeline=self.toolbox.pipeline,
             memorizer=Memorizer(Matcher(self.store.items(), memory.alpha), memory.delta),
             cognizer=Cognizer(
-                LazyGenerator(self.toolbox),
-                inference.max_answer_tokens,
-                inference.abstain_below,
-                self.settings.seed,
+                self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
             ),
             limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k),
         )
+
+    def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
+        released = tuple(self.door.release_answer(answer) for answer in answers)
+        return AnswerBatch(self.name, released, tuple(still_open), peak_rss_mb())
+
+    def _identity(self) -> dict[str, str]:
+        encoder = self.toolbox.encoder
+        return {
+            "device": self.name,
+            "encoder": encoder.id,
+            "dimension": str(encoder.dimension),
+            "pipeline": self.toolbox.pipeline.id,
+        }
+
+
+class _OpaqueIds:
+    """The store's opaque ids as a function, with many made in one write."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._made: dict[str, str] = {}
+
+    def prepare(self, *groups: Iterable[str]) -> None:
+        """Make opaque ids for many own ids at once."""
+        self._made.update(self._store.opaque("own", {own for group in groups for own in group} - self._made.keys()))
+
+    def __call__(self, own_id: str) -> str:
+        if own_id not in self._made:
+            self.prepare([own_id])
+        return self._made[own_id]

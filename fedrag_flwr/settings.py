@@ -159,6 +159,12 @@ class Settings(_Group):
         names = [self.strategy, *(name.strip() for name in self.baselines.split(","))]
         return tuple(dict.fromkeys(name for name in names if name))
 
+    @property
+    def data_key(self) -> str:
+        """A short name for the run's set of documents, which keeps the stores of different sets apart."""
+        root = self.data.root
+        return root if root == "demo" else f"{Path(root).name}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"
+
 
 def fedrag_home(configured: str = "") -> Path:
     """The directory for models, devices and results: the setting, `$FEDRAG_HOME`, or ``~/.cache/fedrag``."""

@@ -1,1 +1,33 @@
 """Federated strategies: what devices share, where a question goes, and who answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.records import Progress, Question, silent
+from fedrag_flwr.settings import Settings
+from strategies.base import FederatedRag
+from strategies.local import LocalRag, NoRag
+from strategies.memory_fusion import MemoryFusion
+from strategies.server_tools import ServerTools
+
+STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in (NoRag, LocalRag, MemoryFusion)}
+
+
+def make_strategy(
+    name: str, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
+) -> FederatedRag:
+    """Make a strategy by its name.
+
+    Raises
+    ------
+    SettingError
+        There is no such strategy; names those there are.
+    """
+    if name not in STRATEGIES:
+        raise SettingError(f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}")
+    return STRATEGIES[name](settings, questions, tools, progress)
+
+
+__all__ = ["STRATEGIES", "FederatedRag", "LocalRag", "MemoryFusion", "NoRag", "ServerTools", "make_strategy"]

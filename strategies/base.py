@@ -32,6 +32,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from strategies.courier import Courier, Letter
+from strategies.server_tools import ServerTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class FederatedRag(Strategy):
         Of the run.
     questions
         Asked at the devices that they name as home.
+    tools
+        The server's models and stores.
     progress
         Told of each reply.
     """
@@ -67,8 +70,11 @@ class FederatedRag(Strategy):
     mode: AnswerMode = "passages"
     memories: bool = False
 
-    def __init__(self, settings: Settings, questions: Sequence[Question], progress: Progress = silent) -> None:
+    def __init__(
+        self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
+    ) -> None:
         self.settings = settings
+        self.tools = tools
         self.questions = {question.id: question for question in questions}
         self.progress = progress
         self.cards: dict[int, DeviceCard] = {}
@@ -134,6 +140,8 @@ class FederatedRag(Strategy):
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
         taken: set[str] = set()
         for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
+            if not card.sources:
+                continue  # a spare node without documents takes no part
             if card.name in taken:
                 courier.miss(node_id, f"a second device calls itself {card.name}")
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
@@ -15,13 +14,10 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     FinishRequest,
     ImportReport,
-    Progress,
     Question,
     RetrieveRequest,
     ShareRequest,
-    silent,
 )
-from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.courier import Letter
 
@@ -29,42 +25,32 @@ from strategies.courier import Letter
 class MemoryFusion(FederatedRag):
     """Build, share, fuse, import, answer; then owners give evidence for what home could not close (FD-RAG 4.3).
 
-    Parameters
-    ----------
-    bank
-        The fused bank; it outlives the run, so that only what is new travels.
+    The fused bank outlives the run, so that only what is new travels.
     """
 
     name = "memory-fusion"
     mode: AnswerMode = "memory"
     memories = True
 
-    def __init__(
-        self, settings: Settings, questions: list[Question], bank: MemoryBank, progress: Progress = silent
-    ) -> None:
-        super().__init__(settings, questions, progress)
-        self.bank = bank
-        self.imports: dict[int, ImportReport] = {}
-
     def share(self) -> None:
         """Take each device's delta into the bank, and give each what it lacks."""
-        courier = self._courier
+        courier, bank = self._courier, self.tools.bank
         uploads = [
-            Letter(node_id, ShareRequest("memories", self.bank.since(report.device, report.version)))
+            Letter(node_id, ShareRequest("memories", bank.since(report.device, report.version)))
             for node_id, report in self.builds.items()
         ]
         for node_id, delta in courier.exchange(uploads, "query.share", Delta).items():
             if delta.origin != courier.name(node_id):
                 courier.miss(node_id, "it shared memories in another device's name")
                 continue
-            self.bank.take(delta)
-        self.bank.fuse()
+            bank.take(delta)
+        bank.fuse()
         downloads = [
-            Letter(node_id, self.bank.delta_for(card.name, card.bank, card.bank_version))
+            Letter(node_id, bank.delta_for(card.name, card.bank, card.bank_version))
             for node_id, card in self.cards.items()
             if node_id in self.builds
         ]
-        self.imports = courier.exchange(downloads, "query.import", ImportReport)
+        courier.exchange(downloads, "query.import", ImportReport)
 
     def resolve(self) -> None:
         """Ask the owners of the supporting hyperedges for evidence, and let home finish."""

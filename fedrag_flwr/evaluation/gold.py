@@ -1,35 +1,105 @@
-"""Gold questions: what a benchmark knows about a question and no device ever sees."""
+"""Questions with their gold answers; evaluation code alone sees them."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.errors import DocumentError, SourceError
 
 
 @dataclass(frozen=True, slots=True)
 class GoldQuestion:
-    """A benchmark question with its gold answer and the documents that support it.
+    """A question with its gold answer and documents.
 
-    Parameters
-    ----------
-    question_id, text
-        The question as it is asked.
-    answer, aliases
-        The gold answer and other spellings of it; `answer` is empty for an unanswerable question.
-    kind
-        What the question asks for, for instance ``bridge``, ``comparison`` or ``unanswerable``.
-    documents
-        Ids of the documents that hold the answer.
-    home
-        The device at which it is asked.
-    split
-        ``train`` (settings may be fitted on it) or ``dev``.
+    `kind` is the data set's own type of question, `documents` are ids of the documents that support the answer, and
+    `home` is the device at which it is asked ("" while it has none).
     """
 
     question_id: str
     text: str
     answer: str
-    aliases: tuple[str, ...]
-    kind: str
-    documents: tuple[str, ...]
-    home: str
-    split: str
+    aliases: tuple[str, ...] = ()
+    kind: str = ""
+    documents: tuple[str, ...] = ()
+    home: str = ""
+    split: str = ""
+
+
+def read_gold(path: str | Path) -> list[GoldQuestion]:
+    """Read gold questions from JSON lines.
+
+    A line has ``id, question, answer`` and optionally ``aliases, kind, documents, home, split``.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or holds no question.
+    DocumentError
+        A line is malformed or repeats an id; the error names its number.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise SourceError(f"cannot be read ({error.strerror})", where=path.name, fix="check the path") from None
+    found: dict[str, GoldQuestion] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path.name}:{number}"
+        question = _parse(line, where)
+        if question.question_id in found:
+            raise DocumentError("the question's id is not unique", where=where, fix="give each question its own id")
+        found[question.question_id] = question
+    if not found:
+        raise SourceError("the file holds no question", where=path.name, fix="write one JSON object on each line")
+    return list(found.values())
+
+
+def gold_line(question: GoldQuestion) -> str:
+    """Write a gold question as the JSON line that `read_gold` reads."""
+    fields = {
+        "id": question.question_id,
+        "question": question.text,
+        "answer": question.answer,
+        "aliases": list(question.aliases),
+        "kind": question.kind,
+        "documents": list(question.documents),
+        "home": question.home,
+        "split": question.split,
+    }
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _parse(line: bytes, where: str) -> GoldQuestion:
+    try:
+        fields = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise DocumentError("the line is not JSON", where=where, fix="write one JSON object on each line") from None
+    if not isinstance(fields, dict):
+        raise DocumentError("the line is not an object", where=where, fix="write one JSON object on each line")
+
+    def text(key: str, default: str | None = None) -> str:
+        value = fields.get(key, default)
+        if not isinstance(value, str) or (default is None and not value.strip()):
+            raise DocumentError(f"the field {key} is not a text", where=where, fix=f"give {key} as a string")
+        return value
+
+    def texts(key: str) -> tuple[str, ...]:
+        value = fields.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise DocumentError(f"the field {key} is not a list of texts", where=where, fix=f"give {key} as a list")
+        return tuple(value)
+
+    return GoldQuestion(
+        text("id"),
+        text("question"),
+        text("answer"),
+        texts("aliases"),
+        text("kind", ""),
+        texts("documents"),
+        text("home", ""),
+        text("split", ""),
+    )

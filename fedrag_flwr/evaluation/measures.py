@@ -72,7 +72,7 @@ QUALITY: Sequence[Measure] = (
     Measure("EM", "share of answers that equal the gold answer", lambda r: r.em, points, True),
     Measure("Abstained", "share of questions that the system declined to answer", lambda r: r.abstained, points),
     Measure("Missing", "share of questions without a reply", lambda r: r.missing, points, False),
-    Measure("Mean", "mean measured latency", lambda r: r.latency_s.mean, seconds, False),
+    Measure("Mean latency", "mean measured latency", lambda r: r.latency_s.mean, seconds, False),
     Measure("p50", "median measured latency", lambda r: r.latency_s.p50, seconds, False),
     Measure("p95", "95th percentile of measured latency", lambda r: r.latency_s.p95, seconds, False),
 )

@@ -31,6 +31,7 @@ class Cell:
     bar: float | None = None
     best: bool = False
     note: str = ""
+    wording: bool = False  # sorts by its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Grid:
     caption: str
     headings: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    wordings: tuple[str, ...] = ()  # headings of columns of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         title=title,
         summary=summary,
         systems=systems,
+        took=seconds(summary.manifest.seconds),
         questions=max((result.n for result in systems.values()), default=0),
         highlights=_highlights(systems),
         quality=_quality(systems),
@@ -104,6 +107,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         path_grid=_path_grid(systems),
         histograms=bins,
         histogram_ticks=bin_ticks,
+        abstention=_abstention(systems),
         kinds=_kinds(systems),
         devices=_devices(summary.devices, list(systems)),
         builds=_builds(summary.devices),
@@ -158,7 +162,7 @@ def _quality(systems: Mapping[str, SystemResult]) -> Grid:
         )
         rows.append((name, (cells[0], behind, *cells[1:])))
     headings = [(m.heading, m.meaning) for m in measures]
-    headings.insert(1, ("To best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
+    headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
     return Grid(
         "quality",
         "Answer quality in points (means over devices; 95% interval of ACC below it) and latency per answer",
@@ -212,7 +216,7 @@ def _path_stacks(systems: Mapping[str, SystemResult], paths: Sequence[str]) -> l
     for name, result in systems.items():
         shares = [(path, result.paths.get(path, 0.0)) for path in paths] + [(_MISSING, result.missing)]
         segments = tuple(Segment(path, share, f"{100 * share:.0f}%") for path, share in shares if share)
-        stacks.append(Stack(name, 1.0, segments))
+        stacks.append(Stack(name, 1.0, segments, ", ".join(f"{part.kind} {part.text}" for part in segments)))
     return stacks
 
 
@@ -221,7 +225,7 @@ def _path_grid(systems: Mapping[str, SystemResult]) -> Grid:
     for name, result in systems.items():
         for path, group in result.by_path.items():
             cells = (
-                Cell(path),
+                Cell(path, wording=True),
                 Cell(number(group.n), group.n),
                 Cell(points(group.n / max(1, result.n)), group.n),
                 Cell(points(group.acc), group.acc, bar=group.acc),
@@ -241,7 +245,20 @@ def _path_grid(systems: Mapping[str, SystemResult]) -> Grid:
             ("Mean latency", "measured answers only"),
         ),
         tuple(rows),
+        wordings=("Path",),
     )
+
+
+def _abstention(systems: Mapping[str, SystemResult]) -> Grid:
+    rows = tuple(
+        (name, tuple(Cell(points(share), share) for share in (r.unanswerable_abstained, r.answerable_abstained)))
+        for name, r in systems.items()
+    )
+    headings = (
+        ("Unanswerable", "questions whose answer no document holds; more is better"),
+        ("Answerable", "questions that have an answer; fewer is better"),
+    )
+    return Grid("abstention", "Share of questions that a system declined, in %", headings, rows)
 
 
 def _latencies(systems: Iterable[str], rows: Iterable[AnswerRow]) -> dict[str, dict[str, list[float]]]:
@@ -375,7 +392,7 @@ def _embed(rows: Sequence[AnswerRow], systems: Sequence[str]) -> tuple[str, int]
 def _packed(row: AnswerRow) -> list[object]:
     took = "" if row.answer is None else seconds(row.cost.seconds) + (" (replayed)" if row.cost.replayed else "")
     score = None if row.score is None else round(row.score, 3)
-    cost = f"{row.cost.llm_calls} LLM calls, {row.cost.tokens_in} tokens in, {row.cost.tokens_out} out"
+    cost = f"LLM calls {row.cost.llm_calls}, tokens in {row.cost.tokens_in}, tokens out {row.cost.tokens_out}"
     return [
         row.answer,
         row.path,

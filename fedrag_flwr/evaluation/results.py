@@ -84,11 +84,11 @@ def write_results(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _replace(folder / ANSWERS, "".join(f"{json.dumps(asdict(row), ensure_ascii=False)}\n" for row in rows))
-        _replace(folder / REPORT, render_report(summary, rows))
+        _replace(folder / REPORT, render_report(summary, rows, title=run_id))
         _replace(folder / SUMMARY, json.dumps(asdict(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     except OSError as error:
         kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
-        raise kind("the results cannot be written", where=run_id, fix=os.strerror(error.errno or 0)) from error
+        raise kind("the results cannot be written", where=run_id, fix=error.strerror or "look at the disk") from error
     return folder
 
 
@@ -127,7 +127,7 @@ def refresh_report(folder: Path) -> Path:
     from fedrag_flwr.evaluation.report import render_report
 
     report = folder / REPORT
-    _replace(report, render_report(read_summary(folder), read_answers(folder)))
+    _replace(report, render_report(read_summary(folder), read_answers(folder), title=folder.name))
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,10 @@ from fedrag_flwr.hypergraph.objective import SoftObjective
 from fedrag_flwr.hypergraph.simplex import project_rows
 
 Floats = NDArray[np.float64]
+Rows = tuple[Floats, ...]  # the free rows of each part
 
 TOLERANCE = 1e-3
-_GROWTH = 2.0
+_FIRST_GROWTH, _GROWTH = 4.0, 2.0
 _PATIENCE = 3
 _MOST_HALVINGS = 40
 
@@ -29,17 +31,10 @@ class Part:
     objective: SoftObjective
     fixed: Floats
 
-    def value(self, rows: Floats) -> float:
-        """Compute the objective at these free rows."""
-        return self.objective.value(self._weights(rows))
-
     def value_and_gradient(self, rows: Floats) -> tuple[float, Floats]:
-        """Compute the objective and its gradient in the free rows."""
-        value, gradient = self.objective.value_and_gradient(self._weights(rows))
+        """Compute the objective and its gradient in the free rows, shape (n, k)."""
+        value, gradient = self.objective.value_and_gradient(np.concatenate([rows.reshape(-1), self.fixed]))
         return value, gradient[: rows.size].reshape(rows.shape)
-
-    def _weights(self, rows: Floats) -> Floats:
-        return np.concatenate([rows.reshape(-1), self.fixed])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +45,18 @@ class Descent:
     `gradient_mapping` holds the norms of Definition 3 and `step_sizes` the steps, one for each accepted step.
     """
 
-    rows: tuple[Floats, ...]
+    rows: Rows
     loss: tuple[float, ...]
     gradient_mapping: tuple[float, ...]
     step_sizes: tuple[float, ...]
 
 
-def descend(parts: tuple[Part, ...], start: tuple[Floats, ...], settings: LearningSettings) -> Descent:
+def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) -> Descent:
     """Minimise the sum of the parts over rows on the simplex, all parts with one step size.
 
-    A step is accepted when the descent lemma (eq. 20 with L = 1 / step) holds for it; else it is halved. Stops when
-    the gradient mapping is below `TOLERANCE` times its first norm, when no step descends, or after `settings.steps`.
+    A step is accepted when the descent lemma (eq. 20 with L = 1 / step) holds for it, else it is halved; after a few
+    steps without halving it grows. Stops when the gradient mapping is at most `TOLERANCE` times its first norm, when
+    no step descends, or after `settings.steps`.
 
     Parameters
     ----------
@@ -71,31 +67,49 @@ def descend(parts: tuple[Part, ...], start: tuple[Floats, ...], settings: Learni
     settings
         First step and most steps.
     """
-    rows, step, smooth = start, settings.learning_rate, 0
-    loss = [sum(part.value(own) for part, own in zip(parts, rows, strict=True))]
-    mappings: list[float] = []
-    steps: list[float] = []
-    patience = 1
-    while len(steps) < settings.steps and any(own.size for own in rows):
-        gradients = [part.value_and_gradient(own)[1] for part, own in zip(parts, rows, strict=True)]
-        accepted, halvings = False, 0
-        while not accepted and halvings <= _MOST_HALVINGS:
-            trial = tuple(project_rows(own - step * slope) for own, slope in zip(rows, gradients, strict=True))
-            mapping = np.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(rows, trial, strict=True))) / step
-            value = sum(part.value(own) for part, own in zip(parts, trial, strict=True))
-            accepted = value <= loss[-1] - step / 2.0 * mapping**2
-            if not accepted:
-                step, halvings = step / 2.0, halvings + 1
-        if not accepted or mapping == 0.0:
+    rows, step, growth, smooth = start, settings.learning_rate, _FIRST_GROWTH, 0
+    value, gradients = _evaluate(parts, rows)
+    loss, mappings, steps = [value], list[float](), list[float]()
+    while len(steps) < settings.steps:
+        moved = _move(parts, rows, value, gradients, step)
+        if moved is None:
             break
-        rows = trial
+        smooth = smooth + 1 if moved.step == step else 0
+        growth = growth if moved.step == step else _GROWTH
+        rows, value, gradients, step = moved.rows, moved.value, moved.gradients, moved.step
         loss.append(value)
-        mappings.append(float(mapping))
+        mappings.append(moved.mapping)
         steps.append(step)
-        if mapping <= TOLERANCE * mappings[0]:
+        if moved.mapping <= TOLERANCE * mappings[0]:
             break
-        patience = _PATIENCE if halvings else patience
-        smooth = 0 if halvings else smooth + 1
-        if smooth >= patience:
-            step, smooth = step * _GROWTH, 0
+        if growth == _FIRST_GROWTH or smooth >= _PATIENCE:
+            step, smooth = step * growth, 0
     return Descent(rows, tuple(loss), tuple(mappings), tuple(steps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    rows: Rows
+    value: float
+    gradients: Rows
+    mapping: float
+    step: float
+
+
+def _evaluate(parts: tuple[Part, ...], rows: Rows) -> tuple[float, Rows]:
+    results = [part.value_and_gradient(own) for part, own in zip(parts, rows, strict=True)]
+    return sum((value for value, _ in results), 0.0), tuple(gradient for _, gradient in results)
+
+
+def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, step: float) -> _Moved | None:
+    """Take the largest of step, step / 2, ... that keeps the descent lemma; None when nothing moves or descends."""
+    for _ in range(_MOST_HALVINGS):
+        trial = tuple(project_rows(own - step * slope) for own, slope in zip(rows, gradients, strict=True))
+        mapping = math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(rows, trial, strict=True))) / step
+        if not mapping:
+            return None
+        trial_value, trial_gradients = _evaluate(parts, trial)
+        if trial_value <= value - step / 2.0 * mapping**2:
+            return _Moved(trial, trial_value, trial_gradients, mapping, step)
+        step /= 2.0
+    return None

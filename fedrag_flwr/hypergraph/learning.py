@@ -14,7 +14,7 @@ from fedrag_flwr.hypergraph.checking import check_settings, check_units
 from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective, row_products
 from fedrag_flwr.records import Hyperedge
 
 Floats = NDArray[np.float64]
@@ -91,7 +91,8 @@ def begin(group: Units, settings: LearningSettings, rng: np.random.Generator) ->
 
 def first_memberships(vectors: Floats, prototypes: Floats, candidates: Indices) -> Floats:
     """Share each unit among its candidates by a softmax of their inner products, shape (n, k), all positive."""
-    similarities = np.einsum("nkd,nd->nk", prototypes[candidates], vectors)
+    entries = Entries.of_candidates(candidates, len(prototypes))
+    similarities = row_products(vectors, prototypes, entries.rows, entries.edges).reshape(candidates.shape)
     shares = np.exp((similarities - similarities.max(axis=1, keepdims=True)) / _TEMPERATURE)
     rows: Floats = shares / shares.sum(axis=1, keepdims=True)
     return rows

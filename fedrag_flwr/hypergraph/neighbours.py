@@ -73,6 +73,7 @@ def _centroids(vectors: NDArray[np.float32], count: int, rng: np.random.Generato
         niter=_ROUNDS,
         seed=int(rng.integers(2**31 - 1)),
         spherical=True,
+        init_method=faiss.ClusteringInitMethod_KMEANS_PLUS_PLUS,
         min_points_per_centroid=1,
         max_points_per_centroid=len(vectors),
     )

@@ -27,10 +27,10 @@ from fedrag_flwr.hypergraph.neighbours import nearest
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-ALL_PAIRS = 1_024
+ALL_PAIRS = 256
 NEAREST_PAIRS = 32
 PSEUDO_MASS = 0.05
-BALANCE = 0.1
+BALANCE = 0.2
 ROUNDING = 0.01
 _CHUNK = 4_096
 _BLOCK = 128
@@ -112,15 +112,8 @@ class SoftObjective:
         self._bounds = np.concatenate([[0], np.cumsum(np.bincount(entries.edges, minlength=entries.edge_count))])
         self._square_norms = np.einsum("nd,nd->n", self._vectors, self._vectors)
 
-    def value(self, weights: Floats) -> float:
-        """Compute the objective for memberships of shape (entries,)."""
-        return self._evaluate(weights, gradient=False)[0]
-
     def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
-        """Compute the objective and its gradient, shape (entries,)."""
-        return self._evaluate(weights, gradient=True)
-
-    def _evaluate(self, weights: Floats, *, gradient: bool) -> tuple[float, Floats]:
+        """Compute the objective for memberships of shape (entries,) and its gradient, of the same shape."""
         entries, settings, count = self._entries, self._settings, self._entries.edge_count
         if not count:
             return 0.0, np.zeros(0)
@@ -134,11 +127,9 @@ class SoftObjective:
         norms = roots - ROUNDING
         compactness = np.bincount(entries.edges, weights * norms, minlength=count) / mass
         intra, inter_weight = float(compactness.sum()) / count, 1.0 - settings.intra_weight
-        inter, inter_slope = inter_term(prototypes, settings.margin, self._pairs, gradient=gradient)
+        inter, inter_slope = inter_term(prototypes, settings.margin, self._pairs)
         crowding = units / settings.units_per_edge - 1.0
         value = settings.intra_weight * intra + inter_weight * inter + BALANCE * float(crowding @ crowding) / count
-        if not gradient:
-            return value, np.zeros(0)
         pull = weights / roots
         moved = np.bincount(entries.edges, pull, minlength=count)[:, None] * prototypes - self._sum_by_edge(pull)
         slope = settings.intra_weight / count * moved / mass[:, None] + inter_weight * inter_slope
@@ -168,7 +159,7 @@ def row_products(left: Floats, right: Floats, first: Indices, second: Indices) -
 
 
 def inter_term(
-    prototypes: Floats, margin: float, pairs: Pairs | None, *, gradient: bool, rounding: float = ROUNDING
+    prototypes: Floats, margin: float, pairs: Pairs | None, *, gradient: bool = True, rounding: float = ROUNDING
 ) -> tuple[float, Floats]:
     """Compute eq. 7 over the pairs, and its gradient in the prototypes.
 
@@ -277,5 +268,5 @@ def hard_objective(
     prototypes /= mass[:, None]
     norms = np.linalg.norm(vectors[entries.rows] - prototypes[edges], axis=1)
     intra = float((np.bincount(edges, norms) / np.bincount(edges)).sum()) / total
-    inter, _ = inter_term(prototypes, settings.margin, choose_pairs(prototypes), gradient=False, rounding=0.0)
+    inter, _ = inter_term(prototypes, settings.margin, None, gradient=False, rounding=0.0)
     return settings.intra_weight * intra + (1.0 - settings.intra_weight) * inter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
@@ -32,7 +32,7 @@ class Cognizer:
     Parameters
     ----------
     generator
-        The local model.
+        Gives the local model; called when it is first needed.
     max_tokens
         Longest answer, in tokens.
     abstain_below
@@ -41,7 +41,7 @@ class Cognizer:
         Of the model's sampling.
     """
 
-    generator: Generator
+    generator: Callable[[], Generator]
     max_tokens: int
     abstain_below: float
     seed: int = 0
@@ -73,7 +73,7 @@ class Cognizer:
         return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost)
 
     def _complete(self, prompt: Prompt) -> tuple[Completion, Cost]:
-        (completion,) = self.generator.complete(
+        (completion,) = self.generator().complete(
             prompt, grammar=ANSWER_GRAMMAR, max_tokens=self.max_tokens, seed=self.seed
         )
         return completion, Cost(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.memory.matching import Matcher
-from fedrag_flwr.records import Match, Vector
+from fedrag_flwr.records import Fact, Match, Vector
+from fedrag_flwr.text.anchors import anchors_of
 from fedrag_flwr.text.base import QuestionAnalysis
 
 # Answer types that answer the same kind of question share an anchor.
@@ -34,6 +36,11 @@ def type_anchor(answer_type: str) -> tuple[str, ...]:
 def question_anchors(analysis: QuestionAnalysis) -> tuple[str, ...]:
     """A question's anchor set for matching: its typed spans and the type of answer it asks for."""
     return (*analysis.anchors, *type_anchor(analysis.answer_type))
+
+
+def item_anchors(facts: Sequence[Fact], answer_type: str) -> tuple[str, ...]:
+    """A memory's anchor set: the typed spans of its question and the type of its answer."""
+    return (*anchors_of(facts), *type_anchor(answer_type))
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,7 +269,6 @@ class Database:
             path, timeout=self._lock_timeout, isolation_level=None, check_same_thread=False, cached_statements=64
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA secure_delete = ON")

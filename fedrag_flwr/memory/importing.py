@@ -45,8 +45,8 @@ def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension
     """Take a delta within the caller's transaction.
 
     A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
-    device's own. One beyond the limit is refused as ``full``. Within one delta the last of equal ids counts, and an
-    id that is both new and retracted stays.
+    device's own. One beyond the limit is refused as ``full``. Within one delta the last of an origin's equal ids
+    counts, and an id that is both new and retracted stays.
 
     Parameters
     ----------
@@ -62,35 +62,39 @@ def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension
         Most memories of other origins.
     """
     writer = Writer(connection, device, dimension)
+    there = {item.id: item for item in reading.items(connection, dimension, ids=[item.id for item in delta.items])}
+    retracting = set(delta.retracted)
+    owners = {item.id: item.origin for item in there.values() if item.origin == device or item.id not in retracting}
     refused: Counter[str] = Counter()
     fit: dict[str, MemoryItem] = {}
     for item in delta.items:
         reason = refusal(item, device, dimension)
-        if not reason and item.id in fit and fit[item.id].origin != item.origin:
+        if not reason and owners.setdefault(item.id, item.origin) != item.origin:
             reason = "id-taken"
         if reason:
             refused[reason] += 1
         else:
             fit[item.id] = item
-    gone = [item for item in delta.retracted if item not in fit]
+    gone = [
+        item for item in retracting if item not in fit or (item in there and there[item].origin != fit[item].origin)
+    ]
     retracted = connection.execute(
         "DELETE FROM items WHERE own = 0 AND id IN (SELECT value FROM json_each(?))", (reading.listed(gone),)
     ).rowcount
     room = limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
-    there = {item.id: item for item in reading.items(connection, dimension, ids=list(fit))}
     accepted = 0
     for item in fit.values():
         known = there.get(item.id)
         if known is not None and known.origin != item.origin:
-            refused["id-taken"] += 1
-        elif known is None and room <= 0:
+            known = None  # it was retracted just now
+        if known is None and room <= 0:
             refused["full"] += 1
-        else:
-            accepted += 1
-            room -= known is None
-            if known is None or known.hyperedges != item.hyperedges or not same_item(item, known):
-                connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
-                writer.insert_item(item, own=False)
+            continue
+        accepted += 1
+        room -= known is None
+        if known is None or known.hyperedges != item.hyperedges or not same_item(item, known):
+            connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+            writer.insert_item(item, own=False)
     version = writer.settle()
     connection.execute(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

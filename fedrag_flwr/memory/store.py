@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
-from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
+from fedrag_flwr.errors import StoreError
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory import importing, opaque, reading
 from fedrag_flwr.memory.change import Change, Contribution, Counts
-from fedrag_flwr.memory.database import FILE, REBUILD, Database, own_errors, write_lock
-from fedrag_flwr.memory.index import VectorIndex, stamp
+from fedrag_flwr.memory.database import FILE, Database, own_errors, write_lock
+from fedrag_flwr.memory.index import VectorIndex
+from fedrag_flwr.memory.indexes import Indexes, IndexKind, drop_indexes
+from fedrag_flwr.memory.opening import create_store, device_and_dimension, reconcile
 from fedrag_flwr.memory.writing import Writer
 from fedrag_flwr.records import (
     Delta,
@@ -29,13 +27,11 @@ from fedrag_flwr.records import (
     Sentence,
 )
 
-IndexKind = Literal["sentence", "paragraph", "item"]
-_INDEXES: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
 _log = logging.getLogger(__name__)
 
 
 class MemoryStore:
-    """One device's store; `open` makes it. It may be shared between threads, and between processes by opening it in each.
+    """One device's store; `open` makes it. Threads may share it; each process opens its own.
 
     Parameters
     ----------
@@ -52,11 +48,10 @@ class MemoryStore:
     def __init__(self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int) -> None:
         self._database = database
         self._identity = dict(identity)
-        self._device, self._dimension = _device_and_dimension(identity)
+        self._device, self._dimension = device_and_dimension(identity)
         self._secret = secret
         self._foreign_limit = foreign_limit
-        self._indexes: dict[IndexKind, tuple[int, VectorIndex]] = {}
-        self._index_lock = threading.Lock()
+        self._indexes = Indexes(database, self._dimension)
 
     @classmethod
     def open(
@@ -100,12 +95,12 @@ class MemoryStore:
             if not (path / FILE).exists():
                 if not create:
                     raise StoreError("there is no store here", where=path.name, fix="build it first")
-                _device_and_dimension(identity)
-                _create(path, lock_timeout)
+                device_and_dimension(identity)
+                create_store(path, lock_timeout)
         database = Database(path, lock_timeout)
         try:
             database.check()
-            known = _reconcile(database, identity)
+            known = reconcile(database, identity)
             with database.reading() as connection:
                 expected = reading.state(connection, "secret")
             with own_errors(path):
@@ -124,7 +119,7 @@ class MemoryStore:
             with write_lock(path, lock_timeout):
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
                     (path / name).unlink(missing_ok=True)
-                _drop_indexes(path)
+                drop_indexes(path)
 
     def close(self) -> None:
         """Close the store's connections."""
@@ -305,10 +300,13 @@ class MemoryStore:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _forget(self) -> None:
-        """Clear the log and the indexes of what was removed; the removal itself is already durable."""
-        with own_errors(self._database.directory):
-            _drop_indexes(self._database.directory)
-        self._database.forget_log()
+        """Clear the log and the indexes of what was removed; the change itself is committed, whatever happens here."""
+        try:
+            with own_errors(self._database.directory):
+                drop_indexes(self._database.directory)
+            self._database.forget_log()
+        except StoreError as error:
+            _log.warning("removed text may stay in the log or an index until the next change: %s", error)
 
     # --- opaque ids ---
 
@@ -335,75 +333,4 @@ class MemoryStore:
 
     def index(self, kind: IndexKind) -> VectorIndex:
         """The search index over sentences, paragraphs or all memories, up to date with the store."""
-        with self._index_lock:
-            with self._database.reading() as connection:
-                version = reading.version(connection)
-                cached = self._indexes.get(kind)
-                if cached is not None and cached[0] == version:
-                    return cached[1]
-                listing = reading.listing(connection, kind)
-                made_of = stamp(reading.state(connection, "store"), listing)
-                ids = [unit for unit, _ in listing]
-                path = self._database.directory / f"{kind}.faiss"
-                index = VectorIndex.load(path, made_of, ids, self._dimension) if cached is None else None
-                fresh = index is None
-                if index is None:
-                    since, old = cached if cached is not None else (0, None)
-                    new_ids, vectors = reading.vectors_since(connection, kind, since, self._dimension)
-                    index = VectorIndex(new_ids, vectors) if old is None else old.updated(ids, new_ids, vectors)
-            if fresh:
-                try:
-                    index.save(path, made_of)
-                except OSError as error:  # the index is whole in memory; the next start builds it again
-                    _log.warning("index %s not kept: %s", path.name, os.strerror(error.errno or 0))
-            self._indexes[kind] = (version, index)
-            return index
-
-
-def _device_and_dimension(identity: Mapping[str, str]) -> tuple[str, int]:
-    device, dimension = identity.get("device", ""), identity.get("dimension", "")
-    if not device:
-        raise SettingError("a store needs the device's name", where="device", fix="give it in the identity")
-    if not dimension.isdecimal() or int(dimension) < 1:
-        raise SettingError(f"is {dimension!r}", where="dimension", fix="give the encoder's dimension in the identity")
-    return device, int(dimension)
-
-
-def _create(path: Path, lock_timeout: float) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(mode=0o700, exist_ok=True)
-    with write_lock(path, lock_timeout):
-        if (path / FILE).exists():
-            return
-        _drop_indexes(path)
-        secret = opaque.make_secret(path)
-        Database.create(path, {"version": "0", "store": uuid.uuid4().hex, "secret": opaque.mark(secret)})
-
-
-def _drop_indexes(path: Path) -> None:
-    for kind in _INDEXES:
-        for suffix in ("faiss", "json"):
-            (path / f"{kind}.{suffix}").unlink(missing_ok=True)
-
-
-def _reconcile(database: Database, identity: Mapping[str, str]) -> dict[str, str]:
-    """Compare the recorded identity with the given one, and record new keys."""
-
-    def known() -> dict[str, str]:
-        with database.reading() as connection:
-            return dict(connection.execute("SELECT key, value FROM identity").fetchall())
-
-    recorded = known()
-    for key in sorted(recorded.keys() & identity.keys()):
-        if recorded[key] != identity[key]:
-            raise StoreMismatchError(
-                f"the store was built with {key} = {recorded[key]!r}, now it is {identity[key]!r}",
-                where=database.directory.name,
-                fix=f"{REBUILD}, or choose {key} = {recorded[key]!r}",
-            )
-    new = {key: value for key, value in identity.items() if key not in recorded}
-    if not new:
-        return recorded
-    with database.writing() as connection:
-        connection.executemany("INSERT OR IGNORE INTO identity VALUES (?, ?)", new.items())
-    return _reconcile(database, identity)
+        return self._indexes.get(kind)

@@ -66,6 +66,7 @@ class Clause:
     parts: tuple[Part, ...]
     adverbs: tuple[str, ...]
     passive: bool
+    past: bool
     plural_subject: bool
 
     def part(self, role: Role) -> Part | None:
@@ -162,7 +163,8 @@ def _clause(verb: Token) -> Clause | None:
         parts = (Part("object", gap, phrase_tokens(gap), needed=True), *parts)
     lemma = "be" if verb.pos_ == "AUX" and verb.lemma_ in ("be", "'s") else verb.lemma_.lower()
     plural = subject.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in subject.head.children)
-    return Clause(verb, auxiliaries, finite, lemma, subject, parts, adverbs, passive, plural)
+    past = verb.tag_ in ("VBD", "VBN") or any(word in ("was", "were", "had", "did") for word in auxiliaries)
+    return Clause(verb, auxiliaries, finite, lemma, subject, parts, adverbs, passive, past, plural)
 
 
 def _subject(verb: Token) -> tuple[Part | None, Token | None]:

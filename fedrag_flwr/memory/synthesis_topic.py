@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis_classes import Classes, name_span, name_text, plain
+from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, name_span, name_text, plain
 from fedrag_flwr.memory.synthesis_lexicon import RELATED_NOUNS
 from fedrag_flwr.text.base import ParsedPassage
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
 
 _PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
 _PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
@@ -99,7 +99,9 @@ def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | Non
     definite = re.search(r"\bthe " + re.escape(key) + r"\b", lowered) is not None
     display = name if not definite or name.lower().startswith("the ") else f"the {name}"
     display = "the " + display[4:] if display.startswith("The ") else display
-    if display[:1].isupper() and not _looks_like_name(name, text):
+    proper = sum(token.pos_ == "PROPN" for doc in docs for token in doc if token.lower_ in words)
+    common = sum(token.pos_ == "NOUN" and token.is_lower for doc in docs for token in doc if token.lower_ in words)
+    if common > proper and display == name:
         display = display[0].lower() + display[1:]
     return Topic(display, frozenset(clear | {key}), frozenset(nouns), person, _is_plural(key, docs))
 
@@ -117,17 +119,22 @@ def _short_names(words: list[str], person: bool) -> set[str]:
     return short
 
 
-def _looks_like_name(name: str, text: str) -> bool:
-    first = name.split()[0]
-    return f" {name}" in text or not first.istitle() or len(name.split()) > 1 and name.split()[1][:1].isupper()
-
-
 def _is_plural(key: str, docs: Sequence[Doc]) -> bool:
     for doc in docs:
         for chunk in doc.noun_chunks:
             if plain(chunk.text) == key:
                 return chunk.root.tag_ in ("NNS", "NNPS")
     return False
+
+
+def _continues(span: Span) -> bool:
+    """Whether a name goes on beyond a span ("Hubble Space Telescope" in "Hubble Space Telescope Institute")."""
+    doc = span.doc
+    after = doc[span.end] if span.end < len(doc) else None
+    before = doc[span.start - 1] if span.start > 0 else None
+    return (after is not None and is_name_token(after)) or (
+        before is not None and is_name_token(before) and before.dep_ == "compound"
+    )
 
 
 class Mentions:
@@ -161,8 +168,14 @@ class Mentions:
     def _sentence(self, doc: Doc, start: int, end: int) -> None:
         chunks = [chunk for chunk in doc[start:end].noun_chunks]
         subject = ""
+        self._aliases(doc, start, end)
         for chunk in chunks:
             head = chunk.root
+            if head.i in self._by_token:
+                named = self.entity(head)
+                if head.dep_ in ("nsubj", "nsubjpass") and not subject:
+                    subject = named
+                continue
             referent = self._resolve(chunk[0], chunk[-1], head, subject)
             if referent:
                 self._put(chunk.start, chunk.end, referent, chunk[-1].tag_ == "POS")
@@ -182,6 +195,23 @@ class Mentions:
             else:
                 self._unresolved.add(token.i)
         self.last_subject = subject or self.last_subject
+
+    def _aliases(self, doc: Doc, start: int, end: int) -> None:
+        """Replace the topic's longer names wherever they stand whole, also where the parse cuts them apart."""
+        topic = self.topic
+        if topic is None:
+            return
+        text, offset = doc[start:end].text.lower(), doc[start].idx
+        for alias in sorted(topic.aliases, key=len, reverse=True):
+            if " " not in alias and not any(char.isdigit() for char in alias):
+                continue
+            for match in re.finditer(re.escape(alias), text):
+                span = doc.char_span(offset + match.start(), offset + match.end())
+                if span is None or any(token.i in self._by_token for token in span) or _continues(span):
+                    continue
+                first = span.start - 1 if span.start > start and doc[span.start - 1].lower_ == "the" else span.start
+                possessive = span.end < end and doc[span.end].tag_ == "POS"
+                self._put(first, span.end + possessive, topic.name, possessive)
 
     def _described(self, text: str) -> str:
         """A subject without a name ("the primary mirror") blocks "it" only when nothing ties it to the topic."""

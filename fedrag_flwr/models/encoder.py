@@ -64,7 +64,7 @@ class SentenceEncoder:
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self._loaded().get_sentence_embedding_dimension() or 0)
+        return int(self._loaded().get_sentence_embedding_dimension() or self.encode(["."]).shape[1])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode texts to a float32 array of shape (n, dimension) with unit rows.
@@ -76,9 +76,9 @@ class SentenceEncoder:
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = self._loaded().encode(
-            list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True
-        )
+        model = self._loaded()
+        with self._lock:  # a tokenizer serves one thread at a time
+            vectors = model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False)
         return _unit(np.asarray(vectors, dtype=np.float32))
 
     def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
@@ -91,9 +91,11 @@ class SentenceEncoder:
         """
         if not texts:
             return []
-        tokens = self._loaded().encode(
-            list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value="token_embeddings"
-        )
+        model = self._loaded()
+        with self._lock:
+            tokens = model.encode(
+                list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value="token_embeddings"
+            )
         return [_unit(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
 
     def _loaded(self) -> SentenceTransformer:
@@ -138,4 +140,5 @@ def weights_id(folder: Path) -> str:
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    return np.asarray(vectors / norms, dtype=np.float32)

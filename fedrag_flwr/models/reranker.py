@@ -93,9 +93,10 @@ class CrossEncoderReranker:
         if not texts:
             return np.zeros(0, dtype=np.float32)
         pairs = [(query, text) for text in texts]
-        scores = np.asarray(
-            self._loaded().predict(pairs, batch_size=self._batch_size, show_progress_bar=False), dtype=np.float32
-        )
+        model = self._loaded()
+        with self._lock:  # a tokenizer serves one thread at a time
+            raw = model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
+        scores = np.asarray(raw, dtype=np.float32)
         if scores.shape != (len(texts),):
             raise ModelError("the cross-encoder gives more than one score for a pair", where=self._path.name)
         return scores
@@ -114,10 +115,11 @@ class CrossEncoderReranker:
                 "sentence-transformers is not installed", fix="pip install sentence-transformers"
             ) from error
         try:
-            return CrossEncoder(str(self._path), local_files_only=True)
+            model: CrossEncoder = CrossEncoder(str(self._path), local_files_only=True)
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise ModelError(
                 f"the cross-encoder cannot be loaded ({type(error).__name__})",
                 where=self._path.name,
                 fix="verify its files",
             ) from error
+        return model

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,7 +57,8 @@ class Session:
         self._fits(length, max_tokens)
         rules = self.engine.grammar(grammar) if grammar else None
         logits = self._evaluate(prefix, tail)
-        together = max(1, min(SAMPLES_AT_ONCE, (self.engine.context_tokens - length) // max_tokens))
+        room = (self.engine.context_tokens - length) // max_tokens
+        together = min(SAMPLES_AT_ONCE, room) if self.engine.on_gpu else 1  # on a CPU one by one is faster
         drafts = []
         for first in range(0, n, together):
             group = [
@@ -100,9 +102,7 @@ class Session:
         """Add the log-probabilities of the tokens after the first, several texts in one pass."""
         sequence_of = {i: place for place, i in enumerate(group, start=1)}
         rows = [(i, at) for i in group for at in range(len(texts[i]) - 1)]
-        try:
-            for sequence in sequence_of.values():
-                self.engine.fork(sequence)
+        with self._branches(sequence_of.values()):
             for first in range(0, len(rows), _SCORED_AT_ONCE):
                 block = rows[first : first + _SCORED_AT_ONCE]
                 logits = self.engine.step(
@@ -112,16 +112,12 @@ class Session:
                 )
                 for row, (i, at) in zip(logits, block, strict=True):
                     scores[i] += log_probability(row, texts[i][at + 1])
-        finally:
-            self._drop(sequence_of.values())
 
     def _generate(self, drafts: Sequence[_Draft], logits: NDArray[np.float32], length: int, max_tokens: int) -> None:
         """Grow some texts side by side, each in a sequence that forks from the prompt."""
         rows = [logits] * len(drafts)
         growing = list(drafts)
-        try:
-            for draft in drafts:
-                self.engine.fork(draft.sequence)
+        with self._branches([draft.sequence for draft in drafts]):
             for position in range(length, length + max_tokens):
                 for draft, row in zip(growing, rows, strict=True):
                     self._grow(draft, row)
@@ -135,8 +131,6 @@ class Session:
                         [draft.sequence for draft in growing],
                     )
                 )
-        finally:
-            self._drop(draft.sequence for draft in drafts)
 
     def _grow(self, draft: _Draft, logits: NDArray[np.float32]) -> None:
         token = draft.chooser.choose(logits)
@@ -174,9 +168,19 @@ class Session:
         while len(self._prefixes) > _KEPT_PREFIXES:
             self._prefixes.popitem(last=False)
 
-    def _drop(self, sequences: Iterable[int]) -> None:
-        for sequence in sequences:
-            self.engine.drop(sequence)
+    @contextmanager
+    def _branches(self, sequences: Collection[int]) -> Iterator[None]:
+        """Let sequences grow from the prompt; after a failure nothing of the cache is trusted."""
+        try:
+            for sequence in sequences:
+                self.engine.fork(sequence)
+            yield
+        except BaseException:
+            self._live, self._live_logits = (), None
+            raise
+        finally:
+            for sequence in sequences:
+                self.engine.drop(sequence)
 
     def _tokens(self, prompt: Prompt) -> tuple[Tokens, Tokens]:
         head, tail = self._template.pieces(prompt)

@@ -1,1 +1,49 @@
 """What may leave a device and in which form."""
+
+from fedrag_flwr.privacy.export import ExportDoor, Released
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
+from fedrag_flwr.privacy.ledger import BudgetLedger
+from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
+from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.opaque import OpaqueIds, load_key
+from fedrag_flwr.privacy.operators import Bundle, Change, Operator
+from fedrag_flwr.privacy.policy import PrivacyMode, make_door
+from fedrag_flwr.privacy.randomised_response import (
+    PRESETS,
+    Preset,
+    RandomisedResponse,
+    SeededRandomness,
+    Surrogate,
+    probabilities,
+    respond,
+)
+from fedrag_flwr.privacy.vocabulary import EntityPartition, Group, build_partition, load_partition
+
+__all__ = [
+    "DEFAULT_MASK_TYPES",
+    "PRESETS",
+    "SENSITIVE_TYPES",
+    "BudgetLedger",
+    "Bundle",
+    "Change",
+    "EntityPartition",
+    "ExportDoor",
+    "Group",
+    "LocalDifferentialPrivacy",
+    "OpaqueIds",
+    "Operator",
+    "Preset",
+    "PrivacyMode",
+    "RandomisedResponse",
+    "Released",
+    "SeededRandomness",
+    "Surrogate",
+    "SurrogateMemo",
+    "TypeMasking",
+    "build_partition",
+    "load_key",
+    "load_partition",
+    "make_door",
+    "probabilities",
+    "respond",
+]

@@ -45,8 +45,9 @@ class DurableFile:
             self._connection.execute("PRAGMA synchronous=FULL")
             with self.writing():
                 self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
-                self._connection.execute("INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)",
-                                         (kind, version))
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO about SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM about)", (kind, version)
+                )
                 self._connection.execute(schema)
             about = self._connection.execute("SELECT kind, version FROM about").fetchall()
         if about != [(kind, version)]:

@@ -114,9 +114,10 @@ _QUANTITY_AFTER = re.compile(
     re.IGNORECASE,
 )
 _QUANTITY_BEFORE = re.compile(
-    r"(?:[$€£¥~≈<>=±]\s?|\d[.,]|\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|exceeding|some|than|exactly|"
-    r"population(?: of)?|total(?:l?ing)? (?:of)?|distance of|worth|costs?|up to|between|jd|julian (?:date|day)|norad|hd|hip|"
-    r"tic|kic|2mass|isbn|doi|pmid|arxiv|gaia dr\d)[:\s]{1,2})$",
+    r"(?:[$€£¥~≈<>=±]\s?|\d[.,]|\b(?:about|approximately|approx\.?|around|roughly|nearly|almost|over|"
+    r"exceeding|some|than|exactly|"
+    r"population(?: of)?|total(?:l?ing)? (?:of)?|distance of|worth|costs?|up to|between|jd|"
+    r"julian (?:date|day)|norad|hd|hip|tic|kic|2mass|isbn|doi|pmid|arxiv|gaia dr\d)[:\s]{1,2})$",
     re.IGNORECASE,
 )
 _NUMBER_CUE = re.compile(
@@ -187,11 +188,12 @@ _RECOGNISERS = (
         "iban-cue",
         r"\biban\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,2}(?P<it>[a-z]{2}\d{2}[a-z0-9]{8,30}\b)",
     ),
-    _rule("CREDIT_CARD", "card-luhn", r"(?<![\w.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
+    _rule("CREDIT_CARD", "card-luhn", r"(?<!\w)(?<!\d[.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
     _rule(
         "CREDIT_CARD",
         "card-cue",
-        r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#]*(?:(?:number|no\.?|is|was|ending in)[\s:#]*){0,3}"
+        r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#]*"
+        r"(?:(?:number|no\.?|is|was|ending in)[\s:#]*){0,3}"
         r"(?P<it>\d(?:[ -]?\d){11,18})(?!\w)",
     ),
     _rule(
@@ -215,7 +217,8 @@ _RECOGNISERS = (
     _rule(
         "SSN",
         "ssn-cue",
-        r"\b(?:ssn|social security|social insurance|national insurance|nino|sin)\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,3}"
+        r"\b(?:ssn|social security|social insurance|national insurance|nino)\b[\s:#]*"
+        r"(?:(?:number|no\.?|is|was)[\s:#]*){0,3}"
         r"(?P<it>[a-z]{0,2}\s?\d(?:[ -]?\d){5,10}\s?[a-d]?\b)",
     ),
     _rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
@@ -234,7 +237,8 @@ _RECOGNISERS = (
     _rule(
         "PHONE",
         "phone-north-american",
-        r"(?<![\w.,-])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w|[.,]\d)",
+        r"(?<![\w-])(?<!\d[.,])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}"
+        r"(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w|[.,]\d)",
     ),
     _rule(
         "PHONE",
@@ -245,13 +249,13 @@ _RECOGNISERS = (
     _rule(
         "PHONE",
         "phone-trunk-zero",
-        r"(?<![\w.,:/-])(?P<it>0\d{1,4}(?:[ /-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
+        r"(?<![\w:/-])(?<!\d[.,])(?P<it>0\d{1,4}(?:[ /-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
         _count(8, 12),
     ),
     _rule(
         "PHONE",
         "phone-pairs",
-        r"(?<![\w.,-])(?P<it>\d{2}(?:-\d{2}){3,4}|\d{2}(?:\.\d{2}){4}|0\d(?: \d{2}){3,4})(?!\w|[.,-]\d)",
+        r"(?<![\w-])(?<!\d[.,])(?P<it>\d{2}(?:-\d{2}){3,4}|\d{2}(?:\.\d{2}){4}|0\d(?: \d{2}){3,4})(?!\w|[.,-]\d)",
     ),
     _rule(
         "PHONE",
@@ -262,10 +266,13 @@ _RECOGNISERS = (
     _rule(
         "PHONE",
         "phone-label-after",
-        r"(?<![\w.,-])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)[ -]?(?:office|fax|mobile|cell|home|work)(?=\s*(?:$|[\n,;.)\\]))",
+        r"(?<![\w-])(?<!\d[.,])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)"
+        r"[ -]?(?:office|fax|mobile|cell|home|work)(?=\s*(?:$|[\n,;.)\\]))",
     ),
-    _rule("ID", "hyphenated-number", r"(?<![\w.,/-])(?P<it>\d{2,}-\d+(?:-\d+)+)(?![\w/-]|[.,]\d)", _is_hyphenated),
-    _rule("ID", "long-digit-string", r"(?<![\w.,-])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
+    _rule(
+        "ID", "hyphenated-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}-\d+(?:-\d+)+)(?![\w/-]|[.,]\d)", _is_hyphenated
+    ),
+    _rule("ID", "long-digit-string", r"(?<![\w-])(?<!\d[.,])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
     _rule(
         "DATE_OF_BIRTH",
         "date-of-birth",

@@ -61,7 +61,9 @@ class BudgetLedger:
             ).fetchone()[0]
             if total + epsilon > self.limit + _SLACK:
                 raise BudgetError(
-                    f"an entity has spent {total:g} of {self.limit:g} epsilon", where="budget-limit", fix="raise it knowingly"
+                    f"an entity has spent {total:g} of {self.limit:g} epsilon",
+                    where="budget-limit",
+                    fix="raise it knowingly",
                 )
             connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?)", (entity, purpose, epsilon))
 

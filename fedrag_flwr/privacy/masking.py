@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, Span, find_identifiers
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_ordinary, name_tokens
+from fedrag_flwr.privacy.patterns import (
+    anchor_pattern,
+    identifier_anchor,
+    identifier_pattern,
+    part_pattern,
+    surface_pattern,
+)
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
 from fedrag_flwr.privacy.rewriting import Range, Replacement, placeholder, rewrite
 from fedrag_flwr.text.base import Pipeline
 
@@ -73,14 +79,12 @@ class TypeMasking:
 
     def _identifiers(self, bundle: Bundle) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
-        masks = {}
+        masks: dict[str, Replacement] = {}
         for text in (*bundle.prose, *bundle.anchors):
             folded = probe(text)
             for span in find_identifiers(folded, wanted):
                 surface = folded[span.start : span.end]
-                masks.setdefault(
-                    surface, Replacement(_exact(surface), placeholder(span.type), span.type, span.rule, True)
-                )
+                masks.setdefault(surface, _identifier_mask(surface, span))
         return list(masks.values())
 
     def _is_public(self, form: Found, present: frozenset[str]) -> bool:
@@ -105,45 +109,25 @@ class TypeMasking:
 def entity_masks(form: Found) -> list[Replacement]:
     """Mask an entity wherever it is written, in any case, and each part of a person's name."""
     value = placeholder(form.type)
-    whole = Replacement(surface_pattern(form.text), value, form.type, form.rule, True)
+    whole = Replacement(surface_pattern(form.text), anchor_pattern(form.text), value, form.type, form.rule, masked=True)
     if form.type != PERSON:
         return [whole]
-    parts = [part for part in name_tokens(form.text) if part != form.text]
-    return [whole, *(Replacement(part_pattern(part), value, PERSON, f"{form.rule}-part", True) for part in parts)]
+    return [
+        whole,
+        *(
+            Replacement(part_pattern(part), anchor_pattern(part), value, PERSON, f"{form.rule}-part", masked=True)
+            for part in name_tokens(form.text)
+            if part != form.text
+        ),
+    ]
 
 
-def surface_pattern(surface: str) -> re.Pattern[str]:
-    """Match a surface form as whole words in any case, with any white space between its words.
-
-    A single everyday word that is also a name is matched with a capital only.
-    """
-    words = probe(surface).split()
-    if len(words) == 1:
-        return part_pattern(words[0])
-    return re.compile(rf"(?<!\w){r'[\s,.-]{1,3}'.join(map(_word_pattern, words))}(?!\w)", re.IGNORECASE)
-
-
-def part_pattern(word: str) -> re.Pattern[str]:
-    """Match one word of a name with any initials before it."""
-    forms = {word, word.title(), word.upper()} if is_ordinary(word) else {word}
-    either = "|".join(sorted(re.escape(form.rstrip(".")) for form in forms))
-    initials = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
-    return re.compile(rf"{initials}(?<!\w)(?:{either})(?!\w)", 0 if is_ordinary(word) else re.IGNORECASE)
-
-
-def _word_pattern(word: str) -> str:
-    return re.escape(word.rstrip(".,")) + (r"[.,]?" if word[-1] in ".," else "")
-
-
-def _exact(surface: str) -> re.Pattern[str]:
-    """Match an identifier with the same letters and digits, however they are separated."""
-    if "@" in surface or "/" in surface:
-        return re.compile(rf"(?<!\w){re.escape(surface)}", re.IGNORECASE)
-    characters = [re.escape(char) for char in surface if char.isalnum()]
-    lead = re.escape(surface[: len(surface) - len(surface.lstrip("+("))])
-    return re.compile(rf"(?:{lead})?(?<!\w){r'[^\w\n]{0,2}'.join(characters)}(?!\w)", re.IGNORECASE)
-
-
-def masked_only(bundle: Bundle) -> Bundle:
-    """Give a bundle without its record of changes."""
-    return replace(bundle, changes=())
+def _identifier_mask(surface: str, span: Span) -> Replacement:
+    return Replacement(
+        identifier_pattern(surface),
+        identifier_anchor(surface),
+        placeholder(span.type),
+        span.type,
+        span.rule,
+        masked=True,
+    )

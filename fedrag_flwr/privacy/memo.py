@@ -32,7 +32,9 @@ class SurrogateMemo:
             for start in range(0, len(entities), _AT_ONCE):
                 some = entities[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                query = f"SELECT entity, surrogate FROM surrogates WHERE partition=? AND epoch=? AND entity IN ({marks})"
+                query = (
+                    f"SELECT entity, surrogate FROM surrogates WHERE partition=? AND epoch=? AND entity IN ({marks})"
+                )
                 found.update(connection.execute(query, (partition, epoch, *some)).fetchall())
         return found
 

@@ -26,7 +26,7 @@ def clean(text: str) -> str:
 
 
 def probe(text: str) -> str:
-    """Fold a cleaned text to plain characters (NFKC, ASCII digits, hyphens and spaces), one for one."""
+    """Fold a cleaned text to plain characters (NFKC, no accents, ASCII digits, hyphens and spaces), one for one."""
     if _PLAIN.match(text):
         return text
     return "".join(_fold(char) for char in text)
@@ -58,4 +58,6 @@ def _fold(char: str) -> str:
     if char in "\u2018\u2019\u02bc":
         return "'"
     folded = unicodedata.normalize("NFKC", char)
-    return folded if len(folded) == 1 else " " if category == "Zs" else char
+    if len(folded) != 1:
+        return " " if category == "Zs" else char
+    return unicodedata.normalize("NFD", folded)[0] if category[0] == "L" else folded

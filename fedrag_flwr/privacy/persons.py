@@ -22,13 +22,33 @@ _NAME_TOKEN = re.compile(_NAME)
 _INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
 _TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})", re.IGNORECASE)
 _INTRODUCED = re.compile(
-    r"\b(?:my (?:full )?name is|name is|name was|is named|was named|named after|calls? me|known as|name\s*[:=]|patient\s*[:=]|"
-    rf"patient(?= [A-Z])|signed by|regards,?|sincerely,?|on behalf of|yours,?)\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})",
+    r"\b(?:my (?:full )?name is|name is|name was|is named|was named|named after|calls? me|known as|name\s*[:=]|"
+    r"patient\s*[:=]|patient(?= [A-Z])|signed by|regards,?|sincerely,?|on behalf of|yours,?)\s+"
+    rf"(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})",
     re.IGNORECASE,
 )
-_THINGS = frozenset(
-    ["academy", "airport", "array", "award", "basin", "belt", "bridge", "building", "canyon", "cathedral", "center", "centre", "church", "city", "clinic", "college", "comet", "company", "constant", "corporation", "county", "crater", "court", "craft", "day", "distribution", "effect", "equation", "expedition", "experiment", "explorer", "family", "formation", "foundation", "fund", "gap", "group", "hall", "high", "hospital", "house", "inc", "institute", "institution", "island", "islands", "lab", "laboratory", "lake", "lander", "law", "laws", "library", "limit", "ltd", "medal", "memorial", "method", "mission", "mountain", "mountains", "museum", "number", "nebula", "observatory", "orbiter", "park", "particle", "peak", "planetarium", "point", "prize", "probe", "process", "program", "programme", "project", "radiation", "ratio", "reserve", "river", "road", "rover", "satellite", "scale", "school", "sea", "sequence", "series", "spacecraft", "square", "station", "street", "sphere", "symphony", "telescope", "test", "theorem", "theory", "tower", "trophy", "unit", "university", "valley", "war"]
+_LABELLED = re.compile(
+    rf"\b(?i:directed by|written by|author|contact|attn|from|to|cc|dear)\s*:\s*({_NAME}(?: {_NAME}){{1,2}})"
 )
+_LISTED = re.compile(rf"{_NAME}(?: {_NAME})?(?:, {_NAME}(?: {_NAME})?)*,? and {_NAME}(?: {_NAME})?")
+_ADDRESSED = re.compile(
+    rf"(?:^|[.!?]\s+)(?P<it>{_NAME}), (?:can|could|would|will|may|please|thank|thanks|do you|are you|I)\b"
+    rf"|(?:^|\n)(?P<speaker>{_NAME}):\s*\\?[\"“]",
+)
+_HUMAN = (
+    "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
+    "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
+)
+_THING_WORDS = """
+academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
+company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
+family formation foundation fund gap group hall high hospital house inc institute institution island islands lab
+laboratory lake lander law laws library limit ltd medal memorial method mission mountain mountains museum number
+nebula observatory orbiter park particle peak planetarium point prize probe process program programme project
+radiation ratio reserve river road rover satellite scale school sea sequence series spacecraft square station street
+sphere symphony telescope test theorem theory tower trophy unit university valley war
+"""
+_THINGS = frozenset(_THING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +70,16 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
     found = []
     for bundle, text in zip(bundles, texts, strict=True):
         typed = [(fact.text, fact.type) for fact in facts.get(text, ())]
-        forms = [Found(form, kind, "recogniser") for form, kind in typed if kind in types]
+        forms = [
+            Found(form, kind, "recogniser")
+            for form, kind in typed
+            if kind in types and not (kind == PERSON and _is_thing(form, text))
+        ]
         forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
         if PERSON in types:
-            others = [form for form, kind in typed if kind not in (PERSON, "NOUN", "CONCEPT") and " " in form]
+            others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
             forms += _by_rule(_in_mixed_case(text), others)
+            forms += _beside(text, forms)
         found.append(_tidy(forms))
     return found
 
@@ -75,7 +100,13 @@ def is_ordinary(word: str) -> bool:
 
 
 def _joined(bundle: Bundle) -> str:
-    return " ".join(text if text.rstrip()[-1:] in ".!?:" else f"{text}." for text in bundle.prose if text.strip())
+    """Join the lines of all texts to one text for the parser, each closed like a sentence."""
+    lines = [line.strip() for text in bundle.prose for line in text.splitlines()]
+    return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
+
+
+def _names_a_thing(form: str) -> bool:
+    return any(word.casefold() in _THINGS for word in form.split()[1:])
 
 
 def _in_mixed_case(text: str) -> str:
@@ -86,6 +117,19 @@ def _in_mixed_case(text: str) -> str:
     return _TOKEN.sub(lambda match: match[0].lower() if match[0].lower() in STOP_WORDS else match[0].title(), text)
 
 
+def _is_thing(form: str, text: str) -> bool:
+    """Tell a thing that the recogniser takes for a person: it ends in the word for a thing, or always has an article."""
+    words = form.split()
+    if any(_bare(word).casefold() in GIVEN_NAMES for word in words):
+        return False
+    if len(words) > 1 and words[-1].casefold() in _THINGS:
+        return True
+    mentions = list(
+        re.finditer(rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?", text, re.I)
+    )
+    return bool(mentions) and all(mention["the"] and not mention["of"] for mention in mentions)
+
+
 def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
     forms = []
     for pattern, rule in ((_TITLED, "title"), (_INTRODUCED, "introduction")):
@@ -93,7 +137,24 @@ def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
             name = _leading_name(match["it"])
             if name:
                 forms.append(Found(name, PERSON, rule))
+    forms += [Found(name, PERSON, "introduction") for name in _LABELLED.findall(text)]
+    for match in _ADDRESSED.finditer(text):
+        name = match["it"] or match["speaker"]
+        if name.casefold() not in STOP_WORDS:
+            forms.append(Found(name, PERSON, "addressed"))
     return forms + _given_names(text, others)
+
+
+def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
+    """Find the other names of a list, at least half of which are known to be persons."""
+    persons = {form.text for form in forms if form.type == PERSON}
+    found = []
+    for match in _LISTED.finditer(text):
+        names = re.split(r",? and |, ", match[0])
+        others = [name for name in names if name not in persons]
+        if others and 2 * len(others) <= len(names):
+            found += [Found(name, PERSON, "list") for name in others]
+    return found
 
 
 def _leading_name(words: str) -> str:
@@ -123,7 +184,7 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
     forms = []
     tokens = list(_TOKEN.finditer(text))
     for index, token in enumerate(tokens):
-        first = token[0].rstrip(".")
+        first = _bare(token[0])
         if first.split("-")[0].casefold() not in GIVEN_NAMES or not first[0].isupper():
             continue
         end, following = _family_name(text, tokens, index)
@@ -137,11 +198,15 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
     return forms
 
 
+def _bare(word: str) -> str:
+    return re.sub(r"['’][sS]?$", "", word.rstrip("."))
+
+
 def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tuple[int, list[str]]:
     """Follow a given name to the end of the family name, and one word further to see what it names."""
-    end = tokens[index].end()
-    if tokens[index][0].endswith("."):
-        return end - 1, []
+    end = tokens[index].start() + len(_bare(tokens[index][0]))
+    if end < tokens[index].end():
+        return end, []
     following: list[str] = []
     for token in tokens[index + 1 : index + 5]:
         word = token[0]
@@ -155,12 +220,12 @@ def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tupl
             break
         following.append(lower)
         if len(following) == 1:
-            end = token.end() - word.endswith(".")
+            end = token.start() + len(_bare(word))
         else:
             break
     if len(following) == 2 and following[1] not in _THINGS:
         following.pop()
-    return (end, following) if following else (tokens[index].end(), [])
+    return (end, following) if following else (tokens[index].start() + len(_bare(tokens[index][0])), [])
 
 
 def _tidy(forms: Sequence[Found]) -> list[Found]:
@@ -177,7 +242,7 @@ def _trim_person(name: str) -> str:
     words = re.sub(r"['’]s\b", "", probe(name)).replace("\n", " ").split()
     while words and (words[0].strip(".,").casefold() in TITLES | STOP_WORDS or not any(map(str.isalpha, words[0]))):
         words.pop(0)
-    while words and (words[-1].strip(".,").casefold() in STOP_WORDS or not any(map(str.isalpha, words[-1]))):
+    while words and ((words[-1].islower() and words[-1] in STOP_WORDS) or not any(map(str.isalpha, words[-1]))):
         words.pop()
     trimmed = " ".join(words).strip(" .,;:()\"'")
     has_number = any(char.isdigit() for char in name)

@@ -42,7 +42,7 @@ class Randomness(Protocol):
         """Draw a number of [0, 1)."""
         ...
 
-    def randrange(self, stop: int) -> int:
+    def randrange(self, stop: int, /) -> int:
         """Draw a whole number of [0, stop)."""
         ...
 
@@ -57,7 +57,7 @@ class SeededRandomness:
         """Draw a number of [0, 1)."""
         return float(self._rng.random())
 
-    def randrange(self, stop: int) -> int:
+    def randrange(self, stop: int, /) -> int:
         """Draw a whole number of [0, stop)."""
         return int(self._rng.integers(stop))
 
@@ -90,7 +90,7 @@ def respond(index: int, size: int, epsilon: float, source: Randomness) -> int:
     return other + (other >= index)
 
 
-def entity_digest(kind: str, name: str) -> str:
+def entity_digest(name: str) -> str:
     """Digest under which memo and ledger know an entity: its name in normal form, whatever type it was given."""
     return hashlib.sha256(f"entity\0{normal_name(name)}".encode()).hexdigest()
 
@@ -146,7 +146,9 @@ class RandomisedResponse:
         if out_of_vocabulary == "nearest" and encoder is None:
             raise SettingError("the nearest group needs an encoder", where="out-of-vocabulary")
         if encoder is not None and encoder.id != partition.encoder_id:
-            raise SettingError("it was built with another encoder", where="partition", fix="build it with this device's")
+            raise SettingError(
+                "it was built with another encoder", where="partition", fix="build it with this device's"
+            )
         self.partition = partition
         self.epsilon = epsilon
         self._memo = memo
@@ -154,7 +156,7 @@ class RandomisedResponse:
         self._encoder = encoder
         self._unknown = out_of_vocabulary
         self._epoch = epoch
-        self._source = source or secrets.SystemRandom()
+        self._source: Randomness = secrets.SystemRandom() if source is None else source
         self._means: NDArray[np.float32] | None = None
 
     def perturb(self, entities: Sequence[tuple[str, str]]) -> list[Surrogate]:
@@ -162,7 +164,7 @@ class RandomisedResponse:
 
         An entity whose budget is spent comes back ``"refused"``.
         """
-        distinct = {entity_digest(*entity): entity for entity in reversed(entities)}
+        distinct = {entity_digest(entity[1]): entity for entity in reversed(entities)}
         version = f"{self.partition.digest}:{self.epsilon!r}"
         remembered = self._memo.get(list(distinct), version, self._epoch)
         places = {digest: self.partition.find(*entity) for digest, entity in distinct.items()}
@@ -187,7 +189,7 @@ class RandomisedResponse:
             drawn[digest] = members[respond(place[1], len(members), self.epsilon, self._source)]
         if drawn:
             remembered |= self._memo.keep(drawn, version, self._epoch)
-        return [self._surrogate(entity_digest(*entity), remembered, refused, places) for entity in entities]
+        return [self._surrogate(entity_digest(entity[1]), remembered, refused, places) for entity in entities]
 
     def _surrogate(
         self,

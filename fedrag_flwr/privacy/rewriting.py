@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import ANCHOR, Bundle, Change
+from fedrag_flwr.text.anchors import normalise_anchor
 
 _REPEATED = re.compile(r"(\[[A-Z_]+\])(?:\s+\1)+")
 PLACEHOLDER = re.compile(r"\[[A-Z]+(?:_[A-Z]+)*\]")
@@ -18,9 +19,13 @@ Protected = Callable[[str], Sequence[Range]]
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What matches `pattern` becomes `value`; `masked` says that the value is a placeholder."""
+    """What matches `pattern` becomes `value`; `masked` says that the value is a placeholder.
+
+    `anchor` is the pattern for anchors, which are in the text pipeline's normal form.
+    """
 
     pattern: re.Pattern[str]
+    anchor: re.Pattern[str]
     value: str
     type: str
     rule: str
@@ -54,25 +59,27 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
     changes = list(bundle.changes)
     prose = []
     for field, text in enumerate(bundle.prose):
-        hits = _hits(text, replacements, protected(text))
+        hits = _hits(text, [(entry.pattern, entry) for entry in replacements], protected(text))
         changes += [Change(field, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
         prose.append(_apply(text, hits))
     anchors = []
     for text in bundle.anchors:
-        hits = _hits(text, replacements, protected(text))
+        hits = _hits(text, [(entry.anchor, entry) for entry in replacements], protected(text))
         changes += [Change(ANCHOR, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
         if not any(hit.by.masked for hit in hits):
-            anchors.append(_apply(text, hits))
+            anchors.append(normalise_anchor(_apply(text, hits)) if hits else text)
     return replace(bundle, prose=tuple(prose), anchors=tuple(dict.fromkeys(anchors)), changes=tuple(changes))
 
 
-def _hits(text: str, replacements: Sequence[Replacement], protected: Sequence[Range]) -> list[_Hit]:
+def _hits(
+    text: str, replacements: Sequence[tuple[re.Pattern[str], Replacement]], protected: Sequence[Range]
+) -> list[_Hit]:
     folded = probe(text)
     kept_out = [*protected, *(match.span() for match in PLACEHOLDER.finditer(folded))]
     found = [
         _Hit(*match.span(), replacement)
-        for replacement in replacements
-        for match in replacement.pattern.finditer(folded)
+        for pattern, replacement in replacements
+        for match in pattern.finditer(folded)
         if match.end() > match.start()
         and not any(start <= match.start() and match.end() <= end for start, end in kept_out)
     ]

@@ -177,7 +177,9 @@ def build_partition(entities: Iterable[tuple[str, str]], encoder: Encoder, c: in
     for kind, names in sorted(by_type.items()):
         if len(names) < c:
             raise SettingError(
-                f"type {kind} has {len(names)} names, a group needs {c}", where="partition", fix="add names or drop the type"
+                f"type {kind} has {len(names)} names, a group needs {c}",
+                where="partition",
+                fix="add names or drop the type",
             )
         spelt = [names[normal] for normal in sorted(names)]
         vectors = encoder.encode(spelt)
@@ -215,7 +217,8 @@ def centroids(partition: EntityPartition, encoder: Encoder) -> NDArray[np.float3
     """Mean vector of each group's names, as unit rows, shape (groups, dimension)."""
     means = np.stack([encoder.encode(group.members).mean(axis=0) for group in partition.groups])
     norms = np.linalg.norm(means, axis=1, keepdims=True)
-    return (means / np.maximum(norms, 1e-12)).astype(np.float32)
+    unit: NDArray[np.float32] = (means / np.maximum(norms, 1e-12)).astype(np.float32)
+    return unit
 
 
 def nearest_group(

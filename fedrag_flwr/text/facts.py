@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.anchors import normalise_anchor
-from fedrag_flwr.text.lexicon import HEAD_TYPE
+from fedrag_flwr.text.lexicon import APPROXIMATORS, HEAD_TYPE
 from fedrag_flwr.text.names import (
     NUMERIC_TYPES,
     name_runs,
@@ -136,6 +136,8 @@ def _trimmed(span: Span) -> Span | None:
     while start < end and (
         doc[start].is_punct or doc[start].is_space or (doc[start].pos_ in {"DET", "PRON"} and doc[start].text.islower())
     ):
+        start += 1
+    while start < end - 1 and span.label_ in NUMERIC_TYPES and doc[start].text.casefold() in APPROXIMATORS:
         start += 1
     while end > start and (doc[end - 1].tag_ == "POS" or doc[end - 1].is_space or _loose(doc, end - 1)):
         end -= 1

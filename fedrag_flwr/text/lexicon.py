@@ -30,6 +30,10 @@ CONNECTORS = words("of de la le du des von van der den di da del della dos al el
 
 SHORT_STOP = words("new old north south east west great little big united saint first national")
 
+APPROXIMATORS = words(
+    "about over under around nearly almost roughly approximately some more less than only up to at least most just"
+)
+
 HEAD_TYPE = by_word(
     {
         "ORG": (
@@ -115,9 +119,9 @@ HEAD_ANSWERS = by_word(
         "MONEY": ("price cost budget salary revenue fee income"),
         "PERCENT": ("percentage percent proportion share fraction"),
         "NAME": (
-            "rocket telescope spacecraft probe mission rover satellite moon planet comet asteroid film movie book "
-            "novel song album show series game ship aircraft instrument award prize vehicle lander orbiter launcher "
-            "observatory galaxy constellation magazine newspaper play opera programme program project event war "
+            "rocket engine telescope spacecraft probe mission rover satellite moon planet comet asteroid film movie "
+            "book novel song album show series game ship aircraft instrument award prize vehicle lander "
+            "orbiter launcher observatory galaxy constellation magazine newspaper play opera programme program project event war "
             "battle station car train language dwarf craft booster camera spectrometer detector festival tournament "
             "competition stadium bridge building museum hospital airport tower church poem painting single"
         ),

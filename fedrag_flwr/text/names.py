@@ -123,7 +123,7 @@ def _run_end(doc: Doc, start: int) -> int:
         token, before = doc[end], doc[end - 1]
         if before.whitespace_ and (_is_capital(token) or _is_number_part(token)) and not token.is_sent_start:
             end += 1
-        elif not before.whitespace_ and token.text in {"-", "–", "/"} and _glued(doc, end):
+        elif _glues(doc, end):
             end += 2
         elif token.text.casefold() in CONNECTORS and (after := _after_connector(doc, end)):
             end = after
@@ -132,12 +132,17 @@ def _run_end(doc: Doc, start: int) -> int:
     return end
 
 
-def _glued(doc: Doc, index: int) -> bool:
-    """Say whether a dash or slash joins two halves of one name."""
-    if doc[index].whitespace_ or index + 1 >= len(doc):
+def _glues(doc: Doc, index: int) -> bool:
+    """Say whether an ampersand, a dash or a slash joins two halves of one name."""
+    if index + 1 >= len(doc):
         return False
-    after = doc[index + 1].text
-    return after[:1].isupper() or (after.isdigit() and not _YEAR.match(after)) or bool(_CODE.match(after))
+    mark, after = doc[index], doc[index + 1]
+    if mark.text == "&":
+        return _is_capital(after)
+    if mark.text not in {"-", "–", "/"} or mark.whitespace_ or doc[index - 1].whitespace_:
+        return False
+    text = after.text
+    return text[:1].isupper() or (text.isdigit() and not _YEAR.match(text)) or bool(_CODE.match(text))
 
 
 def _after_connector(doc: Doc, index: int) -> int:

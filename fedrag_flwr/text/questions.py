@@ -84,7 +84,7 @@ def _question_word(doc: Doc, words: list[str], lead: int) -> Token | None:
     if not asking or words[lead] in AUXILIARIES:
         return None
     for token in asking:
-        if token.i - lead <= 2 and all(doc[i].pos_ in {"ADP", "ADV", "CCONJ"} for i in range(lead, token.i)):
+        if token.i - lead <= 2 and all(doc[i].pos_ in {"ADP", "ADV", "CCONJ", "SCONJ"} for i in range(lead, token.i)):
             return token
     after = _after_clause(words)
     if after >= 0:

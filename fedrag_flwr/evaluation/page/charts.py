@@ -134,7 +134,7 @@ def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> 
         top,
         bottom,
         tuple(marks),
-        tuple(Tick(across(log), seconds(10**log)) for log in _log_ticks(low_x, high_x)),
+        tuple(Tick(across(log), _tick(10**log)) for log in _log_ticks(low_x, high_x)),
         tuple(
             Tick(down(low_y + step * i), f"{100 * (low_y + step * i):.0f}")
             for i in range(round((high_y - low_y) / step) + 1)
@@ -161,7 +161,7 @@ def histograms(
     low, high = math.floor(math.log10(min(every))), math.floor(math.log10(max(every))) + 1
     bins = (high - low) * _BINS_PER_DECADE
     drawn = tuple(_histogram(name, by_path, paths, low, bins) for name, by_path in latencies.items())
-    ticks = tuple(Tick((log - low) / (high - low), _decade(log)) for log in range(low, high + 1))
+    ticks = tuple(Tick((log - low) / (high - low), _tick(10.0**log)) for log in range(low, high + 1))
     return drawn, ticks
 
 
@@ -215,5 +215,5 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return [log for log in logs if low <= log <= high]
 
 
-def _decade(log: int) -> str:
-    return f"{10 ** (log + 3):g} ms" if log < 0 else f"{10**log:g} s"
+def _tick(value: float) -> str:
+    return f"{value:.3g} s" if value > 0.999 else f"{1000 * value:.3g} ms"

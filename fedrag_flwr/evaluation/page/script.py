@@ -17,7 +17,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = (row) => {
       const cell = row.cells[column];
-      return "value" in cell.dataset ? (cell.dataset.value === "" ? null : Number(cell.dataset.value)) : cell.textContent;
+      const { value } = cell.dataset;
+      return value === undefined ? cell.textContent : value === "" ? null : Number(value);
     };
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => [key(row), row]);
@@ -77,9 +78,12 @@ const show = ({ systems, questions }) => {
   fill("by-path", distinct(questions.flatMap((q) => q.answers.map((a) => (a ? a[PATH] : "missing")))));
   const outcomes = get("by-outcome");
   systems.forEach((name, i) => outcomes.append(
-    el("option", { value: "right " + i }, name + " right"), el("option", { value: "wrong " + i }, name + " not right")));
+    el("option", { value: "right " + i }, name + " right"),
+    el("option", { value: "wrong " + i }, name + " not right"),
+  ));
   for (const q of questions) {
-    q.text = [q.id, q.question, q.gold, ...q.aliases, ...q.answers.map((a) => (a && a[ANSWER]) || "")].join(" ").toLowerCase();
+    const given = q.answers.map((a) => (a && a[ANSWER]) || "");
+    q.text = [q.id, q.question, q.gold, ...q.aliases, ...given].join(" ").toLowerCase();
     q.rights = q.answers.map((a) => Boolean(a && a[RIGHT]));
   }
   const passes = (q, outcome) => {
@@ -99,9 +103,10 @@ const show = ({ systems, questions }) => {
       const open = button.getAttribute("aria-expanded") === "true";
       button.setAttribute("aria-expanded", String(!open));
       if (open) { line.nextElementSibling.remove(); return; }
-      const also = q.aliases.length ? " · also " + q.aliases.join(", ") : "";
+      const also = q.aliases.length ? " (also " + q.aliases.join(", ") + ")" : "";
+      const facts = [q.id, q.kind, "asked at " + q.home, "gold: " + (q.gold || "none") + also].join(" · ");
       line.after(el("tr", { class: "detail" }, el("td", { colspan: 4 + systems.length },
-        el("p", { class: "soft" }, q.id + " · " + q.kind + " · asked at " + q.home + " · gold: " + (q.gold || "none") + also),
+        el("p", { class: "soft" }, facts),
         el("div", { class: "cards" }, ...systems.map((name, i) => card(name, q.answers[i]))))));
     });
     return line;

@@ -4,11 +4,12 @@ _MACROS = r"""
 {% macro grid(table, first="System") %}
 <div class="scroll" tabindex="0" role="region" aria-labelledby="{{ table.id }}-caption">
 <table class="sortable" id="{{ table.id }}-table">
-<caption id="{{ table.id }}-caption">{{ table.caption }}</caption>
+<caption id="{{ table.id }}-caption"><span>{{ table.caption }}</span></caption>
 <thead><tr>
 <th scope="col"><button type="button">{{ first }}</button></th>
 {% for heading, meaning in table.headings %}
-<th scope="col"{% if meaning %} title="{{ meaning }}"{% endif %}><button type="button">{{ heading }}</button></th>
+<th scope="col"{% if heading in table.wordings %} class="text"{% endif %}
+{%- if meaning %} title="{{ meaning }}"{% endif %}><button type="button">{{ heading }}</button></th>
 {% endfor %}
 </tr></thead>
 <tbody>
@@ -23,8 +24,8 @@ _MACROS = r"""
 {% endmacro %}
 
 {% macro entry(cell) -%}
-<td{% if cell.best %} class="best" title="best"{% endif %}
-{%- if cell.value is not none or cell.text == "–" %} data-value="{{ "" if cell.value is none else cell.value }}"{% endif -%}
+<td class="{{ "text" if cell.wording }}{{ "best" if cell.best }}"
+{%- if not cell.wording %} data-value="{{ "" if cell.value is none else cell.value }}"{% endif -%}
 >{{ cell.text }}{% if cell.note %}<small>{{ cell.note }}</small>{% endif %}
 {%- if cell.bar is not none %}<span class="meter"><i style="width:{{ "%.1f"|format(100 * cell.bar) }}%"></i></span>
 {%- endif %}</td>
@@ -39,7 +40,7 @@ _MACROS = r"""
 {% endmacro %}
 
 {% macro plane_figure(plane) %}
-<svg viewBox="0 0 {{ plane.width }} {{ plane.height }}" role="img" aria-labelledby="plane-title plane-text">
+<svg class="plane" viewBox="0 0 {{ plane.width }} {{ plane.height }}" role="img" aria-labelledby="plane-title plane-text">
 <title id="plane-title">Accuracy against mean latency</title>
 <desc id="plane-text">
 {%- for mark in plane.marks %}{{ mark.dot.name }}: ACC {{ "%.1f"|format(100 * mark.dot.acc) }} at
@@ -54,7 +55,8 @@ _MACROS = r"""
 <text x="{{ tick.at }}" y="{{ plane.bottom + 20 }}" text-anchor="middle">{{ tick.label }}</text>
 {% endfor %}
 <line class="axis" x1="{{ plane.left }}" x2="{{ plane.right }}" y1="{{ plane.bottom }}" y2="{{ plane.bottom }}"/>
-<text x="{{ (plane.left + plane.right) / 2 }}" y="{{ plane.height - 6 }}" text-anchor="middle">mean latency per answer, log scale</text>
+<text x="{{ (plane.left + plane.right) / 2 }}" y="{{ plane.height - 6 }}" text-anchor="middle">
+{{- "mean latency per answer, log scale" }}</text>
 <text transform="rotate(-90)" x="{{ -(plane.top + plane.bottom) / 2 }}" y="14" text-anchor="middle">ACC, points</text>
 <polyline class="frontier" points="{{ plane.frontier }}"/>
 {% for mark in plane.marks %}
@@ -62,7 +64,8 @@ _MACROS = r"""
 <line class="whisker" x1="{{ mark.x }}" x2="{{ mark.x }}" y1="{{ mark.top }}" y2="{{ mark.bottom }}"/>
 {% if mark.frontier %}<circle cx="{{ mark.x }}" cy="{{ mark.y }}" r="6.5"/>
 {% else %}<rect x="{{ mark.x - 5.5 }}" y="{{ mark.y - 5.5 }}" width="11" height="11" rx="1.5"/>{% endif %}
-<text class="name" x="{{ mark.label_x }}" y="{{ mark.label_y }}" text-anchor="{{ mark.anchor }}">{{ mark.dot.name }}</text>
+<text class="name" x="{{ mark.label_x }}" y="{{ mark.label_y }}" text-anchor="{{ mark.anchor }}">
+{{- mark.dot.name }}</text>
 </g>
 {% endfor %}
 </svg>
@@ -84,7 +87,8 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{{ script_hash }}'; base-uri 'none'; form-action 'none'">
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{{ script_hash }}'; base-uri 'none';
+ form-action 'none'">
 <meta name="referrer" content="no-referrer">
 <title>{{ title ~ " – " if title }}Federated RAG evaluation</title>
 <style>{{ style }}</style>
@@ -98,7 +102,10 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 <li><b>{{ questions }}</b> question{{ "s" if questions != 1 }}</li>
 <li><b>{{ summary.devices|length }}</b> device{{ "s" if summary.devices|length != 1 }}</li>
 <li>seed <b>{{ summary.manifest.seed }}</b></li>
-{% if summary.manifest.started %}<li>started <b>{{ summary.manifest.started|replace("T", " ")|replace("+00:00", " UTC") }}</b></li>{% endif %}
+{% if summary.manifest.started %}
+<li>started <b>{{ summary.manifest.started|replace("T", " ")|replace("+00:00", " UTC") }}</b></li>
+{% endif %}
+{% if summary.manifest.seconds %}<li>took <b>{{ took }}</b></li>{% endif %}
 </ul>
 <dl class="highlights">
 {% for what, who, how in highlights %}
@@ -106,8 +113,8 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 {% endfor %}
 </dl>
 <nav aria-label="Sections">
-<a href="#systems">Systems</a><a href="#tradeoff">Trade-off</a><a href="#paths">Paths</a><a href="#where">Kinds and devices</a>
-<a href="#costs">Cost</a><a href="#answers">Answers</a><a href="#manifest">Manifest</a>
+<a href="#systems">Systems</a><a href="#tradeoff">Trade-off</a><a href="#paths">Paths</a><a href="#kinds">Kinds</a>
+<a href="#devices">Devices</a><a href="#costs">Cost</a><a href="#answers">Answers</a><a href="#manifest">Manifest</a>
 </nav>
 </header>
 <main id="main">
@@ -119,9 +126,9 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 {% for name, share in replayed.items() %}{{ name }} {{ share }}%{{ ", " if not loop.last }}{% endfor %}.</p>
 {% endif %}
 {% for name, devices in lost.items() %}
-<p class="note warn">{{ name }} ran without
-{% for device, reason in devices.items() %}{{ device }} ({{ reason }}){{ ", " if not loop.last }}{% endfor %};
-its questions count as wrong.</p>
+<p class="note warn">{{ name }} went on without
+{% for device, reason in devices.items() %}{{ device }} ({{ reason }}){{ ", " if not loop.last }}{% endfor %}.
+Questions without a reply count as wrong.</p>
 {% endfor %}
 </section>
 
@@ -140,15 +147,17 @@ its questions count as wrong.</p>
 {{ legend(paths + (["missing"] if systems.values()|selectattr("missing")|list else [])) }}
 {% for stack in path_stacks %}
 <div class="stack"><span class="who">{{ stack.name }}</span>
-<div class="bar" role="img" aria-label="{% for part in stack.segments %}{{ part.kind }} {{ part.text }}{{ ", " if not loop.last }}{% endfor %}">
+<div class="bar" role="img" aria-label="{{ stack.text }}">
 {% for part in stack.segments %}
-<span class="{{ colour(part.kind) }}" style="width:{{ "%.2f"|format(100 * part.share) }}%" title="{{ part.kind }} {{ part.text }}">
-{{- part.text if part.share >= 0.07 }}</span>
+<span class="{{ colour(part.kind) }}" style="width:{{ "%.2f"|format(100 * part.share) }}%"
+ title="{{ part.kind }} {{ part.text }}">{{ part.text if part.share >= 0.07 }}</span>
 {% endfor %}
 </div></div>
 {% endfor %}
 <figcaption>Share of all questions by path, averaged over devices.</figcaption>
 </figure>
+<h3>Abstention</h3>
+{{ grid(abstention) }}
 </section>
 </div>
 
@@ -159,15 +168,19 @@ its questions count as wrong.</p>
 {{ legend(paths) }}
 {% for one in histograms %}
 <div class="histogram"><span><b>{{ one.system }}</b><br><span class="after">{{ one.n }} measured</span></span>
-<svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img" aria-label="Latency histogram of {{ one.system }}, {{ one.n }} answers">
+<svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img"
+ aria-label="Latency histogram of {{ one.system }}, {{ one.n }} answers">
 {% for bar in one.bars %}
-<rect class="{{ colour(bar.path) }}" x="{{ "%.4f"|format(bar.x + 0.06 * bar.width) }}" y="{{ "%.4f"|format(bar.y) }}" width="
-{{- "%.4f"|format(0.88 * bar.width) }}" height="{{ "%.4f"|format(bar.height) }}"><title>{{ bar.label }}</title></rect>
+<rect class="{{ colour(bar.path) }}" x="{{ "%.4f"|format(bar.x + 0.06 * bar.width) }}" y="{{ "%.4f"|format(bar.y) }}"
+ width="{{ "%.4f"|format(0.88 * bar.width) }}" height="{{ "%.4f"|format(bar.height) }}">
+{{- "" }}<title>{{ bar.label }}</title></rect>
 {% endfor %}
 </svg></div>
 {% endfor %}
 <div class="histogram"><div class="ticks" aria-hidden="true">
-{% for tick in histogram_ticks %}<span style="left:{{ "%.2f"|format(100 * tick.at) }}%">{{ tick.label }}</span>{% endfor %}
+{% for tick in histogram_ticks %}
+<span style="left:{{ "%.2f"|format(100 * tick.at) }}%">{{ tick.label }}</span>
+{% endfor %}
 </div></div>
 <figcaption>Measured latency per answer on a log scale; each system's bars are scaled to its own tallest.</figcaption>
 </figure>
@@ -178,10 +191,8 @@ its questions count as wrong.</p>
 {{ grid(path_grid) }}
 </section>
 
-<div class="pair" id="where">
-<section><h2>By kind of question</h2>{{ grid(kinds, "Kind") }}</section>
-<section><h2>By device</h2>{{ grid(devices, "Device") }}</section>
-</div>
+<section id="kinds"><h2>By kind of question</h2>{{ grid(kinds, "Kind") }}</section>
+<section id="devices"><h2>By device</h2>{{ grid(devices, "Device") }}</section>
 
 <section id="costs">
 <h2>Cost</h2>
@@ -197,8 +208,11 @@ its questions count as wrong.</p>
 <h3>{{ name }} <span class="after">{{ totals }}</span></h3>
 {% for stack in stacks %}
 <div class="stack"><span class="who phase">{{ stack.name }}</span>
-<div><div class="bar thin" role="img" aria-label="{{ stack.text }}" style="width:{{ "%.2f"|format(100 * stack.width) }}%">
-{% for part in stack.segments %}<span class="{{ part.kind }}" style="width:{{ "%.2f"|format(100 * part.share) }}%"></span>{% endfor %}
+<div><div class="bar thin" role="img" aria-label="{{ stack.text }}" 
+ style="width:{{ "%.2f"|format(100 * stack.width) }}%">
+{% for part in stack.segments %}
+<span class="{{ part.kind }}" style="width:{{ "%.2f"|format(100 * part.share) }}%"></span>
+{% endfor %}
 </div><span class="after">{{ stack.text }}</span></div></div>
 {% endfor %}
 {% endfor %}
@@ -206,10 +220,13 @@ its questions count as wrong.</p>
 
 <section id="answers">
 <h2>Answers</h2>
-{% if shown < asked %}<p class="note">The first {{ shown }} of {{ asked }} questions; all are in answers.jsonl.</p>{% endif %}
+{% if shown < asked %}
+<p class="note">The first {{ shown }} of {{ asked }} questions; all are in answers.jsonl.</p>
+{% endif %}
 <noscript><p class="note warn">The list of answers needs JavaScript; the same rows are in answers.jsonl.</p></noscript>
 <div class="filters" role="search">
-<label class="wide">Search<input id="search" type="search" placeholder="question, gold or answer" autocomplete="off"></label>
+<label class="wide">Search
+<input id="search" type="search" placeholder="question, gold or answer" autocomplete="off"></label>
 <label>Outcome<select id="by-outcome"><option value="">any</option><option value="differ">systems differ</option>
 <option value="all">all right</option><option value="none">none right</option></select></label>
 <label>Path<select id="by-path"><option value="">any</option></select></label>
@@ -220,7 +237,9 @@ its questions count as wrong.</p>
 <div class="scroll" tabindex="0" role="region" aria-label="List of answers">
 <table id="list">
 <thead><tr><th scope="col">Question</th><th scope="col">Gold</th><th scope="col" class="extra">Kind</th>
-<th scope="col" class="extra">Device</th>{% for name in systems %}<th scope="col" class="verdict">{{ name }}</th>{% endfor %}</tr></thead>
+<th scope="col" class="extra">Device</th>
+{% for name in systems %}<th scope="col" class="verdict">{{ name }}</th>{% endfor %}
+</tr></thead>
 <tbody></tbody>
 </table></div>
 <button id="more" class="more" type="button" hidden>Show more</button>
@@ -238,8 +257,9 @@ its questions count as wrong.</p>
 {% endif %}
 </section>
 </main>
-<footer>EM and F1 follow HotpotQA's official script; ACC asks whether the normalised gold answer is contained. Metrics are
-computed for each device and averaged over devices; percentiles are over all answers. ★ marks the best value.</footer>
+<footer>EM and F1 follow HotpotQA's official script; ACC asks whether the normalised gold answer is contained. Metrics
+are computed for each device and averaged over devices; percentiles are over all answers. Kinds and paths count
+questions alike. ★ marks the best value.</footer>
 <script type="application/octet-stream" id="data">{{ embedded }}</script>
 <script>{{ script }}</script>
 </body>

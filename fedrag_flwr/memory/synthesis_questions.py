@@ -1,0 +1,334 @@
+"""Questions from clauses: fronted wh-phrases, auxiliary inversion, do-support, and the other voice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.memory.synthesis_answers import Candidate, Wh, candidates_of, measure_adjective
+from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, plain
+from fedrag_flwr.memory.synthesis_clauses import Clause, Part
+from fedrag_flwr.memory.synthesis_inflection import participle_of_past, past_of_participle, third_person
+from fedrag_flwr.memory.synthesis_lexicon import TIME_NOUNS, VAGUE_NOUNS
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+    from fedrag_flwr.memory.synthesis_topic import Mentions
+
+_NO_PASSIVE = frozenset(
+    "have become include contain cost weigh take mean reach spend last remain lack resemble be equal measure span total leave enter "
+    "join win get receive begin start end continue try mark suit fit".split()
+)
+MAX_WORDS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its answer and how natural and useful it is, higher is better."""
+
+    question: str
+    answer: str
+    type: str
+    score: float
+    kind: str = "single"
+
+
+class Asker:
+    """Makes the questions of one paragraph's clauses.
+
+    Parameters
+    ----------
+    mentions
+        What the paragraph's pronouns and short names stand for.
+    classes
+        What the document's names are.
+    """
+
+    def __init__(self, mentions: Mentions, classes: Classes) -> None:
+        self.mentions = mentions
+        self.classes = classes
+
+    def ask(self, clause: Clause) -> Iterator[Asked]:
+        """Make the questions of a clause, in both voices where that reads well."""
+        yield from self._subject_questions(clause)
+        yield from self._other_questions(clause, 1.0)
+        active = _to_active(clause)
+        if active is not None:
+            yield from self._subject_questions(active)
+            yield from self._other_questions(active, 0.8)
+        passive = _to_passive(clause)
+        if passive is not None and self._specific(passive.subject):
+            yield from self._other_questions(passive, 0.9)
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def render(self, tokens: Sequence[Token], gone: frozenset[int] = frozenset(), keep: str = "") -> str | None:
+        """Write tokens out with mentions replaced, or None when one of them stays unclear.
+
+        `keep` is the entity whose own pronouns stay pronouns, because the question names it already.
+        """
+        pieces: list[str] = []
+        done: set[int] = set()
+        indices = {token.i for token in tokens}
+        for position, token in enumerate(tokens):
+            if token.i in gone or token.i in done:
+                continue
+            referent = self.mentions.referent(token)
+            if referent is not None and not (keep and plain(referent.text) == plain(keep)):
+                covered = range(referent.start, referent.end)
+                if all(index in indices for index in covered if not token.doc[index].tag_ == "POS"):
+                    done.update(covered)
+                    ending = ("’" if referent.text.endswith("s") else "’s") if referent.possessive else ""
+                    ending = ending.replace("’", "'")
+                    pieces.append(referent.text + ending + " ")
+                    continue
+            if self.mentions.unresolved(token):
+                return None
+            word = token.text
+            if token.is_sent_start and not is_name_token(token) and token.lower_ != "i" and not token.text.isupper() and token.ent_type_ == "":
+                word = word[:1].lower() + word[1:]
+            following = tokens[position + 1] if position + 1 < len(tokens) else None
+            contiguous = following is not None and following.i == token.i + 1 and following.i not in gone
+            pieces.append(word + (token.whitespace_ if contiguous else " "))
+        return tidy("".join(pieces))
+
+    def _specific(self, part: Part) -> bool:
+        text = self.render(part.tokens)
+        return text is not None and any(char.isupper() or char.isdigit() for char in text)
+
+    def subject_text(self, part: Part) -> str | None:
+        """Write a subject so that it stands alone: a nameless "the mirror" is tied to the document's topic."""
+        text = self.render(part.tokens)
+        if text is None or part.head is None or len(text.split()) > 14:
+            return None
+        topic = self.mentions.topic
+        first = text.split(" ", 1)[0].lower()
+        if re.search(r"[A-Z0-9]", text) or topic is None or part.head.pos_ == "PROPN":
+            return text
+        if first in ("the", "its", "his", "her", "their") and part.head.lemma_ not in VAGUE_NOUNS | TIME_NOUNS:
+            return f"{text} of {topic.name}" if first == "the" and " of " not in text else text
+        return text
+
+    def _keep(self, part: Part) -> str:
+        return self.mentions.entity(part.head) if part.head is not None else ""
+
+    # --- questions ----------------------------------------------------------------------------
+
+    def _subject_questions(self, clause: Clause) -> Iterator[Asked]:
+        subject = clause.subject
+        if subject.head is None:
+            return
+        predicate = " ".join(_finite(clause))
+        for candidate in candidates_of(subject, clause, self.mentions, self.classes):
+            if candidate.type in ("DATE", "YEAR", "QUANTITY"):
+                continue
+            if not candidate.type and subject.tokens[0].lower_ not in ("the", "its", "his", "her", "their") and not candidate.plural:
+                continue
+            keep = candidate.entity or self._keep(subject)
+            for rest, weight in self._rests(clause, frozenset(), None, keep):
+                if not rest:
+                    continue
+                bare = len(rest.split()) < 2 and not clause.adverbs
+                if bare and clause.lemma == "be":
+                    continue
+                for wh in candidate.whs:
+                    if clause.plural_subject and wh.phrase in ("What",) and candidate.type:
+                        continue
+                    if clause.lemma == "be" and not self._identifies(clause):
+                        continue
+                    penalty = 0.7 if bare else 1.0
+                    kind = "set" if candidate.plural and candidate.type else "single"
+                    yield self._asked(f"{wh.phrase} {predicate} {rest}", candidate, wh.weight * weight * penalty, kind)
+            if clause.lemma == "be" and candidate.type:
+                yield from self._superlative(clause, candidate, keep)
+
+    def _identifies(self, clause: Clause) -> bool:
+        """Whether a copula's attribute says which one it is ("the largest moon of Saturn"), not only what it is."""
+        attribute = clause.part("attribute")
+        if attribute is None:
+            return any(part.role == "complement" for part in clause.parts)
+        definite = attribute.tokens[0].lower_ in ("the", "its", "his", "her", "their") or attribute.tokens[0].dep_ == "poss"
+        if definite:
+            return True
+        text = " ".join(token.text for token in attribute.tokens)
+        return len(attribute.tokens) > 4 or any(is_name_token(token) for token in attribute.tokens) and len(text.split()) > 2
+
+    def _superlative(self, clause: Clause, candidate: Candidate, keep: str) -> Iterator[Asked]:
+        """Turn "X was the first spacecraft to orbit Y" into "Which spacecraft was the first to orbit Y"."""
+        attribute = clause.part("attribute")
+        if attribute is None or attribute.head is None or attribute.head.pos_ != "NOUN":
+            return
+        lefts = list(attribute.head.lefts)
+        ranked = [token for token in lefts if token.tag_ in ("JJS", "RBS") or token.lower_ in ("first", "second", "third", "last", "only") or any(child.tag_ == "RBS" for child in token.children)]
+        if not ranked or attribute.tokens[0].lower_ != "the":
+            return
+        compounds = [token for token in lefts if token.dep_ == "compound" and token.pos_ == "NOUN" and token.i == attribute.head.i - 1]
+        noun = " ".join(token.text for token in [*compounds, attribute.head])
+        gone = frozenset(token.i for token in [*compounds, attribute.head])
+        predicate = " ".join(_finite(clause))
+        for rest, weight in self._rests(clause, gone, None, keep):
+            yield self._asked(f"Which {noun} {predicate} {rest}", candidate, weight, "single")
+
+    def _other_questions(self, clause: Clause, factor: float) -> Iterator[Asked]:
+        subject = self.subject_text(clause.subject)
+        if not subject:
+            return
+        keep = self._keep(clause.subject)
+        for part in clause.parts:
+            for candidate in candidates_of(part, clause, self.mentions, self.classes):
+                if candidate.entity and plain(candidate.entity) == plain(keep):
+                    continue
+                if part.role == "attribute" and clause.lemma == "be":
+                    yield from self._attribute_questions(clause, part, candidate, subject)
+                yield from self._measure_questions(clause, part, candidate, subject)
+                for wh in candidate.whs:
+                    yield from self._gap_questions(clause, part, candidate, wh, subject, keep, factor)
+
+    def _gap_questions(
+        self, clause: Clause, part: Part, candidate: Candidate, wh: Wh, subject: str, keep: str, factor: float
+    ) -> Iterator[Asked]:
+        if part.role == "agent" and wh.mode == "front":
+            return
+        inverted = _inverted(clause, subject)
+        gone = set(candidate.gone)
+        phrase = wh.phrase
+        if candidate.prep is not None and wh.mode in ("drop", "front"):
+            gone.add(candidate.prep)
+        if candidate.prep is not None and wh.mode == "front":
+            word = clause.verb.doc[candidate.prep].lower_
+            phrase = f"{word.capitalize()} {wh.phrase[:1].lower()}{wh.phrase[1:]}"
+        person = self.classes.type_of(subject) == "PERSON" or bool(
+            self.mentions.topic and self.mentions.topic.person and subject == self.mentions.topic.name
+        )
+        if clause.lemma == "be" and part.role == "attribute" and phrase == "What" and person:
+            phrase = "Who"
+        kind = "set" if candidate.plural and candidate.type else "single"
+        for rest, weight in self._rests(clause, frozenset(gone), part, keep):
+            yield self._asked(f"{phrase} {inverted} {rest}", candidate, wh.weight * weight * factor, kind)
+
+    def _attribute_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
+        head = part.head
+        if head is None or candidate.type or head.pos_ != "NOUN" or len(candidate.text.split()) < 2:
+            return
+        kind_of = next((token for token in head.lefts if token.dep_ in ("amod", "compound")), None)
+        if kind_of is not None and part.tokens[0].lower_ in ("a", "an"):
+            inverted = _inverted(clause, subject)
+            yield self._asked(f"What kind of {head.text.lower()} {inverted}", candidate, 0.6, "single")
+
+    def _measure_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
+        """Ask "What is the diameter of X" and "How wide is X" where X has, or is, a measured amount."""
+        noun = candidate.measured
+        be = "was" if clause.past and clause.lemma not in ("have",) else "is"
+        if noun and (clause.lemma in ("have", "be", "reach", "measure", "span") or part.role == "complement" or (part.prep is not None and part.prep.lower_ in ("with", "at"))):
+            weight = 1.0 if clause.lemma in ("have", "be") else 0.7
+            yield self._asked(f"What {be} the {noun} of {subject}", candidate, weight, "single")
+            adjective = measure_adjective(noun)
+            if adjective and len(noun.split()) == 1:
+                yield self._asked(f"How {adjective} {be} {subject}", candidate, 0.8 * weight, "single")
+        elif clause.lemma == "weigh" and candidate.dimension == "mass":
+            yield self._asked(f"What {be} the mass of {subject}", candidate, 0.9, "single")
+            yield self._asked(f"How heavy {be} {subject}", candidate, 0.9, "single")
+        elif clause.lemma == "cost" and candidate.dimension == "money":
+            yield self._asked(f"What {be} the cost of {subject}", candidate, 0.8, "single")
+        elif clause.lemma == "measure" and candidate.dimension == "length" and part.role in ("object", "measure"):
+            yield self._asked(f"How large {be} {subject}", candidate, 0.8, "single")
+
+    def _rests(self, clause: Clause, gone: frozenset[int], answer: Part | None, keep: str) -> Iterator[tuple[str, float]]:
+        """Write what follows verb and subject: first the bare core, then with modifiers near and far."""
+        needed: list[tuple[int, str]] = []
+        extra: list[tuple[int, str]] = []
+        for place, part in enumerate(clause.parts):
+            tokens = [token for token in part.tokens if token.i not in gone]
+            if not tokens:
+                continue
+            text = self.render(part.tokens, gone, keep)
+            if text is None:
+                if part.needed or part is answer:
+                    return
+                continue
+            if not text or (part is not answer and not part.needed and len(text.split()) > 9):
+                continue
+            (needed if part.needed or part is answer else extra).append((place, text))
+        core = " ".join(text for _, text in needed)
+        yield core, 1.0
+        if extra:
+            near = extra[0]
+            yield " ".join(text for _, text in sorted([*needed, near])), 0.9
+        if len(extra) > 1:
+            yield " ".join(text for _, text in sorted([*needed, *extra[:3]])), 0.8
+            if not needed or answer is not None:
+                yield " ".join(text for _, text in sorted([*needed, extra[1]])), 0.75
+
+    def _asked(self, question: str, candidate: Candidate, score: float, kind: str) -> Asked:
+        text = tidy(question)
+        text = text[:1].upper() + text[1:]
+        words = len(text.split())
+        if words > MAX_WORDS or words < 3:
+            score = 0.0
+        elif words > 16:
+            score *= 0.8
+        return Asked(text + "?", candidate.text, candidate.type, score, kind)
+
+
+def tidy(text: str) -> str:
+    """Close the gaps that left-out words leave: double spaces, spaces before commas, loose punctuation."""
+    text = re.sub(r"\s+", " ", text)
+    text = re.sub(r"\s+([,.;:!?’)])", r"\1", text)
+    text = re.sub(r"\(\s*\)|,\s*,", "", text)
+    return text.strip(" ,;:–—-")
+
+
+def _finite(clause: Clause) -> list[str]:
+    words = [*clause.auxiliaries]
+    if not clause.auxiliaries:
+        return [*clause.adverbs, clause.finite]
+    return [*words, *clause.adverbs, clause.finite] if clause.finite else [*words, *clause.adverbs]
+
+
+def _inverted(clause: Clause, subject: str) -> str:
+    if clause.auxiliaries:
+        first, *others = clause.auxiliaries
+        return " ".join(part for part in (first, subject, *others, *clause.adverbs, clause.finite) if part)
+    helper = "did" if clause.past else ("do" if clause.plural_subject else "does")
+    return " ".join((helper, subject, *clause.adverbs, clause.lemma))
+
+
+def _to_active(clause: Clause) -> Clause | None:
+    """Turn "X was built by Y" into "Y built X"."""
+    agent = clause.part("agent")
+    if not clause.passive or agent is None or agent.head is None or len(clause.auxiliaries) != 1 or agent.prep is None:
+        return None
+    if not clause.parts or clause.auxiliaries[0] not in ("was", "were", "is", "are"):
+        return None
+    past = clause.auxiliaries[0] in ("was", "were")
+    tokens = tuple(token for token in agent.tokens if token.i != agent.prep.i)
+    several = agent.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in agent.head.children)
+    finite = past_of_participle(clause.finite, clause.lemma) if past else (clause.lemma if several else third_person(clause.lemma))
+    subject = Part("subject", agent.head, tokens, needed=True)
+    object_ = Part("object", clause.subject.head, clause.subject.tokens, needed=True)
+    parts = (object_, *(part for part in clause.parts if part is not agent))
+    return replace(
+        clause, auxiliaries=(), finite=finite, subject=subject, parts=parts, passive=False, past=past, plural_subject=several
+    )
+
+
+def _to_passive(clause: Clause) -> Clause | None:
+    """Turn "Y built X in 1990" into "X was built in 1990"."""
+    object_ = clause.part("object")
+    if clause.passive or object_ is None or object_.head is None or clause.auxiliaries or clause.lemma in _NO_PASSIVE:
+        return None
+    if sum(part.role == "object" for part in clause.parts) > 1 or object_.head.pos_ == "PRON":
+        return None
+    several = object_.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in object_.head.children)
+    be = ("were" if several else "was") if clause.past else ("are" if several else "is")
+    finite = participle_of_past(clause.finite, clause.lemma) if clause.past else None
+    if finite is None:
+        return None
+    parts = tuple(part for part in clause.parts if part is not object_)
+    subject = Part("subject", object_.head, object_.tokens, needed=True)
+    return replace(
+        clause, auxiliaries=(be,), finite=finite, subject=subject, parts=parts, passive=True, plural_subject=several
+    )

@@ -1,0 +1,296 @@
+"""The only door by which text or vectors leave a device."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from fedrag_flwr.errors import FedragError, PrivacyError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.normalise import clean
+from fedrag_flwr.privacy.operators import Bundle, Operator
+from fedrag_flwr.privacy.persons import PERSON
+from fedrag_flwr.privacy.rewriting import PLACEHOLDER
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.records import Answer, EvidenceUnit, Fact, MemoryItem, Vector
+from fedrag_flwr.text.base import Pipeline
+
+T = TypeVar("T", MemoryItem, EvidenceUnit)
+
+ANSWER_MASKED = "answer-masked"
+QUESTION_EMPTY = "question-empty"
+TEXT_EMPTY = "text-empty"
+FOREIGN = "foreign"
+DUPLICATE = "duplicate"
+TOO_LONG = "too-long"
+MALFORMED = "malformed"
+
+_LEAST_WORDS = 2  # content words that a masked question must keep to be of use
+_TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
+_MOST_LINE = 2_000
+_MOST_PARAGRAPH = 20_000
+_MOST_ANCHORS = 64
+_LABEL = re.compile(r"[A-Za-z][A-Za-z_-]{0,31}|")
+_WORD = re.compile(r"[^\W_]{2,}")
+_ENTITY_ANSWERS = frozenset({PERSON, "ORG", "GPE", "LOC"})
+_PIECES = re.compile(r"\s*(?:,|;|\band\b|&)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Released(Generic[T]):
+    """What may leave, in order, and how many were kept back for which reason."""
+
+    items: tuple[T, ...]
+    withheld: Mapping[str, int]
+
+
+class ExportDoor:
+    """Rewrites, hides and counts everything that leaves a device.
+
+    Parameters
+    ----------
+    operators
+        The chain that rewrites texts, in order.
+    encoder
+        Encodes rewritten questions anew.
+    pipeline
+        Finds typed facts for the operators that need them.
+    opaque
+        Maps an own id to one that only this device can resolve.
+    device
+        The device's name: only what originates here may leave.
+
+    Raises
+    ------
+    SettingError
+        If an operator cannot work as it is set up.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[Operator],
+        encoder: Encoder,
+        pipeline: Pipeline,
+        opaque: Callable[[str], str],
+        device: str,
+    ) -> None:
+        for operator in operators:
+            operator.validate()
+        self._operators = tuple(operators)
+        self._encoder = encoder
+        self._pipeline = pipeline
+        self._opaque = opaque
+        self._device = device
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What passed, what was withheld and what was changed why, since the door was made."""
+        return MappingProxyType(dict(self._counts))
+
+    def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
+        """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
+
+        The released id is a hash of the released form and its origin, so that what did not change keeps its id.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails; nothing is released then.
+        """
+        withheld: Counter[str] = Counter()
+        own = [item for item in items if item.origin == self._device]
+        withheld[FOREIGN] += len(items) - len(own)
+        rewritten = self._operate([_item_bundle(item) for item in own])
+        passed: list[tuple[MemoryItem, Bundle]] = []
+        for item, bundle in zip(own, rewritten, strict=True):
+            reason = _item_refusal(item, bundle)
+            if reason:
+                withheld[reason] += 1
+            else:
+                passed.append((item, bundle))
+        vectors = self._embeddings(passed)
+        released: dict[str, MemoryItem] = {}
+        for (item, bundle), vector in zip(passed, vectors, strict=True):
+            shown = self._show(item, bundle, vector)
+            if shown.id in released:
+                withheld[DUPLICATE] += 1
+            released.setdefault(shown.id, shown)
+        return self._released("items", tuple(released.values()), withheld)
+
+    def release_evidence(self, units: Sequence[EvidenceUnit]) -> Released[EvidenceUnit]:
+        """Release own evidence: text and title rewritten, ids opaque.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails; nothing is released then.
+        """
+        withheld: Counter[str] = Counter()
+        own = [unit for unit in units if unit.origin == self._device]
+        withheld[FOREIGN] += len(units) - len(own)
+        rewritten = self._operate([Bundle((clean(unit.title), clean(unit.text))) for unit in own])
+        released = []
+        for unit, bundle in zip(own, rewritten, strict=True):
+            title, text = bundle.prose
+            too_long = len(text) > _MOST_PARAGRAPH or len(title) > _MOST_LINE
+            reason = bundle.refusal or (TOO_LONG if too_long else "" if _WORD.search(_bare(text)) else TEXT_EMPTY)
+            if reason:
+                withheld[reason] += 1
+                continue
+            score = float(np.float16(unit.score))
+            released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
+        return self._released("evidence", tuple(released), withheld)
+
+    def release_answer(self, answer: Answer) -> Answer:
+        """Release an answer: text and explanation rewritten, own sources opaque, evidence dropped.
+
+        A refused answer leaves as an abstention that names the reason.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails.
+        """
+        [bundle] = self._operate([Bundle((clean(answer.text), clean(answer.explanation)))])
+        text, explanation = bundle.prose
+        self._counts["answers passed"] += not bundle.refusal
+        if bundle.refusal:
+            self._counts[f"answers withheld {bundle.refusal}"] += 1
+            reason = f"withheld: {bundle.refusal}"
+            return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
+        sources = tuple(source for source in map(self._source, answer.sources) if source)
+        return replace(
+            answer, text=text[:_MOST_LINE], explanation=explanation[:_MOST_LINE], sources=sources, evidence=()
+        )
+
+    def release_vector(self, vector: Vector) -> Vector:
+        """Release one vector, shape (dimension,), as float32 of float16 precision.
+
+        Raises
+        ------
+        PrivacyError
+            If it is not a finite vector of the encoder's dimension.
+        """
+        shown = self._round(vector)
+        self._counts["vectors passed"] += 1
+        return shown
+
+    def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Run the chain; an operator that fails stops the release, and its error says nothing of the texts."""
+        current = list(bundles)
+        for operator in self._operators:
+            try:
+                current = operator.operate(current)
+            except FedragError:
+                raise
+            except Exception as error:
+                failure = PrivacyError(
+                    f"operator {operator.name} failed ({type(error).__name__}), so nothing is released",
+                    where=self._device,
+                )
+            else:
+                if len(current) == len(bundles):
+                    continue
+                failure = PrivacyError(
+                    f"operator {operator.name} lost a text, so nothing is released", where=self._device
+                )
+            raise failure
+        self._counts.update(
+            f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
+            for bundle in current
+            for change in bundle.changes
+        )
+        return current
+
+    def _embeddings(self, passed: Sequence[tuple[MemoryItem, Bundle]]) -> list[Vector]:
+        changed = [index for index, (item, bundle) in enumerate(passed) if bundle.prose[0] != item.question]
+        vectors = [item.embedding for item, _ in passed]
+        if changed:
+            encoded = self._encoder.encode([passed[index][1].prose[0] for index in changed])
+            for index, vector in zip(changed, encoded, strict=True):
+                vectors[index] = vector
+        return [self._round(vector) for vector in vectors]
+
+    def _show(self, item: MemoryItem, bundle: Bundle, vector: Vector) -> MemoryItem:
+        question, answer = bundle.prose
+        hyperedges = tuple(dict.fromkeys(map(self._hide, item.hyperedges)))
+        anchors = tuple(sorted(bundle.anchors))
+        form = [self._device, question, answer, item.kind, item.answer_type, hyperedges, anchors]
+        digest = hashlib.sha256(json.dumps(form, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+        return MemoryItem(
+            id=digest[:32],
+            question=question,
+            answer=answer,
+            kind=item.kind,
+            answer_type=item.answer_type,
+            hyperedges=hyperedges,
+            anchors=anchors,
+            embedding=vector,
+            origin=self._device,
+        )
+
+    def _hide(self, own_id: str) -> str:
+        hidden = self._opaque(own_id)
+        if not hidden or hidden == own_id or (len(own_id) >= _TELLING_ID and own_id in hidden):
+            raise PrivacyError("an own id would leave as it is", where=self._device, fix="give a keyed hash as opaque")
+        return hidden
+
+    def _source(self, source: str) -> str:
+        """Hide the id of an own source; one of another device is opaque already; anything else is dropped."""
+        origin, slash, own_id = source.partition("/")
+        if not (slash and origin and own_id):
+            return ""
+        return f"{origin}/{self._hide(own_id)}" if origin == self._device else source
+
+    def _round(self, vector: Vector) -> Vector:
+        if vector.shape != (self._encoder.dimension,) or not np.isfinite(vector).all():
+            raise PrivacyError("a vector is not finite or has a wrong shape", where=self._device)
+        return vector.astype(np.float16).astype(np.float32)
+
+    def _released(self, what: str, items: tuple[T, ...], withheld: Counter[str]) -> Released[T]:
+        self._counts[f"{what} passed"] += len(items)
+        reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
+        self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
+        return Released(items, MappingProxyType(reasons))
+
+
+def _item_bundle(item: MemoryItem) -> Bundle:
+    """The item's texts; the answer to a question that asks for a person, organisation or place is known to be one."""
+    answer = clean(item.answer)
+    known: tuple[Fact, ...] = ()
+    if item.answer_type in _ENTITY_ANSWERS:
+        known = tuple(Fact(piece, item.answer_type, "") for piece in _PIECES.split(answer.strip(" .")) if piece)
+    return Bundle((clean(item.question), answer), tuple(map(clean, item.anchors)), known)
+
+
+def _item_refusal(item: MemoryItem, bundle: Bundle) -> str:
+    question, answer = bundle.prose
+    if bundle.refusal:
+        return bundle.refusal
+    if not (_LABEL.fullmatch(item.kind) and _LABEL.fullmatch(item.answer_type)):
+        return MALFORMED
+    if any(change.masked and change.field == 1 for change in bundle.changes):
+        return ANSWER_MASKED
+    masked = any(change.masked and change.field == 0 for change in bundle.changes)
+    if not question.strip() or (masked and _content_words(question) < _LEAST_WORDS):
+        return QUESTION_EMPTY
+    if max(len(question), len(answer)) > _MOST_LINE or len(bundle.anchors) > _MOST_ANCHORS:
+        return TOO_LONG
+    return ""
+
+
+def _content_words(text: str) -> int:
+    return sum(word.casefold() not in STOP_WORDS for word in set(_WORD.findall(_bare(text))))
+
+
+def _bare(text: str) -> str:
+    return PLACEHOLDER.sub(" ", text)

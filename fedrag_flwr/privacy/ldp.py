@@ -1,0 +1,105 @@
+"""The door's operator for epsilon-LDP: sensitive entities become surrogates of their group (FD-RAG 4.3, eq. 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks
+from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.patterns import anchor_pattern, part_pattern, surface_pattern
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
+from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
+from fedrag_flwr.privacy.rewriting import Replacement, rewrite
+from fedrag_flwr.text.base import Pipeline
+
+SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
+BUDGET_SPENT = "budget-spent"
+
+
+class LocalDifferentialPrivacy:
+    """Replaces entities of sensitive types by randomised response, the same surrogate everywhere.
+
+    k distinct entities in one bundle compose to k epsilon. A bundle with an entity whose budget is spent is refused.
+
+    Parameters
+    ----------
+    pipeline
+        Finds typed facts.
+    response
+        Draws, remembers and pays for surrogates.
+    types
+        Types of entities to perturb, of `masking.ENTITY_TYPES`.
+    """
+
+    name = "local-differential-privacy"
+
+    def __init__(
+        self, pipeline: Pipeline, response: RandomisedResponse, types: Sequence[str] = SENSITIVE_TYPES
+    ) -> None:
+        self._pipeline = pipeline
+        self._response = response
+        self._types = frozenset(types)
+
+    def validate(self) -> None:
+        """Refuse unknown types and a partition that knows none of the sensitive ones.
+
+        Raises
+        ------
+        SettingError
+            If the types cannot be perturbed.
+        """
+        unknown = sorted(self._types - frozenset(ENTITY_TYPES))
+        if unknown:
+            raise SettingError(f"unknown types: {', '.join(unknown)}", where="sensitive-types")
+        if not self._types & self._response.partition.types:
+            raise SettingError("the partition has no group of a sensitive type", where="partition")
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Perturb each bundle; all surrogates are durably remembered before this returns."""
+        found = find_entities(bundles, self._pipeline, self._types)
+        wholes = [_wholes(forms) for forms in found]
+        asked = [(form.type, form.text) for forms in wholes for form in forms]
+        drawn = dict(zip(asked, self._response.perturb(asked), strict=True)) if asked else {}
+        return [self._perturb(bundle, forms, drawn) for bundle, forms in zip(bundles, wholes, strict=True)]
+
+    def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
+        replacements: list[Replacement] = []
+        for form in forms:
+            surrogate = drawn[(form.type, form.text)]
+            if surrogate.origin == "refused":
+                return replace(bundle, refusal=BUDGET_SPENT)
+            replacements += _stand_ins(form, surrogate) if surrogate.name else entity_masks(form)
+        return rewrite(bundle, replacements)
+
+
+def _wholes(forms: Sequence[Found]) -> list[Found]:
+    """Leave out names that are a part of a longer person's name in the same bundle: they follow its surrogate."""
+    parts = {
+        part.casefold() for form in forms if form.type == PERSON and " " in form.text for part in name_tokens(form.text)
+    }
+    kept: dict[str, Found] = {}
+    for form in forms:
+        if " " in form.text or form.type != PERSON or form.text.casefold() not in parts:
+            kept.setdefault(form.text.casefold(), form)
+    return list(kept.values())
+
+
+def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
+    """Replace an entity by its surrogate, and the words of a person's name by the surrogate's words."""
+    rule = f"{form.rule}-{surrogate.origin}"
+    found = [
+        Replacement(
+            surface_pattern(form.text), anchor_pattern(form.text), surrogate.name, form.type, rule, masked=False
+        )
+    ]
+    if form.type == PERSON and " " in form.text:
+        others = name_tokens(surrogate.name) or [surrogate.name]
+        words = name_tokens(form.text)
+        for index, word in enumerate(words):
+            value = others[-1] if index == len(words) - 1 else others[0]
+            found.append(
+                Replacement(part_pattern(word), anchor_pattern(word), value, PERSON, f"{rule}-part", masked=False)
+            )
+    return found

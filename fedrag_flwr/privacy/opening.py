@@ -1,0 +1,82 @@
+"""Opens a device's export door as the settings ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.policy import make_door
+from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
+from fedrag_flwr.settings import PrivacySettings
+from fedrag_flwr.text.base import Pipeline
+
+
+def open_door(
+    settings: PrivacySettings,
+    encoder: Encoder,
+    pipeline: Pipeline,
+    opaque: Callable[[str], str],
+    device: str,
+    folder: Path,
+) -> ExportDoor:
+    """Open the door of one device.
+
+    Parameters
+    ----------
+    settings
+        What leaves in which form.
+    encoder, pipeline, opaque, device
+        As `ExportDoor` takes them.
+    folder
+        Where surrogates and the budget ledger are kept.
+
+    Raises
+    ------
+    SettingError
+        The list of public names cannot be read.
+    """
+    return make_door(
+        settings.export,
+        encoder=encoder,
+        pipeline=pipeline,
+        opaque=opaque,
+        device=device,
+        public_names=read_names(settings.public_names),
+        folder=folder,
+        epsilon=settings.epsilon,
+        budget_limit=settings.budget,
+        epoch=settings.epoch,
+    )
+
+
+def read_names(source: str) -> list[str]:
+    """Read public names: "demo", a JSON list, a text file with one name a line (``#`` starts a comment), or ""."""
+    if not source:
+        return []
+    path = _demo_names() if source == "demo" else Path(source).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8")
+        names = (
+            json.loads(text) if path.suffix == ".json" else [line.split("#")[0].strip() for line in text.splitlines()]
+        )
+    except (OSError, ValueError):
+        raise SettingError(
+            f"'{path.name}' is not a readable list of names",
+            where="privacy.public-names",
+            fix="name a JSON list or a text file with one name a line",
+        ) from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingError(
+            f"'{path.name}' is not a list of names", where="privacy.public-names", fix="write a JSON list"
+        )
+    return [name for name in names if name]
+
+
+def _demo_names() -> Path:
+    from fedrag_flwr.demo import PUBLIC_NAMES
+
+    return PUBLIC_NAMES

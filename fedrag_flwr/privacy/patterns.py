@@ -1,0 +1,69 @@
+"""Patterns that match a found name or identifier wherever and however it is written again."""
+
+from __future__ import annotations
+
+import re
+
+from fedrag_flwr.privacy.given_names import TITLES
+from fedrag_flwr.privacy.normalise import probe
+from fedrag_flwr.privacy.persons import is_ordinary
+from fedrag_flwr.text.anchors import normalise_anchor
+
+_TITLES = "|".join(sorted(TITLES))
+_TITLE = rf"(?:(?i:\b(?:{_TITLES})\b)\.?\s+)?"
+_INITIALS = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
+
+
+def surface_pattern(surface: str) -> re.Pattern[str]:
+    """Match a surface form as whole words in any case, with any title before and any white space between its words.
+
+    A single everyday word that is also a name is matched with a capital only.
+    """
+    words = probe(surface).split()
+    if len(words) == 1:
+        return part_pattern(words[0])
+    spaced = r"[\s,.-]{1,3}".join(map(_word, words))
+    return re.compile(rf"{_TITLE}(?<!\w){spaced}(?!\w)", re.IGNORECASE)
+
+
+def part_pattern(part: str) -> re.Pattern[str]:
+    """Match one word of a name, with any title and initials before it."""
+    word = probe(part).rstrip(".,")
+    ordinary = is_ordinary(word)
+    forms = {word.title(), word.upper()} if ordinary else {word}
+    either = "|".join(sorted(map(re.escape, forms)))
+    return re.compile(rf"{_TITLE}{_INITIALS}(?<!\w)(?:{either})(?!\w)", 0 if ordinary else re.IGNORECASE)
+
+
+def anchor_pattern(surface: str) -> re.Pattern[str]:
+    """Match a surface form in anchors: as a whole anchor, where the last word lost its plural ending, or inside one."""
+    ending = normalise_anchor(surface)
+    inside = normalise_anchor(f"{surface} 0").removesuffix(" 0")
+    either = "|".join(re.escape(form) for form in sorted({ending, inside}) if form)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if either else r"(?!)")
+
+
+def identifier_pattern(surface: str) -> re.Pattern[str]:
+    """Match an identifier with the same letters and digits, however they are separated."""
+    if "@" in surface or "/" in surface:
+        return re.compile(rf"(?<!\w){re.escape(surface)}", re.IGNORECASE)
+    return re.compile(rf"(?:{_lead(surface)})?{_spread(surface)}", re.IGNORECASE)
+
+
+def identifier_anchor(surface: str) -> re.Pattern[str]:
+    """Match an identifier in anchors, which keep little of its punctuation."""
+    return re.compile(_spread(surface), re.IGNORECASE)
+
+
+def _lead(surface: str) -> str:
+    return re.escape(surface[: len(surface) - len(surface.lstrip("+("))])
+
+
+def _spread(surface: str) -> str:
+    spread = r"[^\w\n]{0,3}_?".join(re.escape(char) for char in surface if char.isalnum())
+    return rf"(?<!\w){spread}(?!\w)"
+
+
+def _word(word: str) -> str:
+    bare = re.escape(word.rstrip(".,"))
+    return rf"{bare}[.,]?" if word[-1] in ".," else bare

@@ -1,0 +1,100 @@
+"""Builds the export door from plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
+from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
+from fedrag_flwr.privacy.ledger import BudgetLedger
+from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
+from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.operators import Operator
+from fedrag_flwr.privacy.randomised_response import PRESETS, OutOfVocabulary, RandomisedResponse, Randomness
+from fedrag_flwr.privacy.vocabulary import EntityPartition
+from fedrag_flwr.text.base import Pipeline
+
+PrivacyMode = Literal["none", "type-masking", "ldp"]
+
+
+def make_door(
+    mode: PrivacyMode,
+    *,
+    encoder: Encoder,
+    pipeline: Pipeline,
+    opaque: Callable[[str], str],
+    device: str,
+    mask_types: Sequence[str] = DEFAULT_MASK_TYPES,
+    public_names: Iterable[str] = (),
+    sensitive_types: Sequence[str] = SENSITIVE_TYPES,
+    partition: EntityPartition | None = None,
+    folder: Path | None = None,
+    epsilon: float | None = None,
+    preset: str = "paper",
+    budget_limit: float | None = None,
+    out_of_vocabulary: OutOfVocabulary = "mask",
+    epoch: int = 0,
+    source: Randomness | None = None,
+) -> ExportDoor:
+    """Build a device's export door.
+
+    Parameters
+    ----------
+    mode
+        ``"none"`` rewrites no text (ids are still hidden, support is still dropped), ``"type-masking"`` puts types in
+        the place of what is sensitive, ``"ldp"`` masks structured identifiers and draws surrogates for entities.
+    encoder, pipeline, opaque, device
+        As `ExportDoor` takes them.
+    mask_types, public_names
+        For ``"type-masking"``: what is masked, and which names stay.
+    sensitive_types, partition, folder, epoch, out_of_vocabulary, source
+        For ``"ldp"``: which entities are perturbed, the public partition, where memo and ledger are kept.
+    epsilon, preset
+        Budget of one draw; by default the preset's, whose least group size the partition must have.
+    budget_limit
+        Most epsilon that an entity may ever spend; by default one draw.
+
+    Raises
+    ------
+    SettingError
+        If a value is unknown, missing or out of range.
+    StoreError
+        If memo or ledger cannot be opened.
+    """
+    operators: list[Operator] = []
+    if mode == "type-masking":
+        operators.append(TypeMasking(pipeline, mask_types, public_names))
+    elif mode == "ldp":
+        if partition is None or folder is None:
+            raise SettingError("mode ldp needs a partition and a folder", where="privacy")
+        if preset not in PRESETS:
+            raise SettingError(
+                f"unknown preset {preset!r}", where="privacy-preset", fix=f"choose from {', '.join(PRESETS)}"
+            )
+        chosen = PRESETS[preset]
+        if partition.minimum < chosen.candidates:
+            raise SettingError(
+                f"preset {preset} needs groups of {chosen.candidates} names, the partition has {partition.minimum}",
+                where="partition",
+            )
+        budget = chosen.epsilon if epsilon is None else epsilon
+        response = RandomisedResponse(
+            partition,
+            budget,
+            SurrogateMemo(folder / "surrogates.sqlite"),
+            ledger=BudgetLedger(folder / "budget.sqlite", budget if budget_limit is None else budget_limit),
+            encoder=encoder if out_of_vocabulary == "nearest" else None,
+            out_of_vocabulary=out_of_vocabulary,
+            epoch=epoch,
+            source=source,
+        )
+        operators.append(TypeMasking(pipeline, [kind for kind in mask_types if kind in IDENTIFIER_TYPES]))
+        operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types))
+    elif mode != "none":
+        raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
+    return ExportDoor(operators, encoder, pipeline, opaque, device)

@@ -1,0 +1,62 @@
+"""What a source gives: documents, and what could not be read."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.records import Document
+from fedrag_flwr.text.normalise import normalise_line, normalise_text
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that could not be read: its file name (with line or id) and the reason, never its text."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one pass over a source gave; `skipped` counts files of kinds that no reader knows."""
+
+    documents: tuple[Document, ...]
+    failures: tuple[Failure, ...]
+    skipped: int = 0
+
+
+class Source(Protocol):
+    """A device's documents."""
+
+    @property
+    def id(self) -> str:
+        """Kind and place of the source; stays on the device."""
+        ...
+
+    def read(self) -> Reading:
+        """Read all documents."""
+        ...
+
+
+def make_document(document_id: str, title: str, text: str) -> Document:
+    """Make a document in normal form with its digest.
+
+    Raises
+    ------
+    DocumentError
+        The text holds no letter and no digit, or the id is empty.
+    """
+    document_id, title, text = normalise_line(document_id), normalise_line(title), normalise_text(text)
+    if not document_id:
+        raise DocumentError("the document has an empty id", fix="give it an id or leave the field out")
+    if not any(char.isalnum() for char in text):
+        raise DocumentError("the document holds no text", where=document_id, fix="add text or remove the file")
+    return Document(document_id, title, text, digest_of(title, text))
+
+
+def digest_of(title: str, text: str) -> str:
+    """Give the SHA-256 over a normalised title and text."""
+    return hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()

@@ -1,0 +1,145 @@
+"""A folder of files as a source."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from fedrag_flwr.errors import DocumentError, EmptySourceError, SourceError
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources.base import Failure, Reading, make_document
+from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
+
+MAX_BYTES = 20 * 2**20
+
+
+class FolderSource:
+    """Text, Markdown, HTML, PDF and JSON-lines files under a folder, in sorted order.
+
+    A document's id is its path below the folder without the suffix; in JSON lines it is the line's ``id``, else path
+    and line number. Hidden files are passed over, and links that leave the folder are not followed.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    max_bytes
+        Largest file that is read, in bytes.
+    """
+
+    def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
+        self.path = Path(path)
+        self.max_bytes = max_bytes
+
+    @property
+    def id(self) -> str:
+        """Kind and name of the folder."""
+        return f"folder:{self.path.name}"
+
+    def read(self) -> Reading:
+        """Read all documents; what cannot be read is a failure and does not stop the rest.
+
+        Raises
+        ------
+        SourceError
+            The folder is missing or cannot be listed.
+        EmptySourceError
+            Nothing in the folder can be read.
+        """
+        if not self.path.is_dir():
+            raise SourceError(
+                "the folder does not exist", where=self.path.name, fix="set data-path to a folder of files"
+            )
+        documents: dict[str, Document] = {}
+        failures: list[Failure] = []
+        skipped = 0
+        for file in self._files(failures):
+            if file.suffix.lower() not in {JSON_LINES, *READERS}:
+                skipped += 1
+                continue
+            for name, outcome in self._read_file(file):
+                if isinstance(outcome, DocumentError):
+                    failures.append(_failure(name, outcome))
+                elif outcome.id in documents:
+                    failures.append(Failure(name, "another document has the same id (rename one of them)"))
+                else:
+                    documents[outcome.id] = outcome
+        if not documents:
+            raise EmptySourceError(
+                _why_empty(failures, skipped), where=self.path.name, fix="put readable files into it"
+            )
+        return Reading(tuple(documents.values()), tuple(failures), skipped)
+
+    def _files(self, failures: list[Failure]) -> Iterator[Path]:
+        """List the regular files inside the folder, in sorted order."""
+        root = self.path.resolve()
+
+        def refused(error: OSError) -> None:
+            name = Path(error.filename).name if isinstance(error.filename, str) else self.path.name
+            failures.append(Failure(_safe(name), f"the folder cannot be listed ({error.strerror})"))
+
+        found: list[Path] = []
+        for place, folders, files in os.walk(self.path, onerror=refused):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            links = [name for name in folders if (Path(place) / name).is_symlink()]
+            found.extend(Path(place) / name for name in [*files, *links] if not name.startswith("."))
+        for file in sorted(found, key=lambda path: path.relative_to(self.path).parts):
+            if file.is_symlink() and not file.resolve().is_relative_to(root):
+                failures.append(Failure(self._name(file), "a link that leaves the folder is not followed"))
+            elif not file.is_dir():
+                yield file
+
+    def _name(self, file: Path) -> str:
+        return _safe(file.relative_to(self.path).as_posix())
+
+    def _read_file(self, file: Path) -> Iterator[tuple[str, Document | DocumentError]]:
+        """Yield (name, document or error) for each document of a file."""
+        name = self._name(file)
+        stem = _safe(file.relative_to(self.path).with_suffix("").as_posix())
+        try:
+            raw = self._bytes(file)
+            if file.suffix.lower() != JSON_LINES:
+                title, text = READERS[file.suffix.lower()](raw)
+                yield name, make_document(stem, title.strip() or file.stem.replace("_", " "), text)
+                return
+        except DocumentError as error:
+            yield name, error
+            return
+        for number, line in read_json_lines(raw):
+            place = f"{name}:{number}"
+            try:
+                if isinstance(line, DocumentError):
+                    raise line
+                yield place, make_document(line.get("id", f"{stem}:{number}"), line.get("title", ""), line["text"])
+            except DocumentError as error:
+                yield place, error
+
+    def _bytes(self, file: Path) -> bytes:
+        try:
+            if not stat.S_ISREG(file.stat().st_mode):
+                raise DocumentError("not a regular file", fix="remove it")
+            with file.open("rb") as handle:
+                raw = handle.read(self.max_bytes + 1)
+        except OSError as error:
+            raise DocumentError(f"cannot be opened ({error.strerror})", fix="check its permissions") from None
+        if len(raw) > self.max_bytes:
+            raise DocumentError(f"larger than {self.max_bytes} bytes", fix="split it, or raise the limit")
+        return raw
+
+
+def _safe(name: str) -> str:
+    """Make a file name that may hold undecodable bytes printable."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _failure(name: str, error: DocumentError) -> Failure:
+    return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""))
+
+
+def _why_empty(failures: list[Failure], skipped: int) -> str:
+    if not failures and not skipped:
+        return "the folder holds no files"
+    first = f", the first being {failures[0].name}: {failures[0].reason}" if failures else ""
+    return f"no file could be read: {len(failures)} failed and {skipped} are of another kind{first}"

@@ -1,0 +1,17 @@
+"""The ServerApp: validate the settings, run the systems, write the results."""
+
+from __future__ import annotations
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedrag_flwr.settings import Settings
+from server_app.run import run_systems
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Run what the run config asks for; a FedragError ends the run as failed, with its text in the log."""
+    run_systems(grid, str(context.run_id), Settings.from_config(context.run_config))

@@ -1,0 +1,133 @@
+"""A run's plan: which questions, which systems in which order, and where the results go."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from logging import INFO
+from pathlib import Path
+
+from flwr.common import log
+from flwr.serverapp import Grid
+
+from fedrag_flwr.demo import QUESTIONS
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
+from fedrag_flwr.evaluation.manifest import collect_manifest
+from fedrag_flwr.evaluation.results import write_results
+from fedrag_flwr.evaluation.scoring import SystemResult, score_system
+from fedrag_flwr.records import BuildReport, Question
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.progress import Pace
+from strategies import make_strategy
+from strategies.base import RunOutcome
+from strategies.server_tools import ServerTools
+
+
+def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
+    """Run the strategy and its baselines one after the other on the same devices, and write the results.
+
+    Parameters
+    ----------
+    grid
+        Flower's grid.
+    run_id
+        Names the results folder; also bound into every message.
+    settings
+        Of the run.
+
+    Returns
+    -------
+    Path
+        The results folder.
+
+    Raises
+    ------
+    FederationError
+        Too few devices took part.
+    SettingError
+        There are no such questions or no such strategy.
+    """
+    started, start = datetime.now(UTC), time.monotonic()
+    gold = questions_of(settings)
+    asked = [Question(question.question_id, question.text, question.home) for question in gold]
+    tools = ServerTools(settings)
+    outcomes: dict[str, RunOutcome] = {}
+    for name in settings.systems:
+        strategy = make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
+        strategy.summary()
+        outcomes[name] = strategy.run(grid, run_id)
+        for device, reason in outcomes[name].traffic.missing.items():
+            log(INFO, "%s went on without %s: %s", name, device, reason)
+    folder = write_results(
+        Path(settings.results) if settings.results else fedrag_home(settings.home) / "results",
+        run_id,
+        collect_manifest(
+            settings.flat(),
+            seed=settings.seed,
+            models=_models(outcomes.values()),
+            started=started,
+            seconds=time.monotonic() - start,
+        ),
+        {name: _score(gold, outcome) for name, outcome in outcomes.items()},
+        {name: outcome.answers for name, outcome in outcomes.items()},
+        gold,
+        _builds(outcomes),
+    )
+    log(INFO, "results: %s", folder)
+    return folder
+
+
+def questions_of(settings: Settings) -> list[GoldQuestion]:
+    """The questions that a run asks: of one split, and at most `data.limit` of them, spread over homes and kinds."""
+    path = QUESTIONS if settings.data.questions == "demo" else Path(settings.data.questions).expanduser()
+    questions = [q for q in read_gold(path) if settings.data.split in ("", q.split)]
+    if not questions:
+        raise SettingError(
+            f"there are no questions of split '{settings.data.split}'",
+            where="data.split",
+            fix="name a split that the file has, or leave it empty for all",
+        )
+    return spread(questions, settings.data.limit) if settings.data.limit else questions
+
+
+def spread(questions: Sequence[GoldQuestion], limit: int) -> list[GoldQuestion]:
+    """At most `limit` questions, taken in turn from each (kind, home), in their own order."""
+    groups: dict[tuple[str, str], list[GoldQuestion]] = defaultdict(list)
+    for question in questions:
+        groups[question.kind, question.home].append(question)
+    turns = max(map(len, groups.values()), default=0)
+    in_turn = [group[turn] for turn in range(turns) for group in groups.values() if turn < len(group)]
+    chosen = {question.question_id for question in in_turn[:limit]}
+    return [question for question in questions if question.question_id in chosen]
+
+
+def _score(gold: Sequence[GoldQuestion], outcome: RunOutcome) -> SystemResult:
+    return score_system(gold, outcome.answers, outcome.traffic, peak_rss_mb=outcome.peak_rss_mb)
+
+
+def _models(outcomes: Iterable[RunOutcome]) -> dict[str, str]:
+    cards = [card for outcome in outcomes for card in outcome.cards]
+    return {
+        "encoder": ", ".join(sorted({card.encoder_id for card in cards})),
+        "generator": ", ".join(sorted({card.generator_id for card in cards})),
+    }
+
+
+def _builds(outcomes: Mapping[str, RunOutcome]) -> list[BuildReport]:
+    """One report for each device: counts as they are in the end, costs of all builds of the run together."""
+    merged: dict[str, BuildReport] = {}
+    for outcome in outcomes.values():
+        for report in outcome.builds:
+            earlier = merged.get(report.device)
+            merged[report.device] = (
+                report if earlier is None else replace(_fuller(earlier, report), cost=earlier.cost + report.cost)
+            )
+    return list(merged.values())
+
+
+def _fuller(earlier: BuildReport, later: BuildReport) -> BuildReport:
+    return later if later.items >= earlier.items and later.added + later.changed else earlier

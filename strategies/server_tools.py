@@ -1,0 +1,39 @@
+"""What a server has at hand: its own models and the fused bank; each is loaded when a strategy first asks for it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from fedrag_flwr.memory.bank import MemoryBank
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+
+
+class ServerTools:
+    """The server's models and stores for one run.
+
+    Parameters
+    ----------
+    settings
+        Of the run.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """The server's models."""
+        return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
+
+    @property
+    def encoder(self) -> Encoder:
+        """The server's encoder; the same as the devices'."""
+        return self.toolbox.encoder
+
+    @cached_property
+    def bank(self) -> MemoryBank:
+        """The fused bank, which outlives the run; one for each set of documents."""
+        root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
+        return MemoryBank.open(root, self.encoder, self.settings.memory.bridges_per_item)

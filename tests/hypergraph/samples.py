@@ -1,0 +1,49 @@
+"""Units for the tests: clouds of vectors made by hand, and real sentences of the demo corpus."""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib import resources
+
+import numpy as np
+
+from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.models.encoder import SentenceEncoder
+from fedrag_flwr.records import Granularity
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def cloud(
+    count: int, *, dimension: int = 16, topics: int = 0, seed: int = 0, granularity: Granularity = "sentence"
+) -> Units:
+    """Unit vectors scattered around some topics (default: one for every five)."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(topics or max(1, count // 5), dimension))
+    vectors = centres[rng.integers(len(centres), size=count)] + 0.5 * rng.normal(size=(count, dimension))
+    return units(vectors, granularity)
+
+
+def units(vectors: np.ndarray, granularity: Granularity = "sentence") -> Units:
+    """Name the rows of a matrix after scaling them to length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return Units(granularity, tuple(f"{granularity[0]}{i:05d}" for i in range(len(rows))), rows)
+
+
+@functools.cache
+def real_sentences(count: int) -> Units:
+    """Sentences of the demo corpus, roughly split, encoded by the default encoder."""
+    texts: list[str] = []
+    folders = [resources.files("fedrag_flwr.demo") / "corpus"]
+    while folders:
+        for entry in sorted(folders.pop().iterdir(), key=lambda item: item.name):
+            if entry.is_dir():
+                folders.append(entry)
+            elif entry.name.endswith((".txt", ".md")):
+                parts = re.split(r"(?<=[.!?])\s+", entry.read_text(encoding="utf-8"))
+                texts += [part for part in parts if len(part) > 20]
+    return units(SentenceEncoder(threads=1).encode(texts[:count]))

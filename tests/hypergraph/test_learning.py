@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn, unit_count
+from fedrag_flwr.hypergraph.neighbours import seed_prototypes
+from fedrag_flwr.hypergraph.reference import dense_hard_objective, learn_dense
+from tests.hypergraph.samples import cloud, generator, real_sentences, units
+
+ROOT = Path(__file__).parents[2]
+
+
+def check_whole(learnt: Learning, groups: list[Units]) -> None:
+    """No unit is lost, and every hyperedge is what it says."""
+    for group in groups:
+        edges = [edge for edge in learnt.hyperedges if edge.granularity == group.granularity]
+        assert {unit for edge in edges for unit in edge.members} == set(group.ids)
+        place = {unit: position for position, unit in enumerate(group.ids)}
+        for edge in edges:
+            assert edge.id == content_id(edge.granularity, edge.members)
+            assert len(set(edge.members)) == len(edge.members) == len(edge.weights)
+            assert all(0 < weight <= 1 + 1e-9 for weight in edge.weights)
+            assert edge.prototype.dtype == np.float32
+            rows = group.vectors[[place[unit] for unit in edge.members]]
+            assert edge.prototype == pytest.approx(np.average(rows, axis=0, weights=edge.weights), abs=1e-5)  # eq. 5
+    assert len({edge.id for edge in learnt.hyperedges}) == len(learnt.hyperedges)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 60),
+    st.integers(0, 20),
+    st.integers(0, 10_000),
+    st.sampled_from([0.0, 0.2, 0.5, 0.9]),
+    st.integers(1, 6),
+    st.integers(1, 12),
+)
+def test_no_unit_is_lost(sentences: int, paragraphs: int, seed: int, mu: float, per_edge: int, width: int) -> None:
+    groups = [cloud(paragraphs, seed=seed, granularity="paragraph"), cloud(sentences, seed=seed)]
+    setting = LearningSettings(threshold=mu, units_per_edge=per_edge, candidates=width, steps=40)
+    learnt = learn(groups, setting, generator(seed))
+    check_whole(learnt, groups)
+    assert 0 <= learnt.orphans <= unit_count(groups)
+    assert np.isfinite(learnt.loss).all()
+    assert np.isfinite(learnt.hard_objective)
+    for group in groups:
+        edges = [edge for edge in learnt.hyperedges if edge.granularity == group.granularity]
+        assert len(edges) <= -(-len(group.ids) // per_edge)
+
+
+@pytest.mark.parametrize(("count", "edges"), [(0, 0), (1, 1), (2, 1), (4, 1)])
+def test_few_units(count: int, edges: int) -> None:
+    learnt = learn([cloud(count)], LearningSettings(), generator())
+    check_whole(learnt, [cloud(count)])
+    assert len(learnt.hyperedges) == edges
+    assert learnt.orphans == 0
+
+
+def test_no_groups_at_all() -> None:
+    assert learn([], LearningSettings(), generator()).hyperedges == ()
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        np.ones((30, 8)),
+        np.zeros((9, 8)),
+        np.concatenate([np.ones((6, 8)), -np.ones((6, 8))]),
+        np.tile(np.eye(4), (5, 1)),
+    ],
+    ids=["one vector", "zeros", "opposites", "four vectors"],
+)
+def test_duplicates(vectors: np.ndarray) -> None:
+    group = units(vectors)
+    check_whole(learn([group], LearningSettings(), generator()), [group])
+
+
+def test_separate_topics_stay_separate() -> None:
+    rng = generator(1)
+    vectors = np.repeat(np.eye(8), 4, axis=0) + 0.05 * rng.normal(size=(32, 8))
+    learnt = learn([units(vectors)], LearningSettings(), rng)
+    assert all(len({int(unit[1:]) // 4 for unit in edge.members}) == 1 for edge in learnt.hyperedges)
+
+
+def test_members_and_hyperedges_are_in_reading_order() -> None:
+    learnt = learn([cloud(60)], LearningSettings(), generator())
+    assert all(list(edge.members) == sorted(edge.members) for edge in learnt.hyperedges)
+    firsts = [edge.members[0] for edge in learnt.hyperedges]
+    assert firsts == sorted(firsts)
+
+
+def test_the_id_knows_members_and_granularity_and_no_order() -> None:
+    assert content_id("sentence", ["a", "b"]) == content_id("sentence", ["b", "a"])
+    others = [("sentence", ["a"]), ("sentence", ["a,b"]), ("sentence", ['a","b']), ("paragraph", ["a", "b"])]
+    assert len({content_id(granularity, members) for granularity, members in others}) == 4  # type: ignore[arg-type]
+    assert len(content_id("sentence", ["a"])) == 16
+
+
+def test_the_same_seed_learns_the_same_within_and_across_processes() -> None:
+    code = (
+        "from tests.hypergraph.samples import cloud, generator\n"
+        "from fedrag_flwr.hypergraph import LearningSettings, learn\n"
+        "learnt = learn([cloud(200)], LearningSettings(), generator(7))\n"
+        "import sys; sys.stdout.write(' '.join(edge.id for edge in learnt.hyperedges) + repr(learnt.loss))"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "random"}
+    runs = {
+        subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(runs) == 1
+    again = [learn([cloud(200)], LearningSettings(), generator(7)) for _ in range(2)]
+    assert again[0].loss == again[1].loss
+    assert [edge.id for edge in again[0].hyperedges] == [edge.id for edge in again[1].hyperedges]
+
+
+def test_seeds_of_many_units_are_spread_in_blocks() -> None:
+    vectors = cloud(9_000, dimension=8, topics=50).vectors
+    seeds = seed_prototypes(vectors, 90, generator())
+    assert seeds.shape == (90, 8)
+    assert np.linalg.norm(seeds, axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference() -> None:
+    group = real_sentences(400)
+    assert len(group.ids) >= 300
+    setting = LearningSettings()
+    learnt = learn([group], setting, generator())
+    check_whole(learnt, [group])
+    sizes = np.array([len(edge.members) for edge in learnt.hyperedges])
+    assert sizes[(sizes >= 2) & (sizes <= 6)].sum() >= 0.75 * len(group.ids)
+    assert sizes.max() <= 12
+    assert learnt.orphans <= 0.02 * len(group.ids)
+    dense, losses = learn_dense(group, setting, generator())
+    assert losses[-1] < losses[0]
+    assert learnt.hard_objective <= dense_hard_objective(group, dense, setting)
+
+
+def test_the_dense_reference_is_for_small_corpora() -> None:
+    with pytest.raises(SettingError, match="dense"):
+        learn_dense(cloud(2_001, dimension=2), LearningSettings(), generator())
+    rows, losses = learn_dense(cloud(0), LearningSettings(steps=2), generator())
+    assert rows.shape == (0, 0)
+    assert len(losses) == 3
+
+
+GOOD = cloud(6, dimension=4)
+
+
+def spoilt(value: float) -> np.ndarray:
+    vectors = GOOD.vectors.copy()
+    vectors[2, 1] = value
+    return vectors
+
+
+@pytest.mark.parametrize(
+    ("groups", "where"),
+    [
+        ([Units("sentence", GOOD.ids, spoilt(np.nan))], "sentence units"),
+        ([Units("paragraph", GOOD.ids, spoilt(np.inf))], "paragraph units"),
+        ([Units("sentence", GOOD.ids[:5], GOOD.vectors)], "sentence units"),
+        ([Units("sentence", GOOD.ids, GOOD.vectors[0])], "sentence units"),
+        ([Units("sentence", (*GOOD.ids[:5], GOOD.ids[0]), GOOD.vectors)], "sentence units"),
+        ([GOOD, GOOD], "units"),
+    ],
+)
+def test_unusable_units_are_refused(groups: list[Units], where: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        learn(groups, LearningSettings(), generator())
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("threshold", 1.0),
+        ("threshold", -0.1),
+        ("threshold", float("nan")),
+        ("intra_weight", 1.5),
+        ("margin", -1.0),
+        ("units_per_edge", 0),
+        ("candidates", 0),
+        ("steps", -1),
+        ("learning_rate", 0.0),
+        ("learning_rate", float("inf")),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(SettingError) as caught:
+        learn([GOOD], LearningSettings(**{name: value}), generator())  # type: ignore[arg-type]
+    assert caught.value.where == name

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize  # type: ignore[import-untyped, unused-ignore]
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.hypergraph import project_rows
+
+ROWS = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 5), st.integers(1, 6)),
+    elements=st.floats(-1e3, 1e3, allow_nan=False, allow_subnormal=False),
+)
+
+
+def brute_force(row: np.ndarray) -> np.ndarray:
+    """Try every support: on each the projection is a shift, and the nearest feasible one wins."""
+    best, nearest = np.full(len(row), np.nan), np.inf
+    for size in range(1, len(row) + 1):
+        for support in itertools.combinations(range(len(row)), size):
+            chosen = list(support)
+            point = np.zeros(len(row))
+            point[chosen] = row[chosen] + (1.0 - row[chosen].sum()) / size
+            distance = float(((point - row) ** 2).sum())
+            if point.min() >= -1e-12 and distance < nearest:
+                best, nearest = point, distance
+    return best
+
+
+@given(ROWS)
+def test_the_projection_is_the_nearest_point_of_the_simplex(values: np.ndarray) -> None:
+    projected = project_rows(values)
+    for row, nearest in zip(values, projected, strict=True):
+        assert nearest == pytest.approx(brute_force(row), abs=1e-9)
+
+
+@given(ROWS, st.integers(0, 2**32 - 1))
+def test_no_other_point_of_the_simplex_makes_a_sharp_angle(values: np.ndarray, seed: int) -> None:
+    projected = project_rows(values)
+    others = np.random.default_rng(seed).dirichlet(np.ones(values.shape[1]), len(values))
+    assert (((values - projected) * (others - projected)).sum(axis=1) <= 1e-8).all()  # eq. 23
+
+
+@given(ROWS)
+def test_rows_are_on_the_simplex_and_projecting_again_changes_nothing(values: np.ndarray) -> None:
+    projected = project_rows(values)
+    assert (projected >= 0).all()
+    assert projected.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+    assert project_rows(projected) == pytest.approx(projected, abs=1e-12)
+
+
+@given(ROWS, st.data())
+def test_absent_entries_stay_zero_and_the_rest_is_projected_among_itself(
+    values: np.ndarray, data: st.DataObject
+) -> None:
+    present = data.draw(arrays(np.bool_, values.shape))
+    present[:, 0] = True
+    projected = project_rows(values, present)
+    assert not projected[~present].any()
+    for row, mask, found in zip(values, present, projected, strict=True):
+        assert found[mask] == pytest.approx(project_rows(row[mask][None, :])[0], abs=1e-12)
+
+
+def test_a_quadratic_program_agrees() -> None:
+    for row in np.random.default_rng(5).normal(size=(20, 8)):
+        solved = minimize(
+            lambda point, row=row: ((point - row) ** 2).sum(),
+            np.full(8, 1 / 8),
+            jac=lambda point, row=row: 2 * (point - row),
+            bounds=[(0, None)] * 8,
+            constraints={"type": "eq", "fun": lambda point: point.sum() - 1, "jac": np.ones_like},
+            method="SLSQP",
+            options={"ftol": 1e-14},
+        )
+        assert project_rows(row[None, :])[0] == pytest.approx(solved.x, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([7.0], [1.0]),
+        ([0.0, 0.0], [0.5, 0.5]),
+        ([0.2, 0.8], [0.2, 0.8]),
+        ([5.0, 0.0, -5.0], [1.0, 0.0, 0.0]),
+        ([1e12, 1e12 + 1, 0.0], [0.0, 1.0, 0.0]),
+        ([-1e300, -1e300], [0.5, 0.5]),
+    ],
+)
+def test_known_projections(row: list[float], expected: list[float]) -> None:
+    assert project_rows(np.array([row]))[0] == pytest.approx(expected)
+
+
+def test_no_rows_give_no_rows() -> None:
+    assert project_rows(np.zeros((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "present"),
+    [
+        (np.zeros(3), None),
+        (np.array([[np.nan, 0.0]]), None),
+        (np.array([[np.inf, 0.0]]), None),
+        (np.zeros((2, 3)), np.ones((2, 2), dtype=bool)),
+        (np.zeros((2, 3)), np.zeros((2, 3), dtype=bool)),
+        (np.zeros((2, 0)), None),
+    ],
+)
+def test_what_cannot_be_projected_is_refused(values: np.ndarray, present: np.ndarray | None) -> None:
+    with pytest.raises(SettingError) as caught:
+        project_rows(values, present)
+    assert pickle.loads(pickle.dumps(caught.value)).where == "hypergraph.simplex"

@@ -1,0 +1,149 @@
+"""Small documents, memories and whole changes for the store's tests, and what a store holds as plain values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.memory import Change, MemoryStore, NewDocument
+from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
+
+DIMENSION = 8
+IDENTITY = {"device": "a", "dimension": str(DIMENSION), "encoder": "mini"}
+PER_DOCUMENT = 2  # passages, and sentences in each passage
+
+
+def open_store(path: Path, **identity: str) -> MemoryStore:
+    return MemoryStore.open(path, IDENTITY | identity, lock_timeout=5.0)
+
+
+def unit_vector(name: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
+    vector = np.random.default_rng(seed).standard_normal(dimension)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def unit_vectors(names: Sequence[str], dimension: int = DIMENSION) -> NDArray[np.float32]:
+    return np.array([unit_vector(name, dimension) for name in names], dtype=np.float32).reshape(len(names), dimension)
+
+
+def new_document(
+    name: str,
+    edition: int = 0,
+    *,
+    passages: int = PER_DOCUMENT,
+    sentences: int = PER_DOCUMENT,
+    dimension: int = DIMENSION,
+) -> NewDocument:
+    """A document whose unit ids stay from edition to edition while its texts and vectors change."""
+    made = []
+    for place in range(passages):
+        passage = f"{name}/{place}"
+        inner = tuple(
+            Sentence(
+                f"{passage}/{row}",
+                passage,
+                f"Sentence {row} of {passage}, edition {edition}.",
+                (Fact(f"Fact {row}", "ORG", f"fact {row} {name}"),),
+            )
+            for row in range(sentences)
+        )
+        made.append(Passage(passage, name, f"Title of {name}", " ".join(line.text for line in inner), inner))
+    text = "\n".join(passage.text for passage in made)
+    lines = [sentence.text for passage in made for sentence in passage.sentences]
+    return NewDocument(
+        Document(name, f"Title of {name}", text, hashlib.sha256(text.encode()).hexdigest()),
+        tuple(made),
+        unit_vectors([passage.text for passage in made], dimension),
+        unit_vectors(lines, dimension),
+    )
+
+
+def hyperedge(name: str, members: Sequence[str], weights: Sequence[float] | None = None) -> Hyperedge:
+    grain = "sentence" if members[0].count("/") == 2 else "paragraph"
+    return Hyperedge(
+        name,
+        "sentence" if grain == "sentence" else "paragraph",
+        tuple(members),
+        tuple(weights or [1.0] * len(members)),
+        unit_vector(f"edge {name} {members}"),
+    )
+
+
+def memory(
+    name: str,
+    support: Sequence[str] = (),
+    *,
+    origin: str = "a",
+    edition: int = 0,
+    hyperedges: Sequence[str] = (),
+    anchors: Sequence[str] = (),
+    dimension: int = DIMENSION,
+) -> MemoryItem:
+    return MemoryItem(
+        id=name,
+        question=f"What is {name}, edition {edition}?",
+        answer=f"It is {name}.",
+        kind="single",
+        answer_type="ORG",
+        hyperedges=tuple(hyperedges),
+        anchors=tuple(anchors) or (name, "common"),
+        embedding=unit_vector(f"{name} {edition}", dimension),
+        origin=origin,
+        support=tuple(support),
+    )
+
+
+def delta(
+    *items: MemoryItem, retracted: Sequence[str] = (), since: int = 0, version: int = 1, origin: str = "bank"
+) -> Delta:
+    return Delta(origin, since, version, tuple(items), tuple(retracted))
+
+
+def plain_item(item: MemoryItem) -> tuple[object, ...]:
+    return (
+        *(item.id, item.question, item.answer, item.kind, item.answer_type, item.hyperedges, item.anchors),
+        *(item.embedding.tobytes(), item.origin, item.support),
+    )
+
+
+def plain_edge(edge: Hyperedge) -> tuple[object, ...]:
+    return (edge.id, edge.granularity, edge.members, edge.weights, edge.prototype.tobytes())
+
+
+def snapshot(store: MemoryStore) -> dict[str, object]:
+    """Everything that a store holds and that does not depend on how it came about."""
+    held: dict[str, object] = {
+        "documents": [store.document(document) for document in store.digests()],
+        "passages": store.passages(),
+        "sentences": store.sentences(),
+        "hyperedges": [plain_edge(edge) for edge in store.hyperedges()],
+        "items": [plain_item(item) for item in store.items()],
+        "to remember": store.documents_without_memories(),
+    }
+    for granularity in ("paragraph", "sentence"):
+        units = store.units("paragraph" if granularity == "paragraph" else "sentence")
+        held[granularity] = (units.ids, units.vectors.tobytes())
+    return held
+
+
+def two_documents() -> Change:
+    """Two documents, two hyperedges that span both, one memory of each document and one of both."""
+    return Change(
+        documents=(new_document("d1"), new_document("d2")),
+        hyperedges=(
+            hyperedge("h1", ["d1/0/0", "d2/0/0"], [0.75, 0.5]),
+            hyperedge("h2", ["d1/0/1", "d1/1/0"]),
+            hyperedge("p1", ["d1/0", "d2/1"]),
+        ),
+        items=(
+            memory("m1", ["d1/0/1"]),
+            memory("m2", ["d2/0/0"]),
+            memory("m12", ["d1/0/0", "d2/0/1"]),
+        ),
+        remembered=("d1", "d2"),
+    )

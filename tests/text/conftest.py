@@ -1,0 +1,10 @@
+"""One pipeline for all tests of the folder."""
+
+import pytest
+
+from fedrag_flwr.text import SpacyPipeline
+
+
+@pytest.fixture(scope="session")
+def pipeline() -> SpacyPipeline:
+    return SpacyPipeline()
