@@ -38,6 +38,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
+from fedrag_flwr.tracing import TraceLine, trace_answer
 
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 
@@ -175,6 +176,18 @@ class EdgeDevice:
         if mode == "passages":
             return self.engine.from_passages(question)
         return self.engine.from_memory(question)
+
+    def ask_at_home(self, question: Question) -> Answer:
+        """Answer one question from memory, and with home's own evidence where memory is not enough."""
+        outcome = self.engine.from_memory(question)
+        return self.engine.finish(question, ()) if isinstance(outcome, OpenQuestion) else outcome
+
+    def trace(self, answer: Answer) -> list[TraceLine]:
+        """From an answer to documents: the units that it rests on, with passage and document.
+
+        References to other devices' items and units end at the owner: their ids are opaque here.
+        """
+        return trace_answer(self.store, self.name, answer)
 
     def retrieve(self, requests: Sequence[EvidenceRequest]) -> EvidenceBatch:
         """Evidence for others' questions, through the door and within this device's own limit."""

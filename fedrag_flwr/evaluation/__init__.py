@@ -1,7 +1,7 @@
 """Metrics, result files, tables and the report."""
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
-from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
 from fedrag_flwr.evaluation.report import render_report
@@ -27,6 +27,7 @@ __all__ = [
     "cost_table",
     "exact_match",
     "f1",
+    "gold_line",
     "judge",
     "judge_all",
     "kinds_table",
@@ -35,6 +36,7 @@ __all__ = [
     "paired_difference",
     "quality_table",
     "read_answers",
+    "read_gold",
     "read_summary",
     "refresh_report",
     "render_report",

@@ -13,8 +13,9 @@ from fedrag_flwr.errors import DocumentError, SourceError
 class GoldQuestion:
     """A question with its gold answer and documents.
 
-    `kind` is the data set's own type of question, `documents` are ids of the documents that support the answer, and
-    `home` is the device at which it is asked ("" while it has none).
+    `answer` is empty for a question that the documents do not answer. `kind` is the data set's own type of question,
+    `documents` are ids of the documents that support the answer, and `home` is the device at which it is asked (""
+    while it has none).
     """
 
     question_id: str
@@ -83,7 +84,7 @@ def _parse(line: bytes, where: str) -> GoldQuestion:
 
     def text(key: str, default: str | None = None) -> str:
         value = fields.get(key, default)
-        if not isinstance(value, str) or (default is None and not value.strip()):
+        if not isinstance(value, str) or (key in {"id", "question"} and not value.strip()):
             raise DocumentError(f"the field {key} is not a text", where=where, fix=f"give {key} as a string")
         return value
 

@@ -184,6 +184,9 @@ class Database:
             If its schema is older or newer.
         """
         name = f"{self.directory.name}/{FILE}"
+        with own_errors(self.directory):
+            file = self.directory / FILE
+            at_rest = 0 if Path(f"{file}-wal").exists() else file.stat().st_size
         with self.reading() as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             schema = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -196,6 +199,8 @@ class Database:
                     where=name,
                     fix=f"{REBUILD}, or use that release",
                 )
+            if at_rest % connection.execute("PRAGMA page_size").fetchone()[0]:
+                self._whole("the last page is short")
             self._whole(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
 
     def verify(self) -> None:

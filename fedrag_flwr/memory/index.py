@@ -103,20 +103,19 @@ class VectorIndex:
         return scores, [[self._ids[row] for row in line] for line in rows]
 
     def updated(self, keep: Iterable[str], ids: Sequence[str], vectors: NDArray[np.float32]) -> VectorIndex:
-        """Make an index of those to keep among the present and of new ones, without reading the present again."""
+        """Make an index, sorted by id, of those to keep among the present and of new ones."""
         new = set(ids)
         kept = set(keep) - new
         rows = [row for row, unit in enumerate(self._ids) if unit in kept]
+        together = [*(self._ids[row] for row in rows), *ids]
+        order = sorted(range(len(together)), key=together.__getitem__)
         stack = np.concatenate([self.vectors[rows], vectors]) if rows else vectors
-        return VectorIndex([*(self._ids[row] for row in rows), *ids], stack)
+        return VectorIndex([together[row] for row in order], stack[order])
 
     def save(self, path: Path, made_of: Stamp) -> None:
         """Write the index and its sidecar; a process killed between the two leaves a mismatch, which `load` sees."""
         import faiss
 
-        if list(self._ids) != sorted(self._ids):
-            VectorIndex(*_sorted(self._ids, self.vectors)).save(path, made_of)
-            return
         body = faiss.serialize_index(self._index).tobytes()
         sidecar = {"sha256": hashlib.sha256(body).hexdigest(), **asdict(made_of)}
         _replace(path, body)
@@ -141,11 +140,6 @@ class VectorIndex:
         found._ids = tuple(ids)
         found._index = index
         return found
-
-
-def _sorted(ids: Sequence[str], vectors: NDArray[np.float32]) -> tuple[list[str], NDArray[np.float32]]:
-    order = sorted(range(len(ids)), key=lambda row: ids[row])
-    return [ids[row] for row in order], vectors[order]
 
 
 def _replace(path: Path, body: bytes) -> None:

@@ -61,15 +61,16 @@ def document(connection: sqlite3.Connection, document_id: str) -> Document:
 
 def passages(connection: sqlite3.Connection, ids: Sequence[str] | None) -> list[Passage]:
     """Passages in the order of their ids as given, or all of them by document and reading order."""
-    some = "" if ids is None else f" AND p.id {_LISTED}"
+    which = "p.granularity = 'paragraph'" if ids is None else f"p.id {_LISTED} AND +p.granularity = 'paragraph'"
     rows = connection.execute(
         "SELECT p.number, p.id, d.id, p.title, p.text, p.facts, p.checksum"
         " FROM units p JOIN documents d ON d.number = p.document"
-        f" WHERE p.granularity = 'paragraph'{some} ORDER BY d.id, p.place",
+        f" WHERE {which} ORDER BY d.id, p.place",
         () if ids is None else (listed(ids),),
     ).fetchall()
     within: defaultdict[str, list[Sentence]] = defaultdict(list)
-    for sentence in _sentences(connection, "" if ids is None else f" AND p.id {_LISTED}", ids):
+    numbers = None if ids is None else [row[0] for row in rows]
+    for sentence in _sentences(connection, f"s.passage {_LISTED}", numbers):
         within[sentence.passage_id].append(sentence)
     found = []
     for _, unit, owner, title, text, facts, check in rows:
@@ -80,16 +81,18 @@ def passages(connection: sqlite3.Connection, ids: Sequence[str] | None) -> list[
 
 def sentences(connection: sqlite3.Connection, ids: Sequence[str] | None) -> list[Sentence]:
     """Sentences in the order of their ids as given, or all of them by document and reading order."""
-    found = _sentences(connection, "" if ids is None else f" AND s.id {_LISTED}", ids)
+    found = _sentences(connection, f"s.id {_LISTED}", ids)
     return found if ids is None else _as_asked("sentence", ids, {sentence.id: sentence for sentence in found})
 
 
-def _sentences(connection: sqlite3.Connection, where: str, ids: Sequence[str] | None) -> list[Sentence]:
+def _sentences(connection: sqlite3.Connection, having: str, keys: Sequence[str | int] | None) -> list[Sentence]:
+    # the plus keeps SQLite from walking all sentences where a few are asked for
+    which = "s.granularity = 'sentence'" if keys is None else f"{having} AND +s.granularity = 'sentence'"
     rows = connection.execute(
         "SELECT s.id, p.id, s.title, s.text, s.facts, s.checksum"
         " FROM units s JOIN units p ON p.number = s.passage JOIN documents d ON d.number = s.document"
-        f" WHERE s.granularity = 'sentence'{where} ORDER BY d.id, p.place, s.place",
-        () if ids is None else (listed(ids),),
+        f" WHERE {which} ORDER BY d.id, p.place, s.place",
+        () if keys is None else (listed(keys),),
     ).fetchall()
     found = []
     for unit, passage, title, text, facts, check in rows:
@@ -118,12 +121,12 @@ def hyperedges(
     granularity: Granularity | None = None,
     ids: Sequence[str] | None = None,
 ) -> list[Hyperedge]:
-    """Hyperedges sorted by id: all, those of one granularity, or those with the ids."""
-    where, values = "", ()  # type: tuple[str, tuple[str, ...]]
+    """Hyperedges sorted by id: all, those of one granularity, those with the ids, or both."""
+    where, values = " WHERE 1", []  # type: tuple[str, list[str]]
     if ids is not None:
-        where, values = f" WHERE h.id {_LISTED}", (listed(ids),)
-    elif granularity is not None:
-        where, values = " WHERE h.granularity = ?", (granularity,)
+        where, values = f"{where} AND h.id {_LISTED}", [*values, listed(ids)]
+    if granularity is not None:
+        where, values = f"{where} AND h.granularity = ?", [*values, granularity]
     members: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
     for number, unit, weight in connection.execute(
         "SELECT m.hyperedge, u.id, m.weight FROM members m JOIN units u ON u.number = m.unit"

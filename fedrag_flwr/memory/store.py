@@ -188,10 +188,13 @@ class MemoryStore:
         with self._database.reading() as connection:
             return reading.units(connection, granularity, self._dimension)
 
-    def hyperedges(self, granularity: Granularity | None = None) -> list[Hyperedge]:
-        """All hyperedges, or those of one granularity, sorted by id."""
+    def hyperedges(
+        self, granularity: Granularity | None = None, *, ids: Iterable[str] | None = None
+    ) -> list[Hyperedge]:
+        """All hyperedges, those of one granularity, or those there are with the ids, sorted by id."""
+        asked = None if ids is None else list(ids)
         with self._database.reading() as connection:
-            return reading.hyperedges(connection, self._dimension, granularity=granularity)
+            return reading.hyperedges(connection, self._dimension, granularity=granularity, ids=asked)
 
     def hyperedge(self, hyperedge_id: str) -> Hyperedge:
         """One hyperedge; raises NotFoundError if it is not there."""

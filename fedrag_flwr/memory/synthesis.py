@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from fedrag_flwr.memory.synthesis_classes import Classes
 from fedrag_flwr.memory.synthesis_clauses import clauses_of
+from fedrag_flwr.memory.synthesis_linear import linear_questions
 from fedrag_flwr.memory.synthesis_nominal import nominal_questions
 from fedrag_flwr.memory.synthesis_questions import Asked, Asker
 from fedrag_flwr.memory.synthesis_topic import Mentions, find_topic
+from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import ParsedPassage
 
 
@@ -85,6 +87,7 @@ class RuleSynthesizer:
             asker = Asker(Mentions(parsed, topic, classes, carried), classes)
             for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
                 asked = list(_ask_sentence(asker, parsed, start, end))
+                asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
                 drafts.extend(
                     Draft(item.question, item.answer, item.kind, item.type, (sentence.id,))
                     for item in rank(asked, self.per_sentence)
@@ -99,25 +102,36 @@ def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> 
     yield from nominal_questions(sentence, asker)
 
 
+def _missing(asker: Asker, parsed: ParsedPassage, facts: Sequence[Fact], asked: Sequence[Asked], start: int, end: int) -> Iterator[Asked]:
+    answers = " | ".join(item.answer.lower() for item in asked if item.score > 0)
+    missing = [fact for fact in facts if fact.type != "CONCEPT" and fact.text.lower() not in answers]
+    if missing:
+        yield from linear_questions(parsed.doc[start:end], missing, asker)
+
+
 _WORD = re.compile(r"[\w$€£%°'./-]+")
+_OPEN_WEIGHT = 0.7  # answers without a type are asked for less often than names, dates and amounts
 
 
 def rank(asked: Iterable[Asked], limit: int) -> list[Asked]:
-    """Keep the best questions, every answer's best wording first, near-duplicates dropped."""
-    best = sorted((item for item in asked if item.score > 0 and item.answer), key=lambda item: (-item.score, item.question))
-    kept: list[Asked] = []
-    bags: list[tuple[frozenset[str], str]] = []
-    by_answer: dict[str, int] = {}
-    waiting: list[tuple[float, Asked, frozenset[str]]] = []
-    for item in best:
-        words = frozenset(_WORD.findall(item.question.lower()))
-        if any(answer == item.answer and len(words ^ bag) <= 1 for bag, answer in bags):
-            continue
-        bags.append((words, item.answer))
-        seen = by_answer.get(item.answer, 0)
-        by_answer[item.answer] = seen + 1
-        waiting.append((item.score * 0.85**seen, item, words))
-    waiting.sort(key=lambda entry: (-entry[0], entry[1].question))
-    for _, item, _ in waiting[:limit]:
-        kept.append(item)
-    return kept
+    """Keep the best questions, every answer's best wording first, near-duplicates dropped.
+
+    The second wording of an answer is its longest, because people's questions carry the details of the sentence.
+    """
+    by_answer: dict[str, list[Asked]] = {}
+    for item in sorted(asked, key=lambda item: (-item.score, item.question)):
+        if item.score > 0 and item.answer:
+            by_answer.setdefault(item.answer, []).append(item)
+    entries: list[tuple[float, Asked]] = []
+    for items in by_answer.values():
+        richest = max(items, key=lambda item: (item.score >= 0.6, len(item.question)))
+        bags: list[frozenset[str]] = []
+        for item in [items[0], richest, *items[1:]]:
+            words = frozenset(_WORD.findall(item.question.lower()))
+            if any(len(words ^ bag) <= 1 for bag in bags):
+                continue
+            bags.append(words)
+            weight = item.score if item.type else item.score * _OPEN_WEIGHT
+            entries.append((weight * 0.8 ** (len(bags) - 1), item))
+    entries.sort(key=lambda entry: (-entry[0], entry[1].question))
+    return [item for _, item in entries[:limit]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, name_span, name_text, type_of_noun
@@ -14,8 +14,10 @@ from fedrag_flwr.memory.synthesis_lexicon import (
     COST_VERBS,
     COUNTRIES,
     DURATION_VERBS,
+    LOCATIONS,
     MEASURE_ADJECTIVES,
     MONTHS,
+    NAMING_VERBS,
     PLACE_PREPOSITIONS,
     TIME_NOUNS,
     UNITS,
@@ -59,6 +61,7 @@ class Candidate:
     plural: bool = False
     dimension: str = ""
     measured: str = ""
+    named: bool = False
 
 
 def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Classes) -> list[Candidate]:
@@ -68,6 +71,11 @@ def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Class
     if part.role == "complement":
         return list(_in_complement(part, clause, mentions, classes))
     found = list(_of_phrase(part.head, part.tokens, part, clause, mentions, classes))
+    if clause.lemma in NAMING_VERBS and (part.role == "attribute" or part.prep is not None and part.prep.lower_ == "as"):
+        mode: Mode = "strand" if part.prep is not None else "drop"
+        return [replace(item, whs=(Wh("What", mode),), named=True) for item in found[:1]]
+    if clause.lemma in NAMING_VERBS and part.role == "object" and clause.passive:
+        return [replace(item, whs=(Wh("What"),), named=True) for item in found[:1]]
     if part.role in ("attribute", "object"):
         found.extend(_nested(part, clause, mentions, classes))
     return found
@@ -145,9 +153,14 @@ def _bare(name: str) -> str:
 
 
 def _date(tokens: Sequence[Token], gone: frozenset[int], prep: int | None, word: Token | None) -> Iterator[Candidate]:
-    kept = strip_article(tokens)
+    kept = _calendar(strip_article(tokens))
+    if not kept:
+        return
     years = [token for token in kept if is_year(token)]
     text = span_text(kept)
+    if word is None:
+        yield Candidate(text, "DATE", gone, prep, (Wh("Which date", "drop", 0.7),))
+        return
     if word is not None and word.lower_ in ("since", "until", "from", "to", "by", "before", "after", "between", "during"):
         whs: tuple[Wh, ...] = (Wh(f"{word.lower_.capitalize()} when", "drop", 0.9),) if word.lower_ in ("since", "until") else (Wh("When", "drop", 0.6),)
         if word.lower_ in ("between", "before", "after"):
@@ -162,6 +175,22 @@ def _date(tokens: Sequence[Token], gone: frozenset[int], prep: int | None, word:
     yield Candidate(text, "DATE", gone, prep, (Wh("When"), Wh("On what date", "drop", 0.7)))
     if years:
         yield Candidate(years[-1].text, "YEAR", gone, prep, (Wh("In what year", "drop", 0.9),))
+
+
+def _calendar(tokens: Sequence[Token]) -> list[Token]:
+    """Keep the run of tokens that belongs to a date."""
+    kept: list[Token] = []
+    for token in tokens:
+        fits = token.lower_ in MONTHS or token.text[:1].isdigit() or token.text in (",", "–", "-", "'s") or token.lower_ in (
+            "early", "late", "mid", "spring", "summer", "autumn", "winter", "to", "and", "of", "century", "christmas", "day", "mid-"
+        )
+        if fits or (not kept and token.pos_ in ("ADJ", "NOUN")):
+            kept.append(token)
+        else:
+            break
+    while kept and (kept[-1].is_punct or kept[-1].lower_ in ("and", "to", "of")):
+        kept.pop()
+    return kept if any(token.text[:1].isdigit() for token in kept) else []
 
 
 def _measure_of(tokens: Sequence[Token]) -> tuple[str, list[Token], str] | None:
@@ -208,7 +237,16 @@ def _measures(
     unit = next((token for token in inner if singular_unit(token)), inner[-1])
     unit_text = unit.lower_ if unit.lower_.endswith("s") or len(unit) < 4 else plural(unit.lower_)
     whs: list[Wh] = []
-    if noun:
+    substance = next((child for child in unit.children if child.dep_ == "prep" and child.lower_ == "of" and child.i in gone), None)
+    if substance is not None:
+        inside = [token for token in tokens if token.i > substance.i]
+        made = strip_article(inside)
+        whs.append(Wh(f"How many {unit_text} of {span_text(inside)}", "front" if prep is not None else "drop"))
+        if made:
+            yield Candidate(
+                span_text(made), "", frozenset(gone), index, (Wh("What", "strand" if prep is not None else "drop", 0.9),)
+            )
+    elif noun:
         whs.append(Wh(f"What {noun}", "front" if prep is not None else "drop", 0.9))
     elif dimension == "money":
         whs.append(Wh("How much", "strand" if prep is not None else "drop"))
@@ -249,11 +287,13 @@ def _count(
     counted = [token for token in tokens if token.i > number.i and token not in count]
     cut = next((place for place, token in enumerate(counted) if token.text in (",", "(", ":")), len(counted))
     counted = [token for token in counted[:cut] if token.head == head or token == head or token.i > head.i or token.head.head == head]
+    if len(counted) > 6:
+        counted = [token for token in counted if token.i <= head.i]
     if not counted or len(counted) > 6:
         return
     noun = span_text(counted)
     value = [token for token in count if token.lower_ not in _APPROXIMATE]
-    if not value or head.tag_ not in ("NNS", "NNPS", "NN"):
+    if not any(token.like_num or token.text[:1].isdigit() for token in value) or head.tag_ not in ("NNS", "NNPS", "NN"):
         return
     text = span_text(sorted(value, key=lambda token: token.i))
     if head.tag_ == "NN" and head.lemma_ not in ("spacecraft", "craft", "aircraft", "series", "people"):
@@ -272,11 +312,16 @@ def _nominal(head: Token, tokens: Sequence[Token], gone: frozenset[int], part: P
         begin = min(names[0].i, tokens[0].i)
         kept = strip_article([token for token in tokens if token.i >= begin])
         lower_start = [token for token in kept if token.i < names[0].i and token.pos_ in ("NOUN", "ADJ")]
-        class_noun = lower_start[-1].lower_ if lower_start and lower_start[-1].pos_ == "NOUN" else ""
+        class_noun = lower_start[-1].lower_ if lower_start and lower_start[-1].pos_ == "NOUN" and len(lower_start[-1]) > 2 else ""
         text = span_text([token for token in kept if token.i >= names[0].i]) if class_noun else span_text(kept)
-        yield _named(text, name_text(names), gone, part, classes, class_noun=class_noun)
+        named = _named(text, name_text(names), gone, part, classes, class_noun=class_noun)
+        yield replace(named, text=name_text(names)) if named.type == "PERSON" else named
         return
     if head.pos_ != "NOUN":
+        return
+    alias = _alias_of(head, gone)
+    if alias is not None:
+        yield _named(span_text(alias), span_text(alias), gone, part, classes, class_noun=head.lemma_.lower())
         return
     restrictive = next((child for child in head.children if child.dep_ == "appos" and name_span(child) and child.i in gone), None)
     if restrictive is not None:
@@ -287,18 +332,33 @@ def _nominal(head: Token, tokens: Sequence[Token], gone: frozenset[int], part: P
     text = span_text(kept)
     compound = next((child for child in reversed(list(head.lefts)) if child.dep_ in ("compound", "nmod") and is_name_token(child) and child.i == head.i - 1), None)
     if compound is not None and head.lemma_.lower() not in VAGUE_NOUNS:
-        yield _named(text, text, gone, part, classes, class_noun=head.lemma_.lower())
+        yield _named(text, text, gone, part, classes, class_noun=head.lemma_.lower() if len(head) > 2 else "")
         return
     if head.lemma_.lower() in VAGUE_NOUNS or head.lemma_.lower() in TIME_NOUNS or len(text) < 3:
         return
+    if any(token.tag_ in ("VBD", "VBZ", "VBP") for token in kept):
+        return
     person = type_of_noun(head.lemma_) == "PERSON"
     whs = [Wh("Who" if person else "What", "strand" if part.prep is not None else "drop", 0.75)]
-    if part.prep is not None and part.prep.lower_ in ("in", "at", "on", "near", "inside", "beneath", "into", "onto", "above", "under", "aboard"):
+    if part.prep is not None and part.prep.lower_ in PLACE_PREPOSITIONS and head.lemma_.lower() in LOCATIONS:
         whs.append(Wh("Where", "drop", 0.75))
+    called = next((child for child in head.children if child.dep_ == "appos" and child.pos_ == "NOUN" and child.i > head.i and child.tag_ == "NN"), None)
+    if called is not None and called.lemma_.lower() not in VAGUE_NOUNS:
+        whs.append(Wh(f"Which {called.lower_}", "strand" if part.prep is not None else "drop", 0.9))
     modified = [child for child in head.lefts if child.dep_ in ("amod", "compound", "nmod") and child.i in gone]
     if modified and not person and part.role in ("object", "prep"):
         whs.append(Wh(f"What kind of {head.text.lower()}", "strand" if part.prep is not None else "drop", 0.6))
     yield Candidate(text, "PERSON" if person else "", gone, part.prep.i if part.prep is not None else None, tuple(whs), plural=head.tag_ == "NNS")
+
+
+def _alias_of(head: Token, gone: frozenset[int]) -> list[Token] | None:
+    """Find the name in "a rover called Pragyan"."""
+    for child in head.children:
+        if child.dep_ == "acl" and child.lemma_ in NAMING_VERBS and child.i in gone:
+            inner = [item for item in child.subtree if item.dep_ in ("oprd", "dobj", "pobj", "attr", "appos") and name_span(item)]
+            if inner:
+                return name_span(inner[0])
+    return None
 
 
 def _named(
@@ -360,7 +420,7 @@ def _nested(part: Part, clause: Clause, mentions: Mentions, classes: Classes) ->
         return
     inside = {token.i for token in part.tokens}
     for prep in head.children:
-        if prep.dep_ != "prep" or prep.i not in inside or prep.i < head.i:
+        if prep.dep_ != "prep" or prep.i not in inside or prep.i < head.i or prep.lower_ != "of":
             continue
         for noun in prep.children:
             if noun.dep_ == "pobj" and noun.i in inside:

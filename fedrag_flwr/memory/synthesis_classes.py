@@ -20,6 +20,7 @@ from fedrag_flwr.memory.synthesis_lexicon import (
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
+_SPANNING = frozenset(("WORK_OF_ART", "ORG", "LOC", "FAC", "PERSON", "EVENT"))
 _LABEL_TYPES = {"PERSON": "PERSON", "ORG": "ORG", "GPE": "GPE", "LOC": "LOC", "FAC": "LOC"}
 
 
@@ -43,14 +44,27 @@ def name_span(head: Token) -> list[Token]:
         return []
     doc, left, right = head.doc, head.i, head.i
     sentence = head.sent
+    if head.ent_type_ in _SPANNING:
+        while left > sentence.start and doc[left].ent_iob_ == "I":
+            left -= 1
+        while right + 1 < sentence.end and doc[right + 1].ent_iob_ == "I":
+            right += 1
+        while left < head.i and not is_name_token(doc[left]):
+            left += 1
     while left > sentence.start and _joins(doc[left - 1], head):
         left -= 1
     while right + 1 < sentence.end and _joins(doc[right + 1], head):
         right += 1
+    if head.ent_type_ != "PERSON" and right + 2 < sentence.end and doc[right + 1].lower_ == "of" and doc[right + 1].head in (head, doc[right]):
+        last = right + 2 + (doc[right + 2].lower_ == "the")
+        if last < sentence.end and is_name_token(doc[last]):
+            while last + 1 < sentence.end and is_name_token(doc[last + 1]) and doc[last].dep_ == "compound":
+                last += 1
+            right = last
     tokens = list(doc[left : right + 1])
     while tokens and tokens[0].is_punct:
         tokens = tokens[1:]
-    while tokens and tokens[-1].is_punct:
+    while tokens and (tokens[-1].is_punct or tokens[-1].tag_ == "POS"):
         tokens = tokens[:-1]
     return tokens
 
@@ -86,13 +100,22 @@ class Classes:
         self._known = dict(known or {})
         self._votes: dict[str, Counter[str]] = defaultdict(Counter)
         self._labels: dict[str, Counter[str]] = defaultdict(Counter)
+        self._definite: set[str] = set()
+        self._surnames: set[str] = set()
 
     def learn(self, docs: Iterable[Doc]) -> None:
         """Count the class nouns that texts give to names."""
         for doc in docs:
             for entity in doc.ents:
                 if entity.label_ in _LABEL_TYPES:
-                    self._labels[plain(entity.text)][entity.label_] += 1
+                    key = plain(entity.text)
+                    if entity.label_ == "ORG" and len(entity) == 1 and not entity.text.isupper():
+                        continue  # one capitalised word: the model's guess for any name it does not know
+                    self._labels[key][entity.label_] += 1
+                    if entity.label_ == "PERSON" and " " in key and not any(char.isdigit() for char in key):
+                        self._surnames.add(key.rsplit(" ", 1)[1])
+                    if entity[0].lower_ == "the" or entity.start > 0 and doc[entity.start - 1].lower_ == "the":
+                        self._definite.add(key)
             for token in doc:
                 if token.pos_ in ("NOUN", "PROPN"):
                     self._learn_token(token)
@@ -107,6 +130,9 @@ class Classes:
         """Give a name's class noun, "" when none is known."""
         key = plain(name)
         votes = self._votes.get(key)
+        if not votes and self._surname_of(key):
+            full = sorted(name for name in self._votes if name.endswith(f" {key}"))
+            votes = self._votes[full[0]] if len(full) == 1 else None
         if votes:
             return min(votes.items(), key=lambda pair: (-pair[1], pair[0]))[0]
         return self._known.get(key, "")
@@ -121,13 +147,21 @@ class Classes:
         if key in COUNTRIES:
             return "GPE"
         noun = self.of(name)
-        if noun:
-            return type_of_noun(noun) or "NAME"
         labels = self._labels.get(key)
+        if noun:
+            person = labels is not None and labels["PERSON"] > 0 and " " in key and noun.endswith(("er", "or", "ist", "ian"))
+            return type_of_noun(noun) or ("PERSON" if person else "NAME")
         if labels:
             label = min(labels.items(), key=lambda pair: (-pair[1], pair[0]))[0]
-            return _LABEL_TYPES[label]
+            # one-word "persons" are mostly moons and spacecraft, unless a longer name ends in the word
+            if label != "PERSON" or " " in key and key not in self._definite or self._surname_of(key):
+                return _LABEL_TYPES[label]
+        elif self._surname_of(key):
+            return "PERSON"
         return "NAME"
+
+    def _surname_of(self, key: str) -> bool:
+        return " " not in key and key in self._surnames
 
     def table(self) -> dict[str, str]:
         """Give the class nouns learnt here, by normalised name."""
@@ -155,7 +189,8 @@ class Classes:
         if name and token.i > token.sent.start:
             first = name[0]
             before = first.nbor(-1) if first.i > token.sent.start else None
-            if before is not None and before.pos_ == "NOUN" and before.head == token and not _plural(before):
+            beside = before is not None and before.pos_ == "NOUN" and (before.head == token or before.head == token.head or token.head == before)
+            if before is not None and beside and first.dep_ != "nsubj":
                 self.vote(name_text(name), before.lemma_, 2)
 
     def _class_noun(self, name: Sequence[Token], noun: Token, weight: int) -> None:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.memory.synthesis_inflection import past_of_participle, third_person
-from fedrag_flwr.memory.synthesis_lexicon import HEDGES, KEPT_ADVERBS, MONTHS, SPLIT_PREPOSITIONS
+from fedrag_flwr.memory.synthesis_lexicon import (
+    COMPLEX_NOUNS,
+    CONNECTIVES,
+    HEDGES,
+    KEPT_ADVERBS,
+    MONTHS,
+    NAMING_VERBS,
+    SPLIT_PREPOSITIONS,
+    UNITS,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -112,13 +121,19 @@ def phrase_tokens(head: Token, *, without: Sequence[Token] = ()) -> tuple[Token,
 
 
 def _loose(child: Token, head: Token) -> bool:
+    if child.dep_ == "relcl" and child.tag_ == "VB" and child.i - head.i <= 3:
+        return False
     if child.dep_ in _OMITTED:
+        return True
+    if child.dep_ in ("advmod", "npadvmod", "amod") and child.i > head.i and child.lower_ in ("west", "east", "north", "south"):
         return True
     if child.dep_ == "punct":
         return child.text in (",", ";", ":", "—", "–", "(", ")") and child.i > head.i and not _list_comma(child, head)
     if child.dep_ in ("appos", "acl", "prep", "amod", "advmod", "npadvmod", "conj", "nmod"):
         before = child.left_edge.i - 1
         follows_comma = before > head.i and head.doc[before].text in (",", "(", "—", "–", ";", ":")
+        if child.dep_ == "conj" and head.like_num and child.pos_ == "PROPN":
+            return True
         if child.dep_ == "conj":
             return child.pos_ in ("VERB", "AUX") or (follows_comma and not _is_list(head))
         return follows_comma and child.i > head.i
@@ -152,7 +167,7 @@ def _clause(verb: Token) -> Clause | None:
     subject, gap = _subject(verb)
     if subject is None:
         return None
-    if subject.head is None or subject.head.lower_ in ("i", "we", "you", "there", "what", "whoever", "whatever", "this", "these", "those", "one"):
+    if subject.head is None or subject.head.lower_ in ("i", "we", "you", "what", "whoever", "whatever", "this", "these", "those", "one"):
         return None
     passive, auxiliaries, finite = _verb_group(verb)
     if not auxiliaries and not finite:
@@ -169,15 +184,15 @@ def _clause(verb: Token) -> Clause | None:
 
 def _subject(verb: Token) -> tuple[Part | None, Token | None]:
     """Find a verb's subject, and the antecedent that fills its object gap in an object relative clause."""
-    own = next((child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")), None)
+    own = next((child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass", "expl")), None)
     gap: Token | None = None
     if verb.dep_ == "relcl":
         pronoun = next((child for child in verb.children if child.lower_ in _RELATIVES and child.tag_ in ("WDT", "WP", "IN", "DT")), None)
         if own is not None and own.lower_ in _RELATIVES:
-            return _antecedent(verb.head), None
+            return _antecedent(verb.head, verb), None
         if pronoun is not None and pronoun.dep_ == "dobj" and own is not None:
             gap = _referred(verb.head)
-        elif any(child.lower_ in ("where", "when", "whose", "whom") or child.tag_ in ("WRB", "WP$") for child in verb.subtree if child.i < verb.i):
+        elif any(child.lower_ in ("whose", "whom") or child.tag_ == "WP$" for child in verb.subtree if child.i < verb.i):
             return None, None
     if own is not None:
         if own.lower_ in _RELATIVES and own.tag_ in ("WDT", "WP"):
@@ -188,7 +203,7 @@ def _subject(verb: Token) -> tuple[Part | None, Token | None]:
             return None, None
         return _subject(verb.head)
     if verb.dep_ == "acl" and verb.tag_ in ("VBN", "VBG", "VBD"):
-        return _antecedent(verb.head), None
+        return _antecedent(verb.head, verb), None
     if verb.dep_ == "advcl" and verb.tag_ in ("VBN", "VBG", "VBD") and verb.head.pos_ in ("VERB", "AUX"):
         if verb.tag_ == "VBG" or any(child.dep_ in ("mark", "prep") and child.i < verb.i for child in verb.children):
             return None, None
@@ -212,14 +227,17 @@ def _referred(noun: Token) -> Token:
     return appositions[0] if appositions and noun.pos_ == "NOUN" else noun
 
 
-def _antecedent(noun: Token) -> Part | None:
+def _antecedent(noun: Token, asking: Token) -> Part | None:
     if noun.pos_ not in ("NOUN", "PROPN", "NUM", "PRON"):
         return None
-    return _noun_part(_referred(noun))
+    return _noun_part(_referred(noun), asking)
 
 
-def _noun_part(head: Token) -> Part:
-    clausal = [child for child in head.children if child.dep_ == "acl"]
+def _noun_part(head: Token, asking: Token | None = None) -> Part:
+    name = next((child for child in head.children if child.dep_ == "appos" and child.pos_ == "PROPN" and child.i > head.i), None)
+    if name is not None and head.pos_ == "NOUN" and head.tag_ == "NN" and name.left_edge.i - 1 != head.i and head.left_edge.lower_ in ("a", "an"):
+        head = name  # "a pupil from Kansas, Clara Ma, proposed": the name says it better
+    clausal = [child for child in head.children if child.dep_ in ("acl", "relcl") and (child == asking or child.lemma_ not in NAMING_VERBS and child.tag_ == "VBG")]
     return Part("subject", head, phrase_tokens(head, without=clausal), needed=True)
 
 
@@ -238,10 +256,13 @@ def _verb_group(verb: Token) -> tuple[bool, tuple[str, ...], str]:
         if verb.head.pos_ not in ("VERB", "AUX"):
             return False, (), ""
         head_passive, head_words, _ = _verb_group(verb.head)
+        if not head_words and verb.tag_ != "VBG":
+            return False, (), past_of_participle(verb.lower_, verb.lemma_)
         return head_passive, head_words, verb.lower_
-    if not helpers and (verb.dep_ in ("acl", "advcl")) and verb.tag_ in ("VBN", "VBD"):
+    own = any(child.dep_ in ("nsubj", "nsubjpass") for child in verb.children)
+    if not helpers and not own and verb.dep_ in ("acl", "advcl") and verb.tag_ in ("VBN", "VBD"):
         return True, (_be(verb),), verb.lower_
-    if not helpers and verb.dep_ in ("acl", "advcl") and verb.tag_ == "VBG":
+    if not helpers and not own and verb.dep_ in ("acl", "advcl") and verb.tag_ == "VBG":
         return False, (_be(verb),), verb.lower_
     if not helpers and verb.tag_ == "VBN":
         # a participle without an auxiliary that heads the sentence is a tagging slip for the simple past
@@ -290,11 +311,13 @@ def _parts(verb: Token) -> tuple[Part, ...]:
                 role = "measure"
             target.append(Part(role, child, phrase_tokens(child, without=split), needed=True))
             for prep in split:
-                target.extend(_prep_parts(prep))
+                target.extend(prep_parts(prep))
         elif child.dep_ in ("prep", "agent", "dative"):
-            target.extend(_prep_parts(child, needed=child.i > verb.i and not has_object and child.i <= verb.i + 2))
+            target.extend(prep_parts(child, needed=child.i > verb.i and not has_object and child.i <= verb.i + 2))
         elif child.dep_ in ("acomp", "prt") or (child.dep_ in ("xcomp",) and child.i > verb.i):
             target.append(Part("complement", child, _complement_tokens(child), needed=True))
+        elif child.lower_ in ("later", "earlier", "afterwards") or any(g.lower_ in ("later", "earlier") for g in child.subtree if child.dep_ == "npadvmod"):
+            continue
         elif child.dep_ == "npadvmod" or (child.dep_ == "advmod" and any(g.dep_ == "npadvmod" for g in child.children)):
             target.append(Part("measure", child, tuple(sorted(child.subtree, key=lambda token: token.i)), needed=False))
         elif child.dep_ == "advmod" and child.i > verb.i and child.lower_ in ("away", "together", "apart", "there", "ago"):
@@ -305,8 +328,13 @@ def _parts(verb: Token) -> tuple[Part, ...]:
 
 
 def _complement_tokens(head: Token) -> tuple[Token, ...]:
-    loose = {token for child in head.subtree if child.dep_ in ("relcl", "advcl", "appos") for token in child.subtree}
-    tokens = [token for token in head.subtree if token not in loose or token == head]
+    loose = {
+        token
+        for child in head.subtree
+        if child != head and child.dep_ in ("relcl", "advcl", "appos")
+        for token in child.subtree
+    }
+    tokens = [token for token in head.subtree if token not in loose]
     tokens.sort(key=lambda token: token.i)
     while tokens and tokens[-1].is_punct:
         tokens.pop()
@@ -317,26 +345,49 @@ def _bare_measure(noun: Token) -> bool:
     return any(child.dep_ == "nummod" for child in noun.children) and noun.lemma_ in ("year", "day", "hour", "month", "minute", "week")
 
 
-def _prep_parts(prep: Token, *, needed: bool = False) -> list[Part]:
-    objects = [child for child in prep.children if child.dep_ in ("pobj", "pcomp", "prep", "npadvmod")]
+def prep_parts(prep: Token, *, needed: bool = False) -> list[Part]:
+    """Give a prepositional phrase as parts: itself, and those at its right edge that can belong to the verb as well."""
+    amounts = [child for child in prep.children if child.dep_ == "npadvmod" and child.lemma_ in UNITS]
+    if amounts:
+        amount = tuple(sorted(amounts[0].subtree, key=lambda token: token.i))
+        rest = _prep_part(prep, needed=needed)
+        return [Part("measure", amounts[0], amount, needed=True), *rest]
+    return _prep_part(prep, needed=needed)
+
+
+def _prep_part(prep: Token, *, needed: bool) -> list[Part]:
+    objects = [child for child in prep.children if child.dep_ in ("pobj", "pcomp", "prep")]
     if not objects:
         return [Part("prep", None, (prep,), prep=prep)] if prep.dep_ == "prt" else []
     noun = objects[0]
     if noun.dep_ == "prep":
-        inner = _prep_parts(noun, needed=needed)
+        inner = prep_parts(noun, needed=needed)
         if inner:
             first = inner[0]
             inner[0] = Part(first.role, first.head, (prep, *first.tokens), prep=first.prep, needed=first.needed)
         return inner
     if noun.dep_ == "pcomp":
         return [Part("complement", noun, (prep, *_complement_tokens(noun)))]
+    if prep.lower_ in CONNECTIVES and not (prep.lower_ == "as" and prep.head.pos_ in ("VERB", "AUX")):
+        return []
+    if prep.lower_ in ("about", "around", "over", "under", "nearly", "roughly") and noun.lemma_ in UNITS:
+        return [Part("measure", noun, (prep, *phrase_tokens(noun, without=_split(noun))), needed=needed), *_split_parts(noun)]
+    if noun.lower_ in COMPLEX_NOUNS and noun.left_edge == noun:
+        return [Part("complement", None, (prep, *phrase_tokens(noun)))]
     split = _split(noun)
     agent = prep.dep_ == "agent" or (prep.lower_ == "by" and prep.head.tag_ == "VBN" and noun.lower_ not in MONTHS and not noun.like_num)
     tokens = (prep, *phrase_tokens(noun, without=split))
     parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed)]
     for inner_prep in split:
-        parts.extend(_prep_parts(inner_prep))
+        parts.extend(prep_parts(inner_prep))
+    for other in prep.children:
+        if other.dep_ == "conj" and other.pos_ == "ADP":
+            parts.extend(prep_parts(other))
     return parts
+
+
+def _split_parts(noun: Token) -> list[Part]:
+    return [part for prep in _split(noun) for part in prep_parts(prep)]
 
 
 def _split(noun: Token) -> list[Token]:

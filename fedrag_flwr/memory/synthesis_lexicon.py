@@ -16,6 +16,9 @@ PERSON_NOUNS = _words(
     "footballer player coach manager cricketer boxer swimmer runner driver wrestler philosopher historian economist "
     "psychologist doctor physician nurse surgeon teacher professor researcher scholar student founder leader designer "
     "programmer developer comedian model dancer filmmaker screenwriter editor critic activist saint bishop pope priest monk "
+    "administrator farmer amateur pioneer merchant clergyman priest pupil schoolgirl crew crewman nobleman lord baron count earl "
+    "publisher illustrator translator diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant "
+    "discoverer aviator balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer organist "
     "son daughter father mother brother sister wife husband cousin grandson granddaughter nephew niece child"
 )
 ORG_NOUNS = _words(
@@ -144,13 +147,22 @@ SPLIT_PREPOSITIONS = _words(
     "in on at from aboard during after before with using for until since by through into near via between within under around "
     "towards toward as over onto to"
 )
-KEPT_ADVERBS = _words("first originally officially initially finally last formerly previously currently permanently twice once")
+KEPT_ADVERBS = _words("first originally officially initially finally last formerly previously currently permanently")
 HEDGES = _words(
     "believe think suspect propose hypothesise hypothesize claim expect hope suggest doubt deny speculate wonder assume imagine "
     "want fear"
 )
 VAGUE_NOUNS = _words(
     "thing things way ways part parts time times fact reason result results kind type sort number lot one ones example case "
-    "use end start beginning rest day days others other some many most all several both each name names idea point side"
+    "use end start beginning rest undertaking attempt success failure step effort trial north south east west day days others other some many most all several both each name names idea point side"
+)
+NAMING_VERBS = _words("name call dub know title nickname christen rename label entitle")
+COMPLEX_NOUNS = _words("honour honor addition order case terms spite favour favor memory recognition charge front place light view accordance contrast total all fact part")
+CONNECTIVES = _words("than rather because such like unlike besides despite except including according due instead as per regarding concerning")
+LOCATIONS = _words(
+    "surface orbit crater pole poles floor ground desert mountain sea ocean lake river valley plain desert island coast city town "
+    "village country region area hill centre center north south east west sky space hemisphere belt cloud clouds atmosphere "
+    "equator horizon slope summit cave forest field canyon basin continent state province district county suburb neighbourhood "
+    "house home hospital school university church cemetery museum factory laboratory observatory park building rim edge ring rings"
 )
 TIME_NOUNS = _words("year years day days month months week weeks century decade night morning moment period hours minutes hour")

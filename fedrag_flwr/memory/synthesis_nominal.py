@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis_answers import span_text, strip_article
+from fedrag_flwr.memory.synthesis_answers import is_date, span_text, strip_article
 from fedrag_flwr.memory.synthesis_classes import name_span, name_text, type_of_noun
 from fedrag_flwr.memory.synthesis_clauses import phrase_tokens
-from fedrag_flwr.memory.synthesis_lexicon import VAGUE_NOUNS
+from fedrag_flwr.memory.synthesis_lexicon import NAMING_VERBS, VAGUE_NOUNS
 from fedrag_flwr.memory.synthesis_questions import Asked, Asker
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ def nominal_questions(sentence: Span, asker: Asker) -> Iterator[Asked]:
             yield from _apposition(token, asker)
         if token.pos_ == "NOUN" and token.tag_ == "NNS":
             yield from _listing(token, asker)
+        if token.pos_ == "NOUN" and token.dep_ in ("appos", "attr", "pobj"):
+            yield from _placed(token, asker)
+        if token.tag_ == "WP$":
+            yield from _whose(token, asker)
+        if token.dep_ == "acl" and token.lemma_ in NAMING_VERBS:
+            yield from _naming(token, asker)
 
 
 def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
@@ -34,7 +41,15 @@ def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
     entity = asker.mentions.entity(name)
     phrase = [item for item in phrase_tokens(described) if item not in names]
     text = asker.render(phrase, keep=entity)
-    if not text or not phrase or described.lemma_ in VAGUE_NOUNS or any(child.dep_ == "conj" for child in name.children):
+    if not text or not phrase or described.lemma_ in VAGUE_NOUNS:
+        return
+    others = [other for other in name.conjuncts if other.i > name.i and name_span(other)]
+    if others:
+        if name == token and phrase[0].lower_ in ("the", "its", "his", "her") or any(item.dep_ == "poss" for item in phrase):
+            people = type_of_noun(described.lemma_) == "PERSON" or asker.classes.type_of(name_text(names)) == "PERSON"
+            listed = span_text([item for member in [name, *others] for item in name_span(member)])
+            be = "were" if sentence_is_past(token) else "are"
+            yield Asked(f"{'Who' if people else 'What'} {be} {text}?", listed, "PERSON" if people else "NAME", 0.95, "set")
         return
     person = type_of_noun(described.lemma_) == "PERSON" or asker.classes.type_of(entity) == "PERSON"
     be = "was" if sentence_is_past(token) else "is"
@@ -47,6 +62,68 @@ def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
     description = span_text(strip_article(phrase))
     if 2 <= len(description.split()) <= 8 and not identifying:
         yield Asked(f"{who} {be} {entity}?", description, "", 0.7)
+
+
+def _placed(noun: Token, asker: Asker) -> Iterator[Asked]:
+    """Ask where a described thing is ("a dark shadow in the galaxy M87" -> "In which galaxy is ...")."""
+    for prep in noun.rights:
+        if prep.dep_ != "prep" or prep.lower_ not in ("in", "at", "on", "near"):
+            continue
+        for place in prep.children:
+            restrictive = [child for child in place.children if child.dep_ == "appos" and name_span(child)]
+            named = place if name_span(place) else (restrictive[0] if restrictive and place.pos_ == "NOUN" else None)
+            if place.dep_ != "pobj" or named is None:
+                continue
+            text = asker.render([item for item in phrase_tokens(noun, without=[prep])])
+            answer = name_text(name_span(named))
+            kind = place.lower_ if named is not place else asker.classes.of(answer)
+            if not text or len(text.split()) < 2 or is_date(name_span(named)):
+                continue
+            be = ("were" if noun.tag_ == "NNS" else "was") if sentence_is_past(noun) else ("are" if noun.tag_ == "NNS" else "is")
+            type_ = asker.classes.type_of(answer)
+            yield Asked(f"Where {be} {text}?", answer, type_ if type_ != "PERSON" else "NAME", 0.6)
+            if kind:
+                yield Asked(f"{prep.text.capitalize()} which {kind} {be} {text}?", answer, type_ if type_ != "PERSON" else "NAME", 0.8)
+
+
+def _whose(pronoun: Token, asker: Asker) -> Iterator[Asked]:
+    """Ask for a property given by "whose" ("Mount Sharp, whose formal name is Aeolis Mons")."""
+    noun, verb = pronoun.head, pronoun.head.head
+    if noun.dep_ != "nsubj" or verb.lemma_ != "be" or verb.dep_ != "relcl":
+        return
+    owner = asker.render(phrase_tokens(verb.head))
+    value = next((child for child in verb.children if child.dep_ == "attr"), None)
+    text = asker.render([item for item in phrase_tokens(noun) if item != pronoun])
+    if not owner or not text or value is None:
+        return
+    type_ = asker.classes.type_of(span_text(name_span(value))) if name_span(value) else ""
+    yield Asked(f"What {verb.lower_} the {text} of {owner}?", span_text(strip_article(phrase_tokens(value))), type_, 0.9)
+
+
+def _naming(verb: Token, asker: Asker) -> Iterator[Asked]:
+    """Ask for the name in "photographed a storm named the Great Dark Spot"."""
+    noun = verb.head
+    value = next((item for item in verb.subtree if item.dep_ in ("oprd", "dobj", "pobj", "attr") and name_span(item)), None)
+    if noun.pos_ != "NOUN" or value is None:
+        return
+    text = asker.render(phrase_tokens(noun, without=[verb]))
+    if not text:
+        return
+    text = re.sub(r"^(?:a|an) ", "the ", text)
+    answer = name_text(name_span(value))
+    governor = noun.head
+    if noun.dep_ == "dobj" and governor.tag_ == "VBD":
+        subject = next((child for child in governor.children if child.dep_ == "nsubj"), None)
+        while subject is None and governor.dep_ == "conj":
+            governor = governor.head
+            subject = next((child for child in governor.children if child.dep_ == "nsubj"), None)
+        doer = asker.render(phrase_tokens(subject)) if subject is not None else None
+        if doer:
+            yield Asked(f"What is the name of {text} that {doer} {noun.head.lower_}?", answer, "NAME", 1.0)
+            return
+    if asker.mentions.topic is not None and not re.search(r"[A-Z0-9]", text):
+        text = f"{text} of {asker.mentions.topic.name}"
+    yield Asked(f"What is the name of {text}?", answer, "NAME", 0.9)
 
 
 def sentence_is_past(token: Token) -> bool:

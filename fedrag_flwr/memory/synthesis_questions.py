@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis_answers import Candidate, Wh, candidates_of, measure_adjective
 from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, plain
-from fedrag_flwr.memory.synthesis_clauses import Clause, Part
+from fedrag_flwr.memory.synthesis_clauses import Clause, Part, phrase_tokens, prep_parts
 from fedrag_flwr.memory.synthesis_inflection import participle_of_past, past_of_participle, third_person
 from fedrag_flwr.memory.synthesis_lexicon import TIME_NOUNS, VAGUE_NOUNS
 
@@ -53,8 +53,12 @@ class Asker:
 
     def ask(self, clause: Clause) -> Iterator[Asked]:
         """Make the questions of a clause, in both voices where that reads well."""
-        yield from self._subject_questions(clause)
-        yield from self._other_questions(clause, 1.0)
+        if clause.subject.head is not None and clause.subject.head.dep_ == "expl":
+            yield from self._existential(clause)
+            return
+        for variant in _variants(clause):
+            yield from self._contextual(self._subject_questions(variant))
+            yield from self._contextual(self._other_questions(variant, 1.0))
         active = _to_active(clause)
         if active is not None:
             yield from self._subject_questions(active)
@@ -62,6 +66,33 @@ class Asker:
         passive = _to_passive(clause)
         if passive is not None and self._specific(passive.subject):
             yield from self._other_questions(passive, 0.9)
+
+    def _contextual(self, asked: Iterator[Asked]) -> Iterator[Asked]:
+        """Name the topic in questions that say nothing of it."""
+        topic = self.mentions.topic
+        for item in asked:
+            yield item
+            if topic is None or topic.name.lower() in item.question.lower() or plain(topic.name) == plain(item.answer):
+                continue
+            if any(re.search(rf"\b{re.escape(alias)}\b", item.question.lower()) for alias in topic.aliases):
+                continue
+            yield replace(item, question=f"{item.question.rstrip('?')} in the case of {topic.name}?", score=item.score * 0.95)
+
+    def _existential(self, clause: Clause) -> Iterator[Asked]:
+        """Ask "How many cameras does X have" where the text says "there are 17 cameras"."""
+        attribute, topic = clause.part("attribute"), self.mentions.topic
+        if attribute is None or clause.lemma != "be":
+            return
+        for candidate in candidates_of(attribute, clause, self.mentions, self.classes):
+            if candidate.type != "CARDINAL" or not candidate.whs:
+                continue
+            phrase = candidate.whs[0].phrase
+            for rest, weight in self._rests(clause, candidate.gone, attribute, ""):
+                if rest:
+                    yield self._asked(f"{phrase} {clause.auxiliaries[-1]} there {rest}", candidate, weight, "single")
+            if topic is not None and not topic.person:
+                verb = "did" if clause.past else ("do" if topic.plural else "does")
+                yield self._asked(f"{phrase} {verb} {topic.name} have", candidate, 0.9, "single")
 
     # --- text ---------------------------------------------------------------------------------
 
@@ -87,8 +118,9 @@ class Asker:
                     continue
             if self.mentions.unresolved(token):
                 return None
-            word = token.text
-            if token.is_sent_start and not is_name_token(token) and token.lower_ != "i" and not token.text.isupper() and token.ent_type_ == "":
+            word = "the" if token.lower_ in ("this", "these", "that", "those") and token.dep_ == "det" else token.text
+            mixed = any(char.isupper() or char.isdigit() for char in word[1:])
+            if token.is_sent_start and token.pos_ != "PROPN" and not mixed and token.ent_type_ not in ("PERSON", "ORG", "GPE", "LOC", "FAC"):
                 word = word[:1].lower() + word[1:]
             following = tokens[position + 1] if position + 1 < len(tokens) else None
             contiguous = following is not None and following.i == token.i + 1 and following.i not in gone
@@ -108,9 +140,20 @@ class Asker:
         first = text.split(" ", 1)[0].lower()
         if re.search(r"[A-Z0-9]", text) or topic is None or part.head.pos_ == "PROPN":
             return text
-        if first in ("the", "its", "his", "her", "their") and part.head.lemma_ not in VAGUE_NOUNS | TIME_NOUNS:
-            return f"{text} of {topic.name}" if first == "the" and " of " not in text else text
-        return text
+        return self._grounded(text, part.head)
+
+    def _grounded(self, text: str, head: Token) -> str:
+        """Tie a nameless noun phrase to the topic: "a six-wheeled rover" becomes "the six-wheeled rover of Chandrayaan-3"."""
+        topic = self.mentions.topic
+        if topic is None or head.lemma_.lower() in VAGUE_NOUNS | TIME_NOUNS or head.pos_ != "NOUN" or " of " in text:
+            return text
+        first, _, rest = text.partition(" ")
+        if re.match(r"[a-z]+ the [a-z]", text) and first not in ("the", "a", "an"):
+            return f"{text} of {topic.name}"
+        if first.lower() in ("the", "a", "an") and rest:
+            return f"the {rest} of {topic.name}"
+        numbered = head.tag_ == "NNS" and any(child.dep_ == "nummod" for child in head.children)
+        return f"the {text} of {topic.name}" if numbered else text
 
     def _keep(self, part: Part) -> str:
         return self.mentions.entity(part.head) if part.head is not None else ""
@@ -121,14 +164,16 @@ class Asker:
         subject = clause.subject
         if subject.head is None:
             return
-        predicate = " ".join(_finite(clause))
+        predicate = " ".join(finite_words(clause))
         for candidate in candidates_of(subject, clause, self.mentions, self.classes):
+            nouns = {part.head.lemma_ for part in clause.parts if part.role == "attribute" and part.head is not None}
             if candidate.type in ("DATE", "YEAR", "QUANTITY"):
                 continue
-            if not candidate.type and subject.tokens[0].lower_ not in ("the", "its", "his", "her", "their") and not candidate.plural:
+            if not candidate.type and len(candidate.text.split()) < 2:
                 continue
             keep = candidate.entity or self._keep(subject)
-            for rest, weight in self._rests(clause, frozenset(), None, keep):
+            topical = self.mentions.topic is not None and plain(keep) in self.mentions.topic.aliases
+            for rest, weight in self._rests(clause, frozenset(), None, keep, subject_gone=not topical):
                 if not rest:
                     continue
                 bare = len(rest.split()) < 2 and not clause.adverbs
@@ -137,7 +182,7 @@ class Asker:
                 for wh in candidate.whs:
                     if clause.plural_subject and wh.phrase in ("What",) and candidate.type:
                         continue
-                    if clause.lemma == "be" and not self._identifies(clause):
+                    if clause.lemma == "be" and (not self._identifies(clause) or wh.phrase.rsplit(" ", 1)[-1] in nouns):
                         continue
                     penalty = 0.7 if bare else 1.0
                     kind = "set" if candidate.plural and candidate.type else "single"
@@ -168,7 +213,7 @@ class Asker:
         compounds = [token for token in lefts if token.dep_ == "compound" and token.pos_ == "NOUN" and token.i == attribute.head.i - 1]
         noun = " ".join(token.text for token in [*compounds, attribute.head])
         gone = frozenset(token.i for token in [*compounds, attribute.head])
-        predicate = " ".join(_finite(clause))
+        predicate = " ".join(finite_words(clause))
         for rest, weight in self._rests(clause, gone, None, keep):
             yield self._asked(f"Which {noun} {predicate} {rest}", candidate, weight, "single")
 
@@ -184,6 +229,14 @@ class Asker:
                 if part.role == "attribute" and clause.lemma == "be":
                     yield from self._attribute_questions(clause, part, candidate, subject)
                 yield from self._measure_questions(clause, part, candidate, subject)
+                if candidate.named:
+                    be = "was" if clause.past and clause.auxiliaries[:1] != ("is",) else "is"
+                    yield self._asked(f"What {be} the name of {subject}", candidate, 0.9, "single")
+                if candidate.dimension == "time" and part.prep is not None and part.prep.lower_ in ("in", "within") and clause.part("object"):
+                    helper = "did" if clause.past else ("do" if clause.plural_subject else "does")
+                    for rest, weight in self._rests(clause, candidate.gone | {part.prep.i}, None, keep):
+                        if not clause.passive:
+                            yield self._asked(f"How long {helper} {subject} take to {clause.lemma} {rest}", candidate, weight, "single")
                 for wh in candidate.whs:
                     yield from self._gap_questions(clause, part, candidate, wh, subject, keep, factor)
 
@@ -192,7 +245,7 @@ class Asker:
     ) -> Iterator[Asked]:
         if part.role == "agent" and wh.mode == "front":
             return
-        inverted = _inverted(clause, subject)
+        inverted = inverted_words(clause, subject)
         gone = set(candidate.gone)
         phrase = wh.phrase
         if candidate.prep is not None and wh.mode in ("drop", "front"):
@@ -215,7 +268,7 @@ class Asker:
             return
         kind_of = next((token for token in head.lefts if token.dep_ in ("amod", "compound")), None)
         if kind_of is not None and part.tokens[0].lower_ in ("a", "an"):
-            inverted = _inverted(clause, subject)
+            inverted = inverted_words(clause, subject)
             yield self._asked(f"What kind of {head.text.lower()} {inverted}", candidate, 0.6, "single")
 
     def _measure_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
@@ -236,8 +289,10 @@ class Asker:
         elif clause.lemma == "measure" and candidate.dimension == "length" and part.role in ("object", "measure"):
             yield self._asked(f"How large {be} {subject}", candidate, 0.8, "single")
 
-    def _rests(self, clause: Clause, gone: frozenset[int], answer: Part | None, keep: str) -> Iterator[tuple[str, float]]:
+    def _rests(self, clause: Clause, gone: frozenset[int], answer: Part | None, keep: str, *, subject_gone: bool = False) -> Iterator[tuple[str, float]]:
         """Write what follows verb and subject: first the bare core, then with modifiers near and far."""
+        subject = clause.subject.head
+        ground = subject_gone and subject is not None
         needed: list[tuple[int, str]] = []
         extra: list[tuple[int, str]] = []
         for place, part in enumerate(clause.parts):
@@ -245,6 +300,10 @@ class Asker:
             if not tokens:
                 continue
             text = self.render(part.tokens, gone, keep)
+            nameless = text is not None and part.head is not None and not re.search(r"[A-Z0-9]", text)
+            if nameless and ground and part.role in ("object", "attribute", "prep") and part is not answer and text and _definite(part):
+                text = self._grounded(text, part.head)  # type: ignore[arg-type]
+                ground = False
             if text is None:
                 if part.needed or part is answer:
                     return
@@ -252,17 +311,19 @@ class Asker:
             if not text or (part is not answer and not part.needed and len(text.split()) > 9):
                 continue
             (needed if part.needed or part is answer else extra).append((place, text))
-        core = " ".join(text for _, text in needed)
-        yield core, 1.0
+        words = [text for _, text in needed]
+        yield " ".join(words), 1.0
         if extra:
-            near = extra[0]
-            yield " ".join(text for _, text in sorted([*needed, near])), 0.9
+            yield " ".join([*words, extra[0][1]]), 0.95
         if len(extra) > 1:
-            yield " ".join(text for _, text in sorted([*needed, *extra[:3]])), 0.8
-            if not needed or answer is not None:
-                yield " ".join(text for _, text in sorted([*needed, extra[1]])), 0.75
+            yield " ".join([*words, *(text for _, text in extra[:4])]), 0.9
+            yield " ".join([*words, extra[1][1]]), 0.7
 
     def _asked(self, question: str, candidate: Candidate, score: float, kind: str) -> Asked:
+        return self.question(question, candidate.text, candidate.type, score, kind)
+
+    def question(self, question: str, answer: str, type_: str, score: float, kind: str = "single") -> Asked:
+        """Finish a question's text; one that is too long or too short scores 0."""
         text = tidy(question)
         text = text[:1].upper() + text[1:]
         words = len(text.split())
@@ -270,7 +331,11 @@ class Asker:
             score = 0.0
         elif words > 16:
             score *= 0.8
-        return Asked(text + "?", candidate.text, candidate.type, score, kind)
+        return Asked(text + "?", answer, type_, score, kind)
+
+
+def _definite(part: Part) -> bool:
+    return part.tokens[1 if part.prep is not None and len(part.tokens) > 1 else 0].lower_ in ("the", "this", "these")
 
 
 def tidy(text: str) -> str:
@@ -281,14 +346,41 @@ def tidy(text: str) -> str:
     return text.strip(" ,;:–—-")
 
 
-def _finite(clause: Clause) -> list[str]:
+def _variants(clause: Clause) -> Iterator[Clause]:
+    """Give the clause, one for each coordinated object with modifiers of its own, and one with the subject described."""
+    yield clause
+    object_ = clause.part("object")
+    if object_ is not None and object_.head is not None:
+        for other in object_.head.conjuncts:
+            preps = [child for child in other.children if child.dep_ == "prep"]
+            if other.i > object_.head.i and preps and is_name_token(other):
+                own = Part("object", other, phrase_tokens(other, without=preps), needed=True)
+                extra = tuple(part for prep in preps for part in prep_parts(prep))
+                yield replace(clause, parts=(own, *extra))
+    for part in clause.parts:
+        # "passed Šteins in 2008 and Lutetia in 2010": the parser joins the second name to the first year
+        joined = [other for other in part.head.conjuncts if other.i > part.head.i and is_name_token(other)] if part.head is not None and part.head.like_num else []
+        if joined and object_ is not None:
+            later = tuple(other for other in clause.parts if other.tokens and other.tokens[0].i > joined[0].i)
+            yield replace(clause, parts=(Part("object", joined[0], phrase_tokens(joined[0]), needed=True), *later))
+    subject = clause.subject.head
+    if subject is not None and is_name_token(subject):
+        for child in subject.children:
+            loose = child.dep_ == "appos" and child.pos_ == "NOUN" and child.left_edge.lower_ == "the"
+            if loose and any(token.tag_ in ("JJS", "RBS") or token.lower_ in ("first", "last", "only") for token in child.subtree):
+                yield replace(clause, subject=Part("subject", child, phrase_tokens(child), needed=True))
+
+
+def finite_words(clause: Clause) -> list[str]:
+    """Give the verb group as a statement has it."""
     words = [*clause.auxiliaries]
     if not clause.auxiliaries:
         return [*clause.adverbs, clause.finite]
     return [*words, *clause.adverbs, clause.finite] if clause.finite else [*words, *clause.adverbs]
 
 
-def _inverted(clause: Clause, subject: str) -> str:
+def inverted_words(clause: Clause, subject: str) -> str:
+    """Give auxiliary, subject and verb as a question has them, with "did" or "does" where there is no auxiliary."""
     if clause.auxiliaries:
         first, *others = clause.auxiliaries
         return " ".join(part for part in (first, subject, *others, *clause.adverbs, clause.finite) if part)

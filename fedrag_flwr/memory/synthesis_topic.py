@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, name_span, name_text, plain
 from fedrag_flwr.memory.synthesis_lexicon import RELATED_NOUNS
 from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.segment import document_title
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -18,7 +19,6 @@ _PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
 _PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
 _THING = frozenset(("it", "itself"))
 _PRONOUN_LEMMAS = _PERSONAL | _PERSONAL_POSSESSIVE | _THING | {"its", "they", "them", "their", "theirs", "themselves"}
-_SECTION = re.compile(r"\s+[/>|»·—–-]\s+|:\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | Non
     classes
         What the document's names are called.
     """
-    name = _SECTION.split(re.sub(r"\s*\([^)]*\)", "", title).strip())[0].strip()
+    name = re.sub(r"\s*\([^)]*\)", "", document_title(title)).strip()
     key = plain(name)
     if not key:
         return None
@@ -88,22 +88,49 @@ def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | Non
     clear = {alias for alias in short if not any(f" {alias}" in f" {other}" and other not in key for other in others)}
     for match in re.finditer(re.escape(key) + r"\s*\(([A-Z][A-Za-z0-9-]{1,11})\)", text, re.IGNORECASE):
         clear.add(match.group(1).lower())
-    nouns = set(classes.all_of(name))
-    for alias in clear:
-        nouns |= classes.all_of(alias)
-    if words[-1].isalpha():
-        nouns.add(words[-1])
-    for group in RELATED_NOUNS:
-        if group & nouns:
-            nouns |= group
+    for joined in re.findall(r"[^–-]+", key):
+        if len(joined) > 3 and joined in chunks | names and joined != key and not person:
+            clear.add(joined.strip())
+    _learn_topic(clear | {key}, name, docs, classes)
+    nouns = _topic_nouns(name, clear, words, lowered, classes)
     definite = re.search(r"\bthe " + re.escape(key) + r"\b", lowered) is not None
     display = name if not definite or name.lower().startswith("the ") else f"the {name}"
     display = "the " + display[4:] if display.startswith("The ") else display
-    proper = sum(token.pos_ == "PROPN" for doc in docs for token in doc if token.lower_ in words)
-    common = sum(token.pos_ == "NOUN" and token.is_lower for doc in docs for token in doc if token.lower_ in words)
-    if common > proper and display == name:
+    if display == name and text.count(name.lower()) > text.count(name):
         display = display[0].lower() + display[1:]
-    return Topic(display, frozenset(clear | {key}), frozenset(nouns), person, _is_plural(key, docs))
+    return Topic(display, frozenset(clear | {key}), nouns, person, _is_plural(key, docs))
+
+
+def _learn_topic(aliases: set[str], name: str, docs: Sequence[Doc], classes: Classes) -> None:
+    """Read the topic's class off its copulas, also where the tagger did not see that its name is a name."""
+    for doc in docs:
+        for chunk in doc.noun_chunks:
+            root = chunk.root
+            if root.dep_ != "nsubj" or root.head.lemma_ != "be" or plain(chunk.text) not in aliases:
+                continue
+            for attribute in root.head.children:
+                if attribute.dep_ == "attr" and attribute.pos_ == "NOUN":
+                    classes.vote(name, attribute.lemma_, 3)
+
+
+def _topic_nouns(name: str, aliases: set[str], words: list[str], text: str, classes: Classes) -> frozenset[str]:
+    nouns = set(classes.all_of(name))
+    for alias in aliases:
+        nouns |= classes.all_of(alias)
+    if words[-1].isalpha():
+        nouns.add(words[-1])
+    groups = [group for group in RELATED_NOUNS if group & nouns]
+    if not groups and classes.type_of(name) != "PERSON":
+        # nothing says what it is: "the spacecraft" again and again does
+        counts = [(len(re.findall(r"\bthe (?:" + "|".join(sorted(group)) + r")\b", text)), group) for group in RELATED_NOUNS]
+        count, group = max(counts, key=lambda pair: pair[0])
+        if count >= 2:
+            groups = [group]
+            noun = max(sorted(group), key=lambda word: len(re.findall(rf"\bthe {word}\b", text)))
+            classes.vote(name, noun, 2)
+    for group in groups:
+        nouns |= group
+    return frozenset(nouns)
 
 
 def _short_names(words: list[str], person: bool) -> set[str]:
@@ -238,9 +265,9 @@ class Mentions:
         phrase = plain(head.doc[first.i : end].text)
         if phrase in topic.aliases:
             return topic.name
-        if first.lower_ in ("the", "this") and head.lemma_.lower() in topic.nouns and head.i - first.i <= 2:
+        if first.lower_ in ("the", "this") and head.lemma_.lower() in topic.nouns and head.i - first.i <= 4:
             middle = list(head.doc[first.i + 1 : head.i])
-            if all(token.lemma_.lower() in topic.nouns or token.lower_ in ("same",) for token in middle):
+            if all(token.lemma_.lower() in topic.nouns or token.lower_ == "same" or "-" in head.doc[first.i : head.i].text for token in middle):
                 restricted = any(
                     child.dep_ in ("relcl", "acl", "prep", "appos", "nummod") and child.i > head.i and child.i - head.i <= 2
                     and (child.dep_ != "prep" or child.lower_ == "of")

@@ -18,6 +18,7 @@ from fedrag_flwr.models.files import ModelFile
 from fedrag_flwr.records import Progress
 
 _CHUNK = 1 << 20
+_NETWORK_CHUNK = 1 << 16  # a line that breaks loses at most one of them
 _CONNECT_SECONDS = 4.0
 _REACH_SECONDS = 6.0
 _READ_SECONDS = 30.0
@@ -67,7 +68,7 @@ def _receive(model: ModelFile, url: str, part: Path, progress: Progress) -> str:
             if length.isdigit() and int(length) != model.size - done:
                 return "another size"
             with part.open("ab" if done else "wb") as stream:
-                for block in reply.iter_content(_CHUNK):
+                for block in reply.iter_content(_NETWORK_CHUNK):
                     done += len(block)
                     if done > model.size:
                         return "more bytes than expected"

@@ -117,7 +117,7 @@ class SentenceEncoder:
             torch.set_num_threads(self._threads)
         try:
             model = SentenceTransformer(str(self._path), local_files_only=True)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
+        except Exception as error:  # whatever the libraries below make of a broken file
             raise ModelError(
                 f"the encoder cannot be loaded ({type(error).__name__})", where=self._path.name, fix="verify its files"
             ) from error

@@ -116,7 +116,7 @@ class CrossEncoderReranker:
             ) from error
         try:
             model: CrossEncoder = CrossEncoder(str(self._path), local_files_only=True)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
+        except Exception as error:  # whatever the libraries below make of a broken file
             raise ModelError(
                 f"the cross-encoder cannot be loaded ({type(error).__name__})",
                 where=self._path.name,

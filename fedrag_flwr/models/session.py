@@ -16,11 +16,12 @@ from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.models.chat import ChatTemplate, Piece
 from fedrag_flwr.models.decoding import Chooser, log_probability
-from fedrag_flwr.models.engine import LlamaEngine, State
+from fedrag_flwr.models.engine import GrammarState, LlamaEngine, State
 
 SAMPLES_AT_ONCE = 8
 _SCORED_AT_ONCE = 64  # rows of logits held at a time
 _KEPT_PREFIXES = 8
+_KEPT_GRAMMARS = 32
 
 Tokens = tuple[int, ...]
 
@@ -45,6 +46,7 @@ class Session:
         self._live: Tokens = ()
         self._live_logits: NDArray[np.float32] | None = None
         self._prefixes: OrderedDict[Tokens, State] = OrderedDict()
+        self._grammars: OrderedDict[Grammar, GrammarState] = OrderedDict()
         self._tokenized: OrderedDict[tuple[Piece, ...], Tokens] = OrderedDict()
 
     def complete(
@@ -55,7 +57,7 @@ class Session:
         prefix, tail = self._tokens(prompt)
         length = len(prefix) + len(tail)
         self._fits(length, max_tokens)
-        rules = self.engine.grammar(grammar) if grammar else None
+        rules = self._rules(grammar) if grammar else None
         logits = self._evaluate(prefix, tail)
         room = (self.engine.context_tokens - length) // max_tokens
         together = min(SAMPLES_AT_ONCE, room) if self.engine.on_gpu else 1  # on a CPU one by one is faster
@@ -193,6 +195,14 @@ class Session:
 
     def _tokenize(self, pieces: Sequence[Piece]) -> Tokens:
         return tuple(token for piece in pieces for token in self.engine.tokenize(piece.text, control=piece.control))
+
+    def _rules(self, grammar: Grammar) -> GrammarState:
+        """Compile a grammar once; texts go on from clones of it."""
+        rules = self._grammars.pop(grammar, None) or self.engine.grammar(grammar)
+        self._grammars[grammar] = rules
+        while len(self._grammars) > _KEPT_GRAMMARS:
+            self._grammars.popitem(last=False)
+        return rules
 
     def _fits(self, prompt: int, more: int) -> None:
         if prompt + more > self.engine.context_tokens:

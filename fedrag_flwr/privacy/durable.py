@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreMismatchError
+from fedrag_flwr.errors import (
+    FedragError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreMismatchError,
+)
 
 _BUSY_SECONDS = 10.0
 
 
 class DurableFile:
     """One SQLite file in WAL mode with full synchronisation: what a transaction committed stays.
+
+    Threads may share it; other processes wait for its write lock.
 
     Parameters
     ----------
@@ -34,6 +44,7 @@ class DurableFile:
 
     def __init__(self, path: Path, kind: str, schema: str, version: int) -> None:
         self._name = path.name
+        self._lock = threading.RLock()
         with self._errors():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not path.exists():
@@ -59,7 +70,7 @@ class DurableFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Hold the file's write lock for one transaction: committed at the end, undone on an error."""
-        with self._errors():
+        with self._lock, self._errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -71,7 +82,7 @@ class DurableFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give the connection for a query."""
-        with self._errors():
+        with self._lock, self._errors():
             yield self._connection
 
     def close(self) -> None:
@@ -82,6 +93,8 @@ class DurableFile:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except FedragError:
+            raise  # some of ours are also OSErrors
         except sqlite3.OperationalError as error:
             code = error.sqlite_errorcode & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

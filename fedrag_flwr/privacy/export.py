@@ -62,7 +62,7 @@ class ExportDoor:
     encoder
         Encodes rewritten questions anew.
     pipeline
-        Finds typed facts for the operators that need them.
+        The text pipeline that the operators read with; part of the door's id.
     opaque
         Maps an own id to one that only this device can resolve.
     device
@@ -90,6 +90,12 @@ class ExportDoor:
         self._opaque = opaque
         self._device = device
         self._counts: Counter[str] = Counter()
+
+    @property
+    def id(self) -> str:
+        """What released forms depend on: the operators, the encoder and the text pipeline."""
+        names = "+".join(operator.name for operator in self._operators) or "none"
+        return f"{names}|{self._encoder.id}|{self._pipeline.id}"
 
     @property
     def counts(self) -> Mapping[str, int]:

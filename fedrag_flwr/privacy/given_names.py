@@ -74,7 +74,7 @@ swift temple thorn tower towers train trip victory violet wade walker wall ward 
 willow wing winter winters wise wolf wood woods wren young
 """
 _TITLES = """
-dame doctor dr father madam miss mr mrs ms mx nurse prof professor rev reverend sir sister
+dame doctor dr madam miss mr mrs ms mx nurse prof professor rev reverend sir
 """
 _PARTICLES = """
 al ap bin bint bsc da dal das de del della den der di do dos du el esq ibn ii iii iv jr la las le los mac mba md msc

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedrag_flwr.errors import BudgetError, SettingError
@@ -50,22 +52,23 @@ class BudgetLedger:
         BudgetError
             If the entity would exceed the limit; then nothing is recorded.
         """
+        if self.spend_all([entity], purpose, epsilon):
+            raise BudgetError(
+                f"an entity would exceed {self.limit:g} epsilon", where="budget-limit", fix="raise it knowingly"
+            )
+
+    def spend_all(self, entities: Sequence[str], purpose: str, epsilon: float) -> set[str]:
+        """Record in one durable step what each entity spends, and give those that would exceed the limit instead."""
         with self._file.writing() as connection:
-            row = connection.execute(
-                "SELECT epsilon FROM spent WHERE entity=? AND purpose=?", (entity, purpose)
-            ).fetchone()
-            if row is not None and row[0] >= epsilon:
-                return
-            total = connection.execute(
-                "SELECT TOTAL(epsilon) FROM spent WHERE entity=? AND purpose<>?", (entity, purpose)
-            ).fetchone()[0]
-            if total + epsilon > self.limit + _SLACK:
-                raise BudgetError(
-                    f"an entity has spent {total:g} of {self.limit:g} epsilon",
-                    where="budget-limit",
-                    fix="raise it knowingly",
-                )
-            connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?)", (entity, purpose, epsilon))
+            return {entity for entity in entities if not self._fits(connection, entity, purpose, epsilon)}
+
+    def _fits(self, connection: sqlite3.Connection, entity: str, purpose: str, epsilon: float) -> bool:
+        spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())
+        spent[purpose] = max(epsilon, spent.get(purpose, 0.0))
+        if sum(spent.values()) > self.limit + _SLACK:
+            return False
+        connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?)", (entity, purpose, spent[purpose]))
+        return True
 
     def close(self) -> None:
         """Close the file."""

@@ -40,7 +40,7 @@ def anchor_pattern(surface: str) -> re.Pattern[str]:
     ending = normalise_anchor(surface)
     inside = normalise_anchor(f"{surface} 0").removesuffix(" 0")
     either = "|".join(re.escape(form) for form in sorted({ending, inside}) if form)
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if either else r"(?!)")
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if either else r"(?!)", re.IGNORECASE)
 
 
 def identifier_pattern(surface: str) -> re.Pattern[str]:

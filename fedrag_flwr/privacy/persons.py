@@ -22,8 +22,8 @@ _NAME_TOKEN = re.compile(_NAME)
 _INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
 _TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})", re.IGNORECASE)
 _INTRODUCED = re.compile(
-    r"\b(?:my (?:full )?name is|name is|name was|is named|was named|named after|calls? me|known as|name\s*[:=]|"
-    r"patient\s*[:=]|patient(?= [A-Z])|signed by|regards,?|sincerely,?|on behalf of|yours,?)\s+"
+    r"\b(?:(?:my|his|her|whose|full|patient's|client's|customer's|partner's|maiden) name (?:is|was)|calls? me|"
+    r"name\s*[:=]|patient\s*[:=]|patient(?= (?-i:[A-Z]))|signed by|regards,?|sincerely,?|on behalf of|yours,)\s+"
     rf"(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})",
     re.IGNORECASE,
 )
@@ -39,6 +39,7 @@ _HUMAN = (
     "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
+_SAINTS = frozenset({"st", "saint", "san", "santa"})
 _THING_WORDS = """
 academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
 company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
@@ -100,8 +101,14 @@ def is_ordinary(word: str) -> bool:
 
 
 def _joined(bundle: Bundle) -> str:
-    """Join the lines of all texts to one text for the parser, each closed like a sentence."""
-    lines = [line.strip() for text in bundle.prose for line in text.splitlines()]
+    """Join the lines of all texts to one text for the parser, each closed like a sentence.
+
+    A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
+    """
+    texts = [
+        _in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in bundle.prose
+    ]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
     return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
 
 
@@ -118,16 +125,15 @@ def _in_mixed_case(text: str) -> str:
 
 
 def _is_thing(form: str, text: str) -> bool:
-    """Tell a thing that the recogniser takes for a person: it ends in the word for a thing, or always has an article."""
+    """Tell a thing that the recogniser takes for a person: it ends in a thing, or always has an article."""
     words = form.split()
     if any(_bare(word).casefold() in GIVEN_NAMES for word in words):
         return False
     if len(words) > 1 and words[-1].casefold() in _THINGS:
         return True
-    mentions = list(
-        re.finditer(rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?", text, re.I)
-    )
-    return bool(mentions) and all(mention["the"] and not mention["of"] for mention in mentions)
+    mention = rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?"
+    mentions = list(re.finditer(mention, text, re.IGNORECASE))
+    return bool(mentions) and all(match["the"] and not match["of"] for match in mentions)
 
 
 def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
@@ -152,7 +158,7 @@ def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
     for match in _LISTED.finditer(text):
         names = re.split(r",? and |, ", match[0])
         others = [name for name in names if name not in persons]
-        if others and 2 * len(others) <= len(names):
+        if others and len(names) > 2 and 2 * len(others) <= len(names):
             found += [Found(name, PERSON, "list") for name in others]
     return found
 
@@ -186,6 +192,8 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
     for index, token in enumerate(tokens):
         first = _bare(token[0])
         if first.split("-")[0].casefold() not in GIVEN_NAMES or not first[0].isupper():
+            continue
+        if index and _bare(tokens[index - 1][0]).casefold() in _SAINTS:
             continue
         end, following = _family_name(text, tokens, index)
         whole = text[token.start() : end]

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import BudgetError, SettingError
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.memo import SurrogateMemo
@@ -168,25 +168,16 @@ class RandomisedResponse:
         version = f"{self.partition.digest}:{self.epsilon!r}"
         remembered = self._memo.get(list(distinct), version, self._epoch)
         places = {digest: self.partition.find(*entity) for digest, entity in distinct.items()}
-        drawn, refused = {}, set()
-        for digest, (kind, name) in distinct.items():
-            place = places[digest]
-            if digest in remembered:
-                continue
-            if place is None:
-                number = self._nearest(kind, name)
-                if number is not None:
-                    members = self.partition.groups[number].members
-                    drawn[digest] = members[self._source.randrange(len(members))]
-                continue
-            try:
-                if self._ledger is not None:
-                    self._ledger.spend(digest, f"{version}:{self._epoch}", self.epsilon)
-            except BudgetError:
-                refused.add(digest)
-                continue
-            members = self.partition.groups[place[0]].members
-            drawn[digest] = members[respond(place[1], len(members), self.epsilon, self._source)]
+        new = {digest: entity for digest, entity in distinct.items() if digest not in remembered}
+        paying = [digest for digest in new if places[digest] is not None]
+        refused: set[str] = set()
+        if self._ledger is not None and paying:
+            refused = self._ledger.spend_all(paying, f"{version}:{self._epoch}", self.epsilon)
+        drawn = {}
+        for digest, entity in new.items():
+            surrogate = "" if digest in refused else self._draw(entity, places[digest])
+            if surrogate:
+                drawn[digest] = surrogate
         if drawn:
             remembered |= self._memo.keep(drawn, version, self._epoch)
         return [self._surrogate(entity_digest(entity[1]), remembered, refused, places) for entity in entities]
@@ -203,6 +194,17 @@ class RandomisedResponse:
         if digest not in remembered:
             return Surrogate("", "mask")
         return Surrogate(remembered[digest], "nearest" if places[digest] is None else "group")
+
+    def _draw(self, entity: tuple[str, str], place: tuple[int, int] | None) -> str:
+        """Draw from the entity's own group, or uniformly from the nearest one; empty where it is to be masked."""
+        if place is not None:
+            members = self.partition.groups[place[0]].members
+            return members[respond(place[1], len(members), self.epsilon, self._source)]
+        number = self._nearest(*entity)
+        if number is None:
+            return ""
+        members = self.partition.groups[number].members
+        return members[self._source.randrange(len(members))]
 
     def _nearest(self, kind: str, name: str) -> int | None:
         if self._unknown == "mask" or self._encoder is None or kind not in self.partition.types:

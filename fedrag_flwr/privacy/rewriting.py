@@ -64,7 +64,11 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
         prose.append(_apply(text, hits))
     anchors = []
     for text in bundle.anchors:
-        hits = _hits(text, [(entry.anchor, entry) for entry in replacements], protected(text))
+        hits = _hits(
+            text,
+            [(pattern, entry) for entry in replacements for pattern in (entry.anchor, entry.pattern)],
+            protected(text),
+        )
         changes += [Change(ANCHOR, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
         if not any(hit.by.masked for hit in hits):
             anchors.append(normalise_anchor(_apply(text, hits)) if hits else text)

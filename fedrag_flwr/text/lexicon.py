@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def words(text: str) -> frozenset[str]:
     """Split a list of words into a set."""
@@ -14,6 +16,7 @@ def by_word(lists: dict[str, str]) -> dict[str, str]:
 
 
 ROLES = words(
+    "chief deputy vice "
     "dr dr. mr mr. mrs mrs. ms ms. prof prof. professor president king queen prince princess emperor empress "
     "sir lord lady dame pope saint senator governor chancellor minister captain general colonel major admiral "
     "lieutenant sergeant director actor actress singer astronomer physicist chemist engineer astronaut author "
@@ -25,6 +28,8 @@ MONTHS = words(
     "january february march april may june july august september october november december jan feb mar apr "
     "jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday"
 )
+
+POSSESSED = words("comet college cathedral hospital castle palace law theorem day")
 
 CONNECTORS = words("of de la le du des von van der den di da del della dos al el bin ibn y")
 
@@ -119,11 +124,14 @@ HEAD_ANSWERS = by_word(
         "MONEY": ("price cost budget salary revenue fee income"),
         "PERCENT": ("percentage percent proportion share fraction"),
         "NAME": (
-            "rocket engine telescope spacecraft probe mission rover satellite moon planet comet asteroid film movie "
-            "book novel song album show series game ship aircraft instrument award prize vehicle lander "
-            "orbiter launcher observatory galaxy constellation magazine newspaper play opera programme program project event war "
-            "battle station car train language dwarf craft booster camera spectrometer detector festival tournament "
-            "competition stadium bridge building museum hospital airport tower church poem painting single"
+            "rocket engine telescope spacecraft probe mission rover satellite moon planet comet asteroid film "
+            "movie book novel song album show series game ship aircraft instrument award prize vehicle lander "
+            "orbiter launcher observatory galaxy constellation magazine newspaper play opera programme program "
+            "project event war battle station car train language dwarf craft booster camera spectrometer detector "
+            "festival tournament competition stadium bridge building museum hospital airport tower church poem "
+            "painting single"
         ),
     }
 )
+
+PERSON_SUFFIX = re.compile(r"[a-z]{3,}(?:ist|ician|grapher|onomer)$")

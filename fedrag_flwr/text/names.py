@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.text.lexicon import CONNECTORS, HEAD_TYPE, MONTHS, ROLES, SHORT_STOP
+from fedrag_flwr.text.lexicon import CONNECTORS, HEAD_TYPE, MONTHS, POSSESSED, ROLES, SHORT_STOP
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -18,6 +18,8 @@ _ROMAN = re.compile(r"[IVXL]+[A-Z]?$")
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])\w[\w./–-]*$")
 _YEAR = re.compile(r"(?:1\d|20)\d\d$")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_SCALES = frozenset({"%", "million", "billion", "percent"})
+_DESIGNATION = re.compile(r"\b(?:18|19|20)\d\d [A-Z]{2}\d{0,3}\b(?!\w)")
 _QUOTED = re.compile(r"[\"“«]\s?([^\"“”«»]{2,80}?)[,.]?\s?[\"”»]")
 
 
@@ -29,6 +31,14 @@ def name_runs(doc: Doc) -> Iterator[tuple[int, int]]:
         if end > index:
             yield index, end
         index = max(end, index + 1)
+
+
+def designation_spans(doc: Doc) -> Iterator[tuple[int, int]]:
+    """Find provisional designations, which open with a year ("1999 RQ36")."""
+    for found in _DESIGNATION.finditer(doc.text):
+        span = doc.char_span(found.start(), found.end(), alignment_mode="expand")
+        if span is not None:
+            yield span.start, span.end
 
 
 def quoted_spans(doc: Doc) -> Iterator[tuple[int, int]]:
@@ -72,6 +82,8 @@ def plain_title(title: str) -> str:
 
 def starts_with_role(doc: Doc, start: int, end: int) -> int:
     """Skip leading roles and honorifics of a person's name; give the first token after them."""
+    if doc[end - 1].text.casefold() in ROLES:  # "Director General"
+        return start
     while start < end - 1 and doc[start].text.casefold() in ROLES:
         start += 1
     return start
@@ -90,9 +102,12 @@ def _is_capital(token: Token) -> bool:
         return bool(_CODE.match(text)) and any(char.isupper() for char in text) and not _unit_like(text)
     if not text[:1].isupper() or text == "I":
         return False
+    if len(text) == 1 and token.i + 1 < len(token.doc) and token.nbor(1).text == "-":
+        return False  # "an X-ray telescope"
     if token.is_sent_start:
         opening = token.pos_ in _OPENING_WORDS or token.is_stop
-        return token.pos_ == "PROPN" or (not opening and _continues(token))
+        alone = text.casefold() in HEAD_TYPE  # "Spacecraft are ..."
+        return (token.pos_ == "PROPN" and not alone) or (not opening and _continues(token))
     return token.pos_ not in {"PRON", "AUX"} and not (token.is_stop and token.pos_ != "PROPN")
 
 
@@ -110,8 +125,9 @@ def _unit_like(text: str) -> bool:
 def _is_number_part(token: Token) -> bool:
     text = token.text
     if text.isdigit():
-        after = token.nbor(1).text if token.i + 1 < len(token.doc) else ""
-        return len(text) <= 4 and not _YEAR.match(text) and after not in {"%", "million", "billion", "percent"}
+        after = token.nbor(1) if token.i + 1 < len(token.doc) else None
+        counts = after is not None and (after.lower_ in _SCALES or (len(text) > 2 and after.tag_ == "NNS"))
+        return len(text) <= 4 and not _YEAR.match(text) and not counts  # "circled Saturn 294 times"
     return bool(_ROMAN.match(text)) or (bool(_CODE.match(text)) and any(char.isupper() for char in text))
 
 
@@ -123,7 +139,7 @@ def _run_end(doc: Doc, start: int) -> int:
         token, before = doc[end], doc[end - 1]
         if before.whitespace_ and (_is_capital(token) or _is_number_part(token)) and not token.is_sent_start:
             end += 1
-        elif _glues(doc, end):
+        elif _glues(doc, end) or _possesses(doc, end):
             end += 2
         elif token.text.casefold() in CONNECTORS and (after := _after_connector(doc, end)):
             end = after
@@ -143,6 +159,12 @@ def _glues(doc: Doc, index: int) -> bool:
         return False
     text = after.text
     return text[:1].isupper() or (text.isdigit() and not _YEAR.match(text)) or bool(_CODE.match(text))
+
+
+def _possesses(doc: Doc, index: int) -> bool:
+    """Say whether a possessive goes on as one name ("Halley's Comet")."""
+    after = doc[index + 1].text if index + 1 < len(doc) else ""
+    return doc[index].tag_ == "POS" and after[:1].isupper() and after.casefold() in POSSESSED
 
 
 def _after_connector(doc: Doc, index: int) -> int:

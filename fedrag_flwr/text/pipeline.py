@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.errors import ModelMissingError
 from fedrag_flwr.records import Document, Fact, Passage, Sentence
 from fedrag_flwr.text.base import ParsedPassage, QuestionAnalysis
+from fedrag_flwr.text.candidates import defined_type
 from fedrag_flwr.text.facts import facts_between, typed_spans
 from fedrag_flwr.text.normalise import normalise_line
 from fedrag_flwr.text.questions import analyse_question
@@ -79,7 +80,9 @@ class SpacyPipeline:
 
 def _passages(document_id: str, parsed: Iterable[tuple[Block, Doc]]) -> list[ParsedPassage]:
     found: list[ParsedPassage] = []
+    title_type = ""
     for block, doc in parsed:
+        title_type = title_type or defined_type(doc, document_title(block.title))
         grouped = groups(doc, sentence_spans(doc))
         for spans in grouped:
             start, end = spans[0][0], spans[-1][1]
@@ -87,14 +90,14 @@ def _passages(document_id: str, parsed: Iterable[tuple[Block, Doc]]) -> list[Par
             part = doc if whole else doc[start:end].as_doc()
             shift = 0 if whole else start
             moved = tuple((first - shift, last - shift) for first, last in spans)
-            found.append(_passage(f"{document_id}#{len(found)}", document_id, block.title, part, moved))
+            found.append(_passage(f"{document_id}#{len(found)}", document_id, block.title, title_type, part, moved))
     return found
 
 
 def _passage(
-    passage_id: str, document_id: str, title: str, doc: Doc, spans: tuple[tuple[int, int], ...]
+    passage_id: str, document_id: str, title: str, title_type: str, doc: Doc, spans: tuple[tuple[int, int], ...]
 ) -> ParsedPassage:
-    typed = typed_spans(doc, document_title(title))
+    typed = typed_spans(doc, document_title(title), title_type)
     sentences = tuple(
         Sentence(
             f"{passage_id}.{number}", passage_id, doc[start:end].text.strip(), facts_between(doc, typed, start, end)

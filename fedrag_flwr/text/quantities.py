@@ -74,7 +74,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
             rf"(?:\s|-)(?i:{UNIT_WORDS})\b){_PER}?"
         ),
     ),
-    ("CARDINAL", re.compile(rf"(?<![\w.,]){_NUMBER}(?![\w%])|\b(?i:{_WORDS}){_SCALE}?\b")),
+    ("CARDINAL", re.compile(rf"(?<![\w.,-]){_NUMBER}(?![\w%]|-[^\W\d])|(?<!-)\b(?i:{_WORDS}){_SCALE}?\b(?!-[^\W\d])")),
 )
 _MONTH = re.compile(rf"\b(?:{_MONTHS})")
 _BARE_MONTH = re.compile(r"(?:May|March|Jan|Dec|Sep|Jun)$")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.facts import facts_between, typed_spans
-from fedrag_flwr.text.lexicon import AUXILIARIES, GENERIC, HEAD_ANSWERS, MEASURES, MONEY_UNITS, MONEY_VERBS, WH
+from fedrag_flwr.text.lexicon import (
+    AUXILIARIES,
+    GENERIC,
+    HEAD_ANSWERS,
+    MEASURES,
+    MONEY_UNITS,
+    MONEY_VERBS,
+    PERSON_SUFFIX,
+    WH,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -17,7 +26,6 @@ _UNITS = re.compile(
     r"(?:kilo|centi|milli|mega|giga|tera)?(?:metre|meter|gram|tonne|ton|mile|foot|feet|inch|yard|watt|volt|byte|pixel|"
     r"second|minute|hour|day|week|month|year|degree|kelvin|litre|liter|light-year|pound|newton|acre|hectare|knot|decade)s?$"
 )
-_PERSON_SUFFIX = re.compile(r"[a-z]{3,}(?:ist|ician|grapher|onomer)$")
 
 _MATCHES = {
     "DATE": {"YEAR", "TIME"},
@@ -120,7 +128,7 @@ def _head_type(doc: Doc, wh: Token) -> str:
         word = normalise_anchor(noun.text)
         if word in HEAD_ANSWERS:
             return HEAD_ANSWERS[word]
-        if _PERSON_SUFFIX.match(word):
+        if PERSON_SUFFIX.match(word):
             return "PERSON"
         if word not in {"name", "title"}:  # "the name of the rocket": what follows tells
             return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 
 import numpy as np
 
@@ -135,6 +136,7 @@ def make_answers(system: System, gold: Sequence[GoldQuestion], rng: np.random.Ge
     return answers
 
 
+@cache
 def make_run(count: int = 120, *, seed: int = 7) -> Run:
     """Make a whole run of the three systems."""
     rng = np.random.default_rng(seed)

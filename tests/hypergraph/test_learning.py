@@ -198,3 +198,12 @@ def test_settings_out_of_range_are_refused_by_name(name: str, value: float) -> N
     with pytest.raises(SettingError) as caught:
         learn([GOOD], LearningSettings(**{name: value}), generator())  # type: ignore[arg-type]
     assert caught.value.where == name
+
+
+def test_importing_the_room_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, fedrag_flwr.hypergraph\n"
+        "sys.exit(' '.join({'torch', 'faiss', 'scipy', 'sentence_transformers'} & set(sys.modules)))"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.stderr.strip() == ""

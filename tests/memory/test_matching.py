@@ -52,7 +52,7 @@ def memories(draw: st.DrawFn) -> list[MemoryItem]:
     anchors=st.frozensets(st.sampled_from([*ANCHORS, "unknown"]), max_size=4),
     k=st.integers(0, 45),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_it_equals_a_loop_over_all(
     items: list[MemoryItem], alpha: float, name: str, anchors: frozenset[str], k: int
 ) -> None:

@@ -57,6 +57,7 @@ def test_what_goes_in_comes_back(store: MemoryStore) -> None:
     assert change.hyperedges is not None
     assert [plain_edge(edge) for edge in store.hyperedges()] == [plain_edge(edge) for edge in change.hyperedges]
     assert [edge.id for edge in store.hyperedges("paragraph")] == ["p1"]
+    assert [edge.id for edge in store.hyperedges("sentence", ids=["p1", "h2", "gone"])] == ["h2"]
     assert plain_edge(store.hyperedge("h2")) == plain_edge(change.hyperedges[1])
     assert plain_item(store.item("m12")) == plain_item(replace(change.items[2], hyperedges=("h1",)))
     assert store.counts() == Counts(documents=2, passages=4, sentences=8, hyperedges=3, items=3, imported=0)

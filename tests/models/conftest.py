@@ -25,7 +25,7 @@ def smollm2(model_home: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def generator(smollm2: Path) -> LlamaGenerator:
-    return LlamaGenerator(smollm2, context_tokens=1024)
+    return LlamaGenerator(smollm2, context_tokens=512)
 
 
 @pytest.fixture(scope="session")

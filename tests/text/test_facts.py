@@ -1,5 +1,7 @@
 """Typed facts: a table of texts with what must and must not be found."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +30,13 @@ FOUND = [
     ("It was built in the 19th century and rebuilt in the 1990s.", {("19th century", "DATE"), ("1990s", "DATE")}),
     ("She studied at the University of Oxford.", {("University of Oxford", "ORG")}),
     ("The engine was made by Pratt & Whitney.", {("Pratt & Whitney", "ORG")}),
+    ("In April 1990 Discovery placed the telescope in orbit.", {("April 1990", "DATE"), ("Discovery", "NAME")}),
+    ("It left on 5 September 1977, sixteen days later.", {("5 September 1977", "DATE"), ("sixteen days", "QUANTITY")}),
+    ("The universe is about 13.8 billion years old.", {("13.8 billion years", "QUANTITY")}),
+    ("Cassini circled Saturn 294 times in all.", {("294", "CARDINAL")}),
+    ("It flew towards Halley's Comet.", {("Halley's Comet", "NAME")}),
+    ("The asteroid was first called 1999 RQ36.", {("1999 RQ36", "NAME")}),
+    ("It appears in the film Quantum of Solace.", {("Quantum of Solace", "NAME")}),
     ("President Barack Obama spoke.", {("Barack Obama", "PERSON")}),
     ('The song "Hey Jude" became a hit.', {("Hey Jude", "WORK_OF_ART")}),
 ]
@@ -75,11 +84,26 @@ def test_the_title_and_its_short_form_are_one_thing(pipeline: SpacyPipeline) -> 
     assert {fact.type for fact in passage.passage.facts if fact.anchor == "mike cahill"} == {"PERSON"}
 
 
-WORDS = (
-    'Voyager 1 the moon of Saturn , and 5 kg in 1977 NASA \'s big - 67P/A $ 3 % "Hey Jude" . St. J. launched it'.split(
-        " "
-    )
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Triton", "Triton is by far the biggest moon of Neptune. Triton is cold.", "NAME"),
+        ("Vera Rubin", "Vera Rubin was an American astronomer. Rubin studied galaxies.", "PERSON"),
+        ("Darmstadt", "Darmstadt is a city in Germany.", "GPE"),
+        ("Space Shuttle", "The Space Shuttle was a partly reusable spacecraft.", "NAME"),
+        ("Photosynthesis", "In plants photosynthesis makes sugar from light.", "CONCEPT"),
+    ],
 )
+def test_the_definition_tells_the_type_of_the_title(
+    pipeline: SpacyPipeline, title: str, text: str, expected: str
+) -> None:
+    (passage,) = next(iter(pipeline.parse([Document("d", title, text, "")])))
+    types = {fact.type for fact in passage.passage.facts if fact.anchor == normalise_anchor(title)}
+    assert types == {expected}
+
+
+LINE = 'Voyager 1 the moon of Saturn , and 5 kg in 1977 NASA \'s big - 67P/A $ 3 % "Hey Jude" . St. J. launched it'
+WORDS = LINE.split(" ")
 
 
 @settings(max_examples=60, deadline=None)
@@ -87,7 +111,7 @@ WORDS = (
 def test_facts_never_overlap_and_carry_anchors(pipeline: SpacyPipeline, words: list[str]) -> None:
     doc = pipeline._nlp(normalise_line(" ".join(words)))
     spans = typed_spans(doc, "Voyager 1")
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in pairwise(spans):
         assert before.end <= after.start
     for span in spans:
         assert 0 <= span.start < span.end <= len(doc)

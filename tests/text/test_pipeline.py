@@ -1,5 +1,9 @@
 """Paragraphs, sentences, ids, running titles and the parse that goes with them."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +41,9 @@ def test_sentence_ends(pipeline: SpacyPipeline, text: str, expected: int) -> Non
 
 
 def test_headings_join_the_running_title(pipeline: SpacyPipeline) -> None:
-    text = "# Voyager 1\n\nIt is a probe of NASA that flies on and on.\n\n## Flight\n\nIt left Earth in 1977 and it is far away.\n"
+    text = (
+        "# Voyager 1\n\nIt is a probe of NASA that flies on.\n\n## Flight\n\nIt left Earth in 1977 and is far away.\n"
+    )
     parsed = parse(pipeline, text, "Voyager 1")
     assert [one.passage.title for one in parsed] == ["Voyager 1", "Voyager 1 › Flight"]
     assert [document_title(one.passage.title) for one in parsed] == ["Voyager 1", "Voyager 1"]
@@ -115,3 +121,10 @@ def test_a_missing_model_says_what_to_install() -> None:
 
 def test_the_id_names_model_and_rules(pipeline: SpacyPipeline) -> None:
     assert pipeline.id == "en_core_web_sm-3.8.0+rules-1"
+
+
+def test_spacy_is_imported_when_first_used() -> None:
+    heavy = "{'spacy', 'bs4', 'pypdf'}"
+    code = f"import sys, fedrag_flwr.text, fedrag_flwr.sources; sys.exit(bool({heavy} & set(sys.modules)))"
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

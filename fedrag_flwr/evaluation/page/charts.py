@@ -10,6 +10,7 @@ from fedrag_flwr.evaluation.measures import seconds
 
 _FLOOR = 1e-4  # seconds; a log axis has no zero
 _BINS_PER_DECADE = 6
+_CHARACTER = 7.2  # mean width of a label's character
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,24 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """Where a name stands: its baseline and the side from which it is written."""
+
+    x: float
+    y: float
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
-    """A system as drawn: position, whisker ends, label position and anchor, and whether any other system beats it."""
+    """A system as drawn: position, whisker ends, label, and whether no other system beats it."""
 
     dot: Dot
     x: float
     y: float
     top: float
     bottom: float
-    label_x: float
-    label_y: float
-    anchor: str
+    label: Label
     frontier: bool
 
 
@@ -100,30 +108,12 @@ def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> 
         return bottom - (acc - low_y) / (high_y - low_y) * (bottom - top)
 
     best = _frontier(dots)
-    marks = []
-    taken: list[tuple[float, float, float]] = []
-    for dot, log in sorted(zip(dots, logs, strict=True), key=lambda pair: -pair[0].acc):
-        x, y = across(log), down(dot.acc)
-        length = 7.2 * len(dot.name)
-        anchor = "start" if x + 10 + length < right else "end"
-        start = x + 10 if anchor == "start" else x - 10 - length
-        label_y = y + 4
-        while any(abs(label_y - other) < 15 and start < to and at < start + length for at, to, other in taken):
-            label_y += 3
-        taken.append((start, start + length, label_y))
-        marks.append(
-            Mark(
-                dot,
-                x,
-                y,
-                down(dot.high),
-                down(dot.low),
-                x + 10 if anchor == "start" else x - 10,
-                label_y,
-                anchor,
-                dot.name in best,
-            )
-        )
+    spots = [(across(log), down(dot.acc)) for dot, log in zip(dots, logs, strict=True)]
+    labels = _labels([dot.name for dot in dots], spots, (left, right, top, bottom))
+    marks = [
+        Mark(dot, x, y, down(dot.high), down(dot.low), label, dot.name in best)
+        for dot, (x, y), label in zip(dots, spots, labels, strict=True)
+    ]
     line = sorted((mark.x, mark.y) for mark in marks if mark.frontier)
     step = 0.1 if high_y - low_y > 0.25 else 0.05
     return Scatter(
@@ -198,6 +188,32 @@ def _frontier(dots: Sequence[Dot]) -> set[str]:
             for other in dots
         )
     }
+
+
+def _labels(
+    names: Sequence[str], spots: Sequence[tuple[float, float]], bounds: tuple[float, float, float, float]
+) -> list[Label]:
+    """Put each name beside its spot where it covers neither another spot nor another name, if there is such a place."""
+    left, right, top, bottom = bounds
+    taken = [(x - 7, x + 7, y) for x, y in spots]
+    labels = []
+    for name, (x, y) in zip(names, spots, strict=True):
+        length = _CHARACTER * len(name)
+        places = [
+            (start, anchor, y + shift)
+            for shift in (0, -14, 14, -28, 28)
+            for start, anchor in ((x + 10, "start"), (x - 10 - length, "end"))
+            if left < start and start + length < right + 10 and top < y + shift < bottom
+        ] or [(x + 10, "start", y)]
+        free = (
+            place
+            for place in places
+            if not any(place[0] < to and at < place[0] + length and abs(place[2] - v) < 13 for at, to, v in taken)
+        )
+        start, anchor, middle = next(free, places[0])
+        taken.append((start, start + length, middle))
+        labels.append(Label(start if anchor == "start" else start + length, middle + 4, anchor))
+    return labels
 
 
 def _padded(low: float, high: float) -> tuple[float, float]:

@@ -40,7 +40,8 @@ _MACROS = r"""
 {% endmacro %}
 
 {% macro plane_figure(plane) %}
-<svg class="plane" viewBox="0 0 {{ plane.width }} {{ plane.height }}" role="img" aria-labelledby="plane-title plane-text">
+<svg class="plane" viewBox="0 0 {{ plane.width }} {{ plane.height }}" role="img"
+ aria-labelledby="plane-title plane-text">
 <title id="plane-title">Accuracy against mean latency</title>
 <desc id="plane-text">
 {%- for mark in plane.marks %}{{ mark.dot.name }}: ACC {{ "%.1f"|format(100 * mark.dot.acc) }} at
@@ -64,7 +65,7 @@ _MACROS = r"""
 <line class="whisker" x1="{{ mark.x }}" x2="{{ mark.x }}" y1="{{ mark.top }}" y2="{{ mark.bottom }}"/>
 {% if mark.frontier %}<circle cx="{{ mark.x }}" cy="{{ mark.y }}" r="6.5"/>
 {% else %}<rect x="{{ mark.x - 5.5 }}" y="{{ mark.y - 5.5 }}" width="11" height="11" rx="1.5"/>{% endif %}
-<text class="name" x="{{ mark.label_x }}" y="{{ mark.label_y }}" text-anchor="{{ mark.anchor }}">
+<text class="name" x="{{ mark.label.x }}" y="{{ mark.label.y }}" text-anchor="{{ mark.label.anchor }}">
 {{- mark.dot.name }}</text>
 </g>
 {% endfor %}
@@ -156,8 +157,6 @@ Questions without a reply count as wrong.</p>
 {% endfor %}
 <figcaption>Share of all questions by path, averaged over devices.</figcaption>
 </figure>
-<h3>Abstention</h3>
-{{ grid(abstention) }}
 </section>
 </div>
 
@@ -189,6 +188,8 @@ Questions without a reply count as wrong.</p>
 {% endif %}
 <h3>Answers by path</h3>
 {{ grid(path_grid) }}
+<h3>Abstention</h3>
+{{ grid(abstention) }}
 </section>
 
 <section id="kinds"><h2>By kind of question</h2>{{ grid(kinds, "Kind") }}</section>

@@ -1,0 +1,188 @@
+"""`fedrag build`, `ask` and `inspect`: one device at the command line, without a federation."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.tree import Tree
+
+from fedrag_flwr.cli.console import (
+    JsonFlag,
+    SetOption,
+    err,
+    out,
+    print_json,
+    progress_bar,
+    settings_from,
+    with_errors,
+)
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import NotFoundError, StoreError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Answer, BuildReport, Question
+from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.toolbox import load_toolbox
+
+inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
+
+NameOption = Annotated[str, typer.Option("--name", help="The device's name.")]
+StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's directory; by default one a name.")]
+
+
+@with_errors
+def build(
+    folder: Annotated[Path, typer.Argument(help="The documents: .txt, .md, .jsonl, .html, .pdf.")],
+    name: NameOption = "here",
+    store: StoreOption = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Forget the old store first.")] = False,
+    changes: SetOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Build a device's memory from a folder; unchanged documents cost nothing."""
+    root = _store_of(name, store)
+    if rebuild:
+        MemoryStore.erase(root)
+    with _device(name, folder, root, changes) as device, progress_bar() as progress:
+        report = device.build(progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        _show_report(report)
+
+
+@with_errors
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    name: NameOption = "here",
+    store: StoreOption = None,
+    changes: SetOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask a device; shows the path, the evidence with its documents, and what the answer cost."""
+    root = _existing(name, store)
+    with _device(name, None, root, changes) as device:
+        answer = device.ask_at_home(Question("asked-here", question, name))
+        trace = device.trace(answer)
+    if as_json:
+        print_json({"answer": answer, "trace": trace})
+        return
+    out.print(f"[bold]{answer.text or 'I do not know.'}[/]", highlight=False)
+    cost = answer.cost
+    out.print(
+        f"[dim]{answer.path}, score {answer.score:.2f}, {cost.seconds * 1000:.0f} ms, {cost.llm_calls} LLM calls; "
+        f"{answer.explanation}[/]",
+        highlight=False,
+    )
+    for line in trace:
+        out.print(f"  {line.document} ({line.title}), {line.passage}: {line.text}", highlight=False, markup=False)
+
+
+@inspect_app.command("items")
+@with_errors
+def show_items(
+    name: NameOption = "here", store: StoreOption = None, limit: int = 20, as_json: JsonFlag = False
+) -> None:
+    """List memory items."""
+    with _reading(name, store) as memory:
+        items = memory.items()[: limit or None]
+    if as_json:
+        print_json(items)
+        return
+    table = Table("id", "question", "answer", "kind", "origin")
+    for item in items:
+        table.add_row(item.id[:12], item.question, item.answer, item.kind, item.origin)
+    out.print(table)
+
+
+@inspect_app.command("hyperedge")
+@with_errors
+def show_hyperedge(
+    hyperedge_id: str, name: NameOption = "here", store: StoreOption = None, as_json: JsonFlag = False
+) -> None:
+    """Show a hyperedge: the units that it links, and the memories that rest on it."""
+    with _reading(name, store) as memory:
+        edge = memory.hyperedge(hyperedge_id)
+        texts = _unit_texts(memory, edge.members)
+        items = [item for item in memory.items(origin=name) if edge.id in item.hyperedges]
+    if as_json:
+        print_json({"hyperedge": edge, "units": texts, "items": [item.id for item in items]})
+        return
+    tree = Tree(f"hyperedge {edge.id} ({edge.granularity})")
+    units = tree.add("units")
+    for member, weight in zip(edge.members, edge.weights, strict=True):
+        units.add(f"{weight:.2f}  {member}: {texts[member]}")
+    memories = tree.add("memories")
+    for item in items:
+        memories.add(f"{item.question} -> {item.answer}")
+    out.print(tree)
+
+
+@inspect_app.command("document")
+@with_errors
+def show_document(
+    document_id: str, name: NameOption = "here", store: StoreOption = None, as_json: JsonFlag = False
+) -> None:
+    """Show what a document brought: passages, sentences, hyperedges and memories."""
+    with _reading(name, store) as memory:
+        brought = memory.contribution(document_id)
+        items = [memory.item(item_id) for item_id in brought.items]
+    if as_json:
+        print_json(brought)
+        return
+    tree = Tree(f"document {document_id}")
+    for kind, ids in (
+        ("passages", brought.passages),
+        ("sentences", brought.sentences),
+        ("hyperedges", brought.hyperedges),
+    ):
+        branch = tree.add(f"{len(ids)} {kind}")
+        for unit_id in ids:
+            branch.add(unit_id)
+    branch = tree.add(f"{len(items)} memories")
+    for item in items:
+        branch.add(f"{item.question} -> {item.answer}")
+    out.print(tree)
+
+
+def _device(name: str, folder: Path | None, root: Path, changes: list[str] | None) -> EdgeDevice:
+    settings = settings_from(changes)
+    toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
+    return EdgeDevice(name, folder, root, settings, toolbox)
+
+
+def _store_of(name: str, store: Path | None) -> Path:
+    return store or fedrag_home() / "devices" / "local" / name
+
+
+def _existing(name: str, store: Path | None) -> Path:
+    root = _store_of(name, store)
+    if not root.is_dir():
+        raise StoreError("this device has no memory yet", where=name, fix="fedrag build FOLDER --name " + name)
+    return root
+
+
+def _reading(name: str, store: Path | None) -> MemoryStore:
+    return MemoryStore.open(_existing(name, store), {}, create=False)
+
+
+def _unit_texts(memory: MemoryStore, ids: tuple[str, ...]) -> dict[str, str]:
+    try:
+        return {sentence.id: sentence.text for sentence in memory.sentences(ids)}
+    except NotFoundError:
+        return {passage.id: passage.text for passage in memory.passages(ids)}
+
+
+def _show_report(report: BuildReport) -> None:
+    table = Table("what", "count")
+    for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
+        table.add_row(what, f"{getattr(report, what):,}")
+    out.print(table)
+    out.print(f"{report.cost.seconds:.1f} s, {report.cost.llm_calls} LLM calls, {report.cost.tokens_out} output tokens")
+    if report.rejects:
+        out.print("rejected: " + ", ".join(report.rejects))
+    for failure in report.failed:
+        err.print(f"[yellow]not read:[/] {failure}")

@@ -1,0 +1,180 @@
+"""The report's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, best, number, points, seconds, signed_points, size
+from fedrag_flwr.evaluation.page.cells import Cell, Grid
+from fedrag_flwr.evaluation.scoring import SystemResult
+from fedrag_flwr.evaluation.summary import DeviceSummary
+
+
+def quality(systems: Mapping[str, SystemResult]) -> Grid:
+    measures = [m for m in QUALITY if m.heading != "Missing" or any(r.missing for r in systems.values())]
+    top = max(systems, key=lambda name: systems[name].acc)
+    tops = [best([m.value(r) for r in systems.values()], m.higher_is_better) for m in measures]
+    rows = []
+    for name, result in systems.items():
+        cells = []
+        for measure, highest in zip(measures, tops, strict=True):
+            value = measure.value(result)
+            interval = result.acc_interval if measure.heading == "ACC" else None
+            note = f"{points(interval.low)}–{points(interval.high)}" if interval else ""
+            cells.append(Cell(measure.show(value), value, best=value is not None and value == highest, note=note))
+        difference = result.versus.get(top)
+        behind = (
+            Cell(
+                signed_points(difference.value),
+                difference.value,
+                note=f"{signed_points(difference.low)} to {signed_points(difference.high)}",
+            )
+            if difference
+            else Cell(NONE, 0.0)
+        )
+        rows.append((name, (cells[0], behind, *cells[1:])))
+    headings = [(m.heading, m.meaning) for m in measures]
+    headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
+    return Grid(
+        "quality",
+        "Answer quality in points (means over devices; 95% interval of ACC below it) and latency per answer",
+        tuple(headings),
+        tuple(rows),
+    )
+
+
+def cost(systems: Mapping[str, SystemResult]) -> Grid:
+    tops = [best([m.value(r) for r in systems.values()], m.higher_is_better) for m in COST]
+    return Grid(
+        "cost",
+        "Model calls and tokens per answer; messages and bytes of the whole run; largest peak memory",
+        tuple((m.heading, m.meaning) for m in COST),
+        tuple(
+            (
+                name,
+                tuple(
+                    Cell(m.show(value), value, best=value is not None and value == top)
+                    for m, top in zip(COST, tops, strict=True)
+                    for value in [m.value(result)]
+                ),
+            )
+            for name, result in systems.items()
+        ),
+    )
+
+
+def path_grid(systems: Mapping[str, SystemResult]) -> Grid:
+    rows = []
+    for name, result in systems.items():
+        for path, group in result.by_path.items():
+            cells = (
+                Cell(path, wording=True),
+                Cell(number(group.n), group.n),
+                Cell(points(group.n / max(1, result.n)), group.n),
+                Cell(points(group.acc), group.acc, bar=group.acc),
+                Cell(points(group.f1), group.f1),
+                Cell(seconds(group.seconds), group.seconds),
+            )
+            rows.append((name, cells))
+    return Grid(
+        "paths",
+        "What each path answers: conditional ACC and F1, and mean measured latency (FD-RAG table 2)",
+        (
+            ("Path", "how the answer came about"),
+            ("Answers", "number of answers"),
+            ("Share", "share of all questions, %"),
+            ("ACC", "share of right answers on this path, %"),
+            ("F1", "token overlap on this path, %"),
+            ("Mean latency", "measured answers only"),
+        ),
+        tuple(rows),
+        wordings=("Path",),
+    )
+
+
+def abstention(systems: Mapping[str, SystemResult]) -> Grid:
+    rows = tuple(
+        (name, tuple(Cell(points(share), share) for share in (r.unanswerable_abstained, r.answerable_abstained)))
+        for name, r in systems.items()
+    )
+    headings = (
+        ("Unanswerable", "questions whose answer no document holds; more is better"),
+        ("Answerable", "questions that have an answer; fewer is better"),
+    )
+    return Grid("abstention", "Share of questions that a system declined, in %", headings, rows)
+
+
+def kinds(systems: Mapping[str, SystemResult]) -> Grid:
+    sizes = {kind: group.n for result in systems.values() for kind, group in result.kinds.items()}
+    accs = {
+        kind: [result.kinds[kind].acc if kind in result.kinds else None for result in systems.values()]
+        for kind in sizes
+    }
+    return _comparison("kinds", "ACC by kind of question, in points", "Questions", systems, accs, sizes)
+
+
+def devices(devices: Mapping[str, DeviceSummary], systems: Sequence[str]) -> Grid:
+    accs = {name: [device.acc.get(system) for system in systems] for name, device in devices.items() if device.acc}
+    sizes = {name: devices[name].documents for name in accs}
+    return _comparison("devices", "ACC by device, in points", "Documents", systems, accs, sizes)
+
+
+def _comparison(
+    name: str,
+    caption: str,
+    counted: str,
+    systems: Iterable[str],
+    accs: Mapping[str, Sequence[float | None]],
+    sizes: Mapping[str, int],
+) -> Grid:
+    rows = []
+    for row, values in accs.items():
+        top = best(values, True)
+        cells = (Cell(points(value), value, bar=value, best=value is not None and value == top) for value in values)
+        rows.append((row, (Cell(number(sizes[row]), sizes[row]), *cells)))
+    headings = ((counted, ""), *((system, "") for system in systems))
+    return Grid(name, caption, headings, tuple(rows))
+
+
+def builds(devices: Mapping[str, DeviceSummary]) -> Grid | None:
+    built = {name: device for name, device in devices.items() if device.documents or device.build_seconds}
+    if not built:
+        return None
+    longest = max(device.build_seconds for device in built.values()) or 1.0
+    rows = tuple(
+        (
+            name,
+            (
+                Cell(
+                    seconds(device.build_seconds) + (" (part replayed)" if device.replayed else ""),
+                    device.build_seconds,
+                    bar=device.build_seconds / longest,
+                ),
+                Cell(
+                    number(device.documents), device.documents, note=f"{device.failed} failed" if device.failed else ""
+                ),
+                Cell(number(device.sentences), device.sentences),
+                Cell(number(device.hyperedges), device.hyperedges),
+                Cell(number(device.items), device.items),
+                Cell(number(device.tokens_per_kilotoken), device.tokens_per_kilotoken),
+                Cell(number(device.llm_calls), device.llm_calls),
+                Cell(size(device.peak_rss_mb * 1e6 or None), device.peak_rss_mb or None),
+            ),
+        )
+        for name, device in built.items()
+    )
+    return Grid(
+        "builds",
+        "What each device's memory cost to build",
+        (
+            ("Build time", "summed over the run's builds"),
+            ("Documents", ""),
+            ("Sentences", ""),
+            ("Hyperedges", ""),
+            ("Memories", "question-answer memory items"),
+            ("Tokens per 1,000", "generated tokens per 1,000 corpus tokens (FD-RAG: 58)"),
+            ("LLM calls", ""),
+            ("Peak memory", ""),
+        ),
+        rows,
+    )

@@ -1,0 +1,89 @@
+"""Bootstrap intervals: parity with SciPy, coverage, and what must not be asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation import mean_interval, paired_difference
+
+SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_parity_with_scipy_within_devices() -> None:
+    data = rng(5)
+    groups = ["a"] * 60 + ["b"] * 25
+    values = np.concatenate([data.random(60) < 0.7, data.random(25) < 0.3]).astype(float)
+    ours = mean_interval(values, rng=rng(1), groups=groups, resamples=20_000)
+    theirs = stats.bootstrap(
+        (values[:60], values[60:]),
+        lambda a, b, axis: (np.mean(a, axis=axis) + np.mean(b, axis=axis)) / 2,
+        method="percentile",
+        n_resamples=20_000,
+        rng=rng(2),
+    ).confidence_interval
+    assert ours.value == pytest.approx((values[:60].mean() + values[60:].mean()) / 2)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+
+
+def test_pairing_is_tighter_than_its_parts() -> None:
+    data = rng(3)
+    hard = data.random(200)
+    first, second = (hard < 0.6).astype(float), (hard < 0.5).astype(float)
+    paired = paired_difference(first, second, rng=rng())
+    alone = mean_interval(first, rng=rng())
+    assert paired.value == pytest.approx(first.mean() - second.mean())
+    assert paired.low > 0
+    assert paired.high - paired.low < alone.high - alone.low
+
+
+def test_coverage_is_near_the_level() -> None:
+    data = rng(11)
+    hits = 0
+    for _ in range(300):
+        interval = mean_interval(data.random(80) < 0.6, rng=data, resamples=300)
+        hits += interval.low <= 0.6 <= interval.high
+    assert 0.9 <= hits / 300 <= 0.985
+
+
+@settings(max_examples=50, deadline=None)
+@given(SHARES)
+def test_the_interval_holds_the_value(values: list[float]) -> None:
+    groups = [str(number % 3) for number in range(len(values))]
+    interval = mean_interval(values, rng=rng(), groups=groups, resamples=200, level=0.999)
+    assert interval.low - 1e-9 <= interval.value <= interval.high + 1e-9
+    same = paired_difference(values, values, rng=rng(), groups=groups, resamples=50)
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+
+
+def test_equal_seeds_give_equal_intervals() -> None:
+    values = rng(4).random(30)
+    assert mean_interval(values, rng=rng(9)) == mean_interval(values, rng=rng(9))
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "level", "resamples"),
+    [
+        ([], None, 0.95, 10),
+        ([1, 2], ["a"], 0.95, 10),
+        ([1], None, 1.0, 10),
+        ([1], None, 0.95, 0),
+        ([[1]], None, 0.95, 9),
+    ],
+)
+def test_bad_arguments(values: list[float], groups: list[str] | None, level: float, resamples: int) -> None:
+    with pytest.raises(SettingError):
+        mean_interval(values, rng=rng(), groups=groups, level=level, resamples=resamples)
+
+
+def test_a_pair_needs_the_same_questions() -> None:
+    with pytest.raises(SettingError):
+        paired_difference([1.0], [1.0, 0.0], rng=rng())

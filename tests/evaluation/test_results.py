@@ -1,0 +1,247 @@
+"""Result files: round trip, refusal of what is not a summary, and no half-written file."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
+from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, refresh_report, write_results
+from fedrag_flwr.evaluation.results import _replace
+from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
+
+DOCUMENTED = (
+    *("acc", "f1", "em", "abstained", "paths", "latency_s", "llm_calls", "tokens_in", "tokens_out"),
+    *("messages", "bytes_up", "bytes_down", "peak_rss_mb"),
+)
+
+
+def write(run: Run, root: Path, run_id: str = "run-1") -> Path:
+    return write_results(root, run_id, run.manifest, run.systems, run.answers, run.gold, run.builds)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(make_run(), tmp_path_factory.mktemp("results"))
+
+
+def test_the_folder(written: Path) -> None:
+    assert sorted(file.name for file in written.iterdir()) == ["answers.jsonl", "report.html", "summary.json"]
+    content = json.loads((written / "summary.json").read_text())
+    assert list(content) == ["systems", "devices", "manifest"]
+    for system in content["systems"].values():
+        assert set(DOCUMENTED) <= system.keys()
+        assert list(system["latency_s"]) == ["mean", "p50", "p95"]
+
+
+def test_the_summary_comes_back(written: Path) -> None:
+    run, summary = make_run(), read_summary(written)
+    assert summary == read_summary(written / "summary.json")
+    assert list(summary.systems) == list(run.systems)
+    for name, result in run.systems.items():
+        assert replace(summary.systems[name], acc_interval=None, versus={}) == result
+    assert summary.manifest == run.manifest
+    clinic = summary.devices["clinic"]
+    assert (clinic.documents, clinic.items, clinic.build_seconds) == (24, 280, 41.0)
+    assert clinic.tokens_per_kilotoken == pytest.approx(1000 * 760 / 14_200)
+    assert clinic.acc["no-rag"] == run.systems["no-rag"].devices["clinic"].acc
+
+
+def test_intervals_compare_the_systems(written: Path) -> None:
+    systems = read_summary(written).systems
+    first, second = systems["memory-fusion"], systems["local-rag"]
+    assert first.acc_interval is not None
+    assert first.acc_interval.low <= first.acc <= first.acc_interval.high
+    assert first.versus["local-rag"].value == pytest.approx(first.acc - second.acc)
+    assert second.versus["memory-fusion"].value == pytest.approx(second.acc - first.acc)
+
+
+def test_the_answers_come_back(written: Path) -> None:
+    run, rows = make_run(), read_answers(written)
+    assert len(rows) == 3 * len(run.gold)
+    given = {answer.question_id: answer for answer in run.answers["no-rag"]}
+    for row in (row for row in rows if row.system == "no-rag"):
+        answer = given.get(row.question_id)
+        assert (row.answer, row.path) == ((answer.text, answer.path) if answer else (None, "missing"))
+        assert row.right or row.em == 0
+
+
+def test_evidence_stays_out(written: Path) -> None:
+    assert "evidence" not in json.loads((written / "answers.jsonl").read_text().splitlines()[0])
+
+
+def test_the_same_run_writes_the_same_files(tmp_path: Path) -> None:
+    first, second = write(make_run(40), tmp_path / "a"), write(make_run(40), tmp_path / "b")
+    for name in ("summary.json", "answers.jsonl", "report.html"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+    report = (first / "report.html").read_bytes()
+    assert refresh_report(first).read_bytes() == report
+
+
+def test_builds_of_one_device_add_up(tmp_path: Path) -> None:
+    run = make_run(10)
+    builds = [make_build("clinic"), replace(make_build("clinic"), items=300, documents=25)]
+    folder = write_results(tmp_path, "run", run.manifest, run.systems, run.answers, run.gold, builds)
+    clinic = read_summary(folder).devices["clinic"]
+    assert (clinic.items, clinic.documents, clinic.build_seconds) == (300, 25, 82.0)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    run = make_run(5)
+    answers = {name: [with_text(answer, text) for answer in given] for name, given in run.answers.items()}
+    folder = write(replace(run, answers=answers), tmp_path_factory.mktemp("texts"))
+    assert read_answers(folder)[0].answer == text.encode("utf-8", errors="replace").decode()
+
+
+def test_a_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+    run = make_run(5)
+    answers = {name: [replace(a, score=float("nan")) for a in given] for name, given in run.answers.items()}
+    assert read_answers(write(replace(run, answers=answers), tmp_path))[0].score is None
+
+
+Edit = Callable[[dict[str, dict[str, dict[str, object]]]], object]
+
+
+@pytest.mark.parametrize(
+    ("edit", "field"),
+    [
+        (lambda s: s["systems"]["no-rag"].pop("acc"), "systems.no-rag.acc"),
+        (lambda s: s["systems"]["no-rag"].update(acc="good"), "systems.no-rag.acc"),
+        (lambda s: s["systems"]["no-rag"].update(f1=1.5), "systems.no-rag.f1"),
+        (lambda s: s["systems"]["no-rag"].update(f1=float("nan")), "systems.no-rag.f1"),
+        (lambda s: s["systems"]["no-rag"].update(messages=-1), "systems.no-rag.messages"),
+        (lambda s: s["systems"]["no-rag"]["latency_s"].pop("p95"), "systems.no-rag.latency_s.p95"),
+        (lambda s: s["devices"]["clinic"].update(items=1.5), "devices.clinic.items"),
+        (lambda s: s.pop("manifest"), "manifest"),
+    ],
+)
+def test_a_wrong_summary_is_refused_by_field(tmp_path: Path, written: Path, edit: Edit, field: str) -> None:
+    content = json.loads((written / "summary.json").read_text())
+    edit(content)
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(StoreCorruptError, match=re.escape(field)):
+        read_summary(file)
+
+
+def test_extra_and_absent_optional_keys_are_fine(tmp_path: Path, written: Path) -> None:
+    content = json.loads((written / "summary.json").read_text())
+    system = {key: content["systems"]["no-rag"][key] for key in DOCUMENTED}
+    bare = {"systems": {"x": {**system, "more": 1}}, "devices": {}, "manifest": {"settings": {}, "seed": 1}}
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps(bare))
+    assert read_summary(tmp_path).systems["x"].kinds == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"systems": {"a": {"acc": 0.5'])
+def test_torn_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "summary.json").write_bytes(content)
+    (tmp_path / "answers.jsonl").write_bytes(content or b"\n")
+    with pytest.raises(StoreCorruptError):
+        read_summary(tmp_path)
+    with pytest.raises(StoreCorruptError, match="line 1"):
+        read_answers(tmp_path)
+
+
+def test_errors_hold_no_text(tmp_path: Path, written: Path) -> None:
+    line = json.loads((written / "answers.jsonl").read_text().splitlines()[0])
+    (tmp_path / "answers.jsonl").write_text(json.dumps({**line, "right": "a patient's secret"}))
+    with pytest.raises(StoreCorruptError) as caught:
+        read_answers(tmp_path)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_absent_results(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        read_summary(tmp_path)
+    with pytest.raises(NotFoundError):
+        read_answers(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("run_id", ["", "..", "../up", "a/b", ".hidden", "a b", "x" * 101, "run\n"])
+def test_a_run_id_is_a_plain_name(tmp_path: Path, run_id: str) -> None:
+    with pytest.raises(SettingError):
+        write(make_run(5), tmp_path / "results", run_id)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_system_is_no_result(tmp_path: Path) -> None:
+    run = make_run(5)
+    with pytest.raises(SettingError):
+        write_results(tmp_path, "run", run.manifest, {}, {}, run.gold)
+
+
+def test_a_root_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError):
+        write(make_run(5), tmp_path / "file")
+
+
+@pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, StoreFullError), (errno.EACCES, StoreError)])
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[FedragError]
+) -> None:
+    folder = write(make_run(5), tmp_path)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+
+    def full(handle: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(kind):
+            write(make_run(6), tmp_path)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_replacing_is_whole(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    _replace(target, "first")
+    _replace(target, "second")
+    assert (target.read_text(), [file.name for file in tmp_path.iterdir()]) == ("second", ["file"])
+
+
+def test_the_manifest_names_no_place_and_no_secret() -> None:
+    manifest = collect_manifest(
+        {
+            "model-path": "/home/somebody/models/qwen.gguf",
+            "windows": "C:\\Users\\somebody\\data",
+            "home": "~/private/cache",
+            "database": "postgresql://somebody:hunter2@host.internal/db",
+            "sources": ["/srv/somebody/notes", "text"],
+            "privacy": {"epsilon": 1.0, "api-key": "hunter2"},
+            "root": "demo",
+            "limit": 0,
+        },
+        seed=7,
+        models={"generator": "/home/somebody/qwen.gguf"},
+    )
+    assert manifest.settings == {
+        "model-path": "qwen.gguf",
+        "windows": "data",
+        "home": "cache",
+        "database": "postgresql://(left out)",
+        "sources": ["notes", "text"],
+        "privacy": {"epsilon": 1.0, "api-key": "(left out)"},
+        "root": "demo",
+        "limit": 0,
+    }
+    content = json.dumps(asdict(manifest))
+    assert "somebody" not in content
+    assert "hunter2" not in content
+    assert os.uname().nodename not in content
+    assert {"python", "flwr", "torch", "spacy"} <= manifest.versions.keys()
+    assert manifest.started.endswith("+00:00")
+    assert int(manifest.machine["cores"]) >= 1

@@ -1,0 +1,65 @@
+"""Real models and a small public partition, loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import EntityPartition, OpaqueIds, build_partition
+from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text import SpacyPipeline
+
+PUBLIC = {
+    "PERSON": "Ada Lovelace, Alan Turing, Marie Curie, Niels Bohr, Lise Meitner, Emmy Noether, Max Planck, "
+    "Grace Hopper, Isaac Newton, Jane Goodall, Charles Darwin, Rosalind Franklin",
+    "GPE": "Paris, Lisbon, Vienna, Oslo, Madrid, Warsaw, Dublin, Athens, Prague, Helsinki, Rome, Budapest",
+    "ORG": "NASA, ESA, Red Cross, Siemens, Airbus, Interpol, UNESCO, Boeing, Greenpeace, Nokia",
+}
+
+ItemMaker = Callable[..., MemoryItem]
+
+
+@pytest.fixture(scope="session")
+def pipeline() -> SpacyPipeline:
+    return SpacyPipeline()
+
+
+@pytest.fixture(scope="session")
+def encoder() -> Encoder:
+    return load_encoder(threads=1)
+
+
+@pytest.fixture(scope="session")
+def partition(encoder: Encoder) -> EntityPartition:
+    return build_partition(
+        [(kind, name) for kind, names in PUBLIC.items() for name in names.split(", ")], encoder, c=5, seed=7
+    )
+
+
+@pytest.fixture(scope="session")
+def opaque() -> OpaqueIds:
+    return OpaqueIds(bytes(range(32)))
+
+
+@pytest.fixture(scope="session")
+def item(encoder: Encoder) -> ItemMaker:
+    def make(question: str, answer: str, **other: object) -> MemoryItem:
+        values: dict[str, object] = {
+            "id": "item-1",
+            "question": question,
+            "answer": answer,
+            "kind": "single",
+            "answer_type": "",
+            "hyperedges": ("hyperedge-000017",),
+            "anchors": (),
+            "embedding": np.asarray(encoder.encode([question])[0]),
+            "origin": "device-a",
+            "support": ("passage-9#2.1",),
+        }
+        return MemoryItem(**(values | other))  # type: ignore[arg-type]
+
+    return make

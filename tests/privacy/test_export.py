@@ -1,0 +1,349 @@
+"""The export door: nothing own leaves as it is, replacements are consistent, and everything is counted."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import FedragError, PrivacyError, SettingError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, OpaqueIds, load_key, make_door
+from fedrag_flwr.privacy.policy import PrivacyMode
+from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem
+from fedrag_flwr.text import SpacyPipeline
+from tests.privacy.conftest import PUBLIC, ItemMaker
+
+ZERO_WIDTH = "\u200b"
+CANARIES = {
+    "Maria Lopez": "Did Maria Lopez visit the clinic in March for the blood test?",
+    "tomasz wolny": "my name is tomasz wolny, which ward treats the broken wrist?",
+    "JENNIFER HASKINS": "JENNIFER HASKINS WAS ADMITTED TO THE CARDIAC WARD ON MONDAY, WHY?",
+    "maria.lopez@example.org": "Which clinic answers letters sent to maria.lopez@example.org about results?",
+    "625-124-2141": "Which clinic is reached by phone under 625-124-2141 at night?",
+    "83920-11": "Which ward treated the fracture noted under MRN 83920-11?",
+    "596-88-1225": "Which insurer covers the patient whose SSN is 596-88-1225?",
+    "4929834911424945": "Which bank blocked the lost card 4929834911424945 yesterday?",
+    "GB82WEST12345698765432": "Which bank holds the account GB82WEST12345698765432 today?",
+    "192.168.10.45": "Which ward uses the monitor at address 192.168.10.45 now?",
+}
+
+
+@pytest.fixture(scope="session")
+def door(pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds) -> ExportDoor:
+    return _door("type-masking", pipeline, encoder, opaque)
+
+
+def _door(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds) -> ExportDoor:
+    return make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
+
+
+def _bytes(*things: object) -> bytes:
+    return repr(things).encode()
+
+
+def _ldp(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: OpaqueIds,
+    partition: EntityPartition,
+    folder: Path,
+    epoch: int = 0,
+) -> ExportDoor:
+    return make_door(
+        "ldp",
+        encoder=encoder,
+        pipeline=pipeline,
+        opaque=opaque,
+        device="device-a",
+        partition=partition,
+        folder=folder,
+        epoch=epoch,
+    )
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("canary", list(CANARIES))
+def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden: bool) -> None:
+    half = len(canary) // 2
+    written = canary[:half] + ZERO_WIDTH + canary[half:] if hidden else canary
+    question = CANARIES[canary].replace(canary, written)
+    anchors = (written, written.casefold(), "ward")
+    unit = EvidenceUnit("unit-00000001", f"{question} Ask {written}.", "device-a", 0.5, f"On {written}")
+    items = [item(question, "Ward 7", anchors=anchors), item(f"Where is the ward of {CANARIES[canary]}", written)]
+    answer = Answer("q", f"It was {written}: {question}", "cognizer", 0.5, question, ("device-a/unit-00000001",))
+    released = door.release_items(items)
+    shown = _bytes(released, door.release_evidence([unit]), door.release_answer(answer), dict(door.counts))
+    for secret in {canary, canary.lower(), canary.upper(), *canary.split(), *canary.lower().split()}:
+        assert secret.encode() not in shown.replace(b"\\u200b", b"")
+
+
+def test_an_item_is_rewritten_consistently_and_hidden(
+    door: ExportDoor, item: ItemMaker, encoder: Encoder, opaque: OpaqueIds
+) -> None:
+    question = "In which clinic did Maria Lopez have the operation that MARIA LOPEZ described?"
+    own = item(question, "the northern one", anchors=("clinic", "maria lopez", "operation"))
+    [shown] = door.release_items([own]).items
+    assert shown.question == "In which clinic did [PERSON] have the operation that [PERSON] described?"
+    assert shown.anchors == ("clinic", "operation")
+    assert shown.support == ()
+    assert shown.hyperedges == (opaque("hyperedge-000017"),)
+    assert shown.id != own.id
+    assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
+    assert not np.allclose(shown.embedding, own.embedding, atol=1e-2)
+
+
+def test_an_unchanged_item_keeps_its_text_embedding_and_released_id(
+    door: ExportDoor, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds
+) -> None:
+    own = item("What is the mass of Jupiter?", "1.9e27 kilograms", anchors=("jupiter", "mass"))
+    [first] = door.release_items([own]).items
+    others = [item("How far away is the Sun?", "149597870 km"), replace(own, id="item-77", support=("other#1.1",))]
+    again = _door("type-masking", pipeline, encoder, opaque).release_items(others).items[1]
+    assert (first.question, first.answer) == (own.question, own.answer)
+    assert np.array_equal(first.embedding, own.embedding.astype(np.float16).astype(np.float32))
+    assert again.id == first.id
+    changed = door.release_items([replace(own, answer="1.8e27 kilograms")]).items[0]
+    assert changed.id != first.id
+
+
+def test_reasons_for_withholding(door: ExportDoor, item: ItemMaker) -> None:
+    good = item("What is the mass of Jupiter?", "1.9e27 kilograms")
+    items = [
+        good,
+        replace(good, id="twin"),
+        replace(good, origin="device-b"),
+        item("Who led the cardiac ward in Lisbon?", "Maria Lopez", answer_type="PERSON"),
+        item("Who is Maria Lopez?", "a nurse"),
+        item("What is it?", "word " * 500),
+        replace(good, kind="a kind that tells of Maria"),
+    ]
+    released = door.release_items(items)
+    assert len(released.items) == 1
+    assert released.withheld == {
+        "foreign": 1,
+        "duplicate": 1,
+        "answer-masked": 1,
+        "question-empty": 1,
+        "too-long": 1,
+        "malformed": 1,
+    }
+
+
+def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
+    door: ExportDoor, item: ItemMaker
+) -> None:
+    released = door.release_items([item("Which engineer signed the record?", "Xqwu", answer_type="PERSON")])
+    assert released.withheld == {"answer-masked": 1}
+
+
+def test_mode_none_rewrites_no_text_but_hides_ids(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, item: ItemMaker
+) -> None:
+    own = item("Who is Maria Lopez?", "a nurse")
+    [shown] = _door("none", pipeline, encoder, opaque).release_items([own]).items
+    assert (shown.question, shown.answer) == (own.question, own.answer)
+    assert "hyperedge-000017" not in repr(shown)
+    assert shown.support == ()
+
+
+def test_evidence_and_answers(door: ExportDoor, opaque: OpaqueIds) -> None:
+    units = [
+        EvidenceUnit("passage-9#2.1", "Maria Lopez flew on 3 May.", "device-a", 0.123456, "Lopez"),
+        EvidenceUnit("passage-9#2.2", "Nothing here.", "device-b", 0.1),
+        EvidenceUnit("passage-9#2.3", "Maria Lopez", "device-a", 0.1),
+    ]
+    released = door.release_evidence(units)
+    assert released.withheld == {"foreign": 1, "text-empty": 1}
+    [unit] = released.items
+    assert (unit.id, unit.text, unit.title) == (opaque("passage-9#2.1"), "[PERSON] flew on 3 May.", "[PERSON]")
+    answer = Answer(
+        "q1",
+        "Maria Lopez flew.",
+        "cognizer",
+        0.7,
+        "Lopez is named in the evidence",
+        ("device-a/passage-9#2.1", "device-b/0123abcd", "no reference"),
+        evidence=(units[0],),
+    )
+    shown = door.release_answer(answer)
+    assert shown.text == "[PERSON] flew."
+    assert shown.explanation == "[PERSON] is named in the evidence"
+    assert shown.sources == (f"device-a/{opaque('passage-9#2.1')}", "device-b/0123abcd")
+    assert shown.evidence == ()
+
+
+def test_vectors_are_rounded_and_checked(door: ExportDoor, encoder: Encoder) -> None:
+    vector = encoder.encode(["the mass of Jupiter"])[0]
+    shown = door.release_vector(vector)
+    assert shown.dtype == np.float32
+    assert np.array_equal(shown, vector.astype(np.float16).astype(np.float32))
+    for broken in (vector[:10], np.full_like(vector, np.nan), np.stack([vector, vector])):
+        with pytest.raises(PrivacyError, match="vector"):
+            door.release_vector(broken)
+
+
+def test_local_differential_privacy_is_consistent_and_remembered(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: OpaqueIds,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    question = "In which city did Marie Curie work, and did Curie die there?"
+    own = item(question, "Marie Curie worked in Paris, mail m.curie@example.org", anchors=("marie curie", "paris"))
+    kept = item(question, "Paris", answer_type="GPE", anchors=("marie curie", "paris", "city"))
+    masked = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([own])
+    assert masked.withheld == {"answer-masked": 1}  # the e-mail address
+    [shown] = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([kept]).items
+    [again] = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([kept]).items
+    assert (again.id, again.question, again.answer) == (shown.id, shown.question, shown.answer)
+    person = next(name for name in PUBLIC["PERSON"].split(", ") if name in shown.question)
+    assert shown.question == f"In which city did {person} work, and did {person.split()[-1]} die there?"
+    assert shown.answer in PUBLIC["GPE"].split(", ")
+    assert set(shown.anchors) >= {"city", person.lower()}
+    assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
+
+
+def test_a_spent_budget_withholds_the_item(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: OpaqueIds,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    own = item("In which year was Marie Curie born?", "1867")
+    assert len(_ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([own]).items) == 1
+    refused = _ldp(pipeline, encoder, opaque, partition, tmp_path, epoch=1).release_items([own])
+    assert refused.withheld == {"budget-spent": 1}
+
+
+class _Failing:
+    name = "failing"
+
+    def validate(self) -> None:
+        return None
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        raise ValueError(bundles[0].prose[0])
+
+
+class _Losing(_Failing):
+    name = "losing"
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        return list(bundles[1:])
+
+
+@pytest.mark.parametrize("operator", [_Failing(), _Losing()])
+def test_a_failing_operator_stops_the_release_and_tells_no_text(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, item: ItemMaker, operator: _Failing
+) -> None:
+    door = ExportDoor([operator], encoder, pipeline, opaque, "device-a")
+    with pytest.raises(PrivacyError) as caught:
+        door.release_items([item("Who is Maria Lopez?", "a nurse")])
+    assert "Maria" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: Encoder, item: ItemMaker) -> None:
+    door = ExportDoor([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
+    with pytest.raises(PrivacyError, match="own id"):
+        door.release_items([item("What is it?", "a nurse")])
+
+
+@pytest.mark.parametrize(
+    ("mode", "other"),
+    [("quiet", {}), ("ldp", {}), ("type-masking", {"mask_types": ("SHOE",)})],
+)
+def test_settings_are_checked(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, mode: PrivacyMode, other: dict[str, tuple[str, ...]]
+) -> None:
+    with pytest.raises(SettingError):
+        make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
+
+
+def test_the_strong_preset_needs_larger_groups(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, partition: EntityPartition, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingError, match="26"):
+        make_door(
+            "ldp",
+            encoder=encoder,
+            pipeline=pipeline,
+            opaque=opaque,
+            device="device-a",
+            partition=partition,
+            folder=tmp_path,
+            preset="strong",
+        )
+
+
+_IDS = st.text(string.ascii_letters + string.digits + "#./-é", min_size=6, max_size=24)
+
+
+@given(hyperedges=st.lists(_IDS, max_size=4), support=st.lists(_IDS, max_size=4), text=st.text(max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_own_ids_never_leave(
+    door: ExportDoor, item: ItemMaker, encoder: Encoder, hyperedges: list[str], support: list[str], text: str
+) -> None:
+    own = item(
+        "How long is a day on Mars?",
+        "24.6 hours",
+        hyperedges=tuple(hyperedges),
+        support=tuple(support),
+        anchors=(text,),
+    )
+    released = door.release_items([own])
+    for shown in released.items:
+        assert shown.support == ()
+        assert not {*hyperedges, *support, own.id} & {shown.id, *shown.hyperedges}
+
+
+def test_no_socket_is_opened(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: OpaqueIds,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    events: list[str] = []
+    watching = True
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+            events.append(event)
+
+    sys.addaudithook(watch)
+    try:
+        items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
+        _door("type-masking", pipeline, encoder, opaque).release_items(items)
+        _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items(items)
+    finally:
+        watching = False
+    assert events == []
+
+
+def test_opaque_ids_resolve_only_with_the_key(tmp_path: Path) -> None:
+    key = load_key(tmp_path / "sub" / "key")
+    assert load_key(tmp_path / "sub" / "key") == key
+    assert (tmp_path / "sub" / "key").stat().st_mode & 0o077 == 0
+    ids = OpaqueIds(key)
+    assert ids.resolve(["a", "b"])[ids("b")] == "b"
+    assert ids("a") != OpaqueIds(bytes(32))("a")
+    with pytest.raises(SettingError):
+        OpaqueIds(b"short")
+    (tmp_path / "torn").write_bytes(b"123")
+    with pytest.raises(FedragError, match="torn"):
+        load_key(tmp_path / "torn")

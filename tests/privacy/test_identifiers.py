@@ -1,0 +1,103 @@
+"""Structured identifiers are found, and ordinary numbers are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers, iban, luhn
+from fedrag_flwr.privacy.normalise import clean, probe
+
+ALL = frozenset(IDENTIFIER_TYPES)
+
+POSITIVE = [
+    ("Write to maria.lopez@example.org today.", "EMAIL", "maria.lopez@example.org"),
+    ("Write to maria.lopez (at) example (dot) org.", "EMAIL", "maria.lopez (at) example (dot) org"),
+    ("Log in at https://bob:hunter2@host.example/a?b=1 now", "URL", "https://bob:hunter2@host.example/a?b=1"),
+    ("See https://host.example/x?id=3&token=abc123", "URL", "https://host.example/x?id=3&token=abc123"),
+    ("Call +44 20 7946 0958 at once.", "PHONE", "+44 20 7946 0958"),
+    ("Her number: 625-124-2141.", "PHONE", "625-124-2141"),
+    ("(790)091-7442 is the fax", "PHONE", "(790)091-7442"),
+    ("Phone: 079 7602 9803", "PHONE", "079 7602 9803"),
+    ("You can call 33 93 31", "PHONE", "33 93 31"),
+    ("My IBAN is GB82 WEST 1234 5698 7654 32.", "IBAN", "GB82 WEST 1234 5698 7654 32"),
+    ("my iban is gb12spfc66723974480868", "IBAN", "gb12spfc66723974480868"),
+    ("Charge 4929 8349 1142 4945 please", "CREDIT_CARD", "4929 8349 1142 4945"),
+    ("The card 4929834911424945 is lost", "CREDIT_CARD", "4929834911424945"),
+    ("The server 192.168.10.45 is down", "IP", "192.168.10.45"),
+    ("The server 3b20:9a3a:1b2f:7ce:9ef1:4787:85fc:261e is down", "IP", "3b20:9a3a:1b2f:7ce:9ef1:4787:85fc:261e"),
+    ("Seen at 2001:db8::8a2e:370:7334.", "IP", "2001:db8::8a2e:370:7334"),
+    ("The adapter 00:1B:44:11:3A:B7 answers", "MAC", "00:1B:44:11:3A:B7"),
+    ("SSN 596-88-1225", "SSN", "596-88-1225"),
+    ("social security number is 596881225", "SSN", "596881225"),
+    ("NINO QQ 12 34 56 C".replace("QQ", "AB"), "SSN", "AB 12 34 56 C"),
+    ("Admitted under MRN 83920-11.", "ID", "83920-11"),
+    ("my driver's license number is LH329609T", "ID", "LH329609T"),
+    ("Policy number: ZX-449201", "ID", "ZX-449201"),
+    ("My account 12345678 is blocked", "ID", "12345678"),
+    ("Passport 533401921 was stolen", "ID", "533401921"),
+    ("Transfer it to ACC-12345678", "ID", "ACC-12345678"),
+    ("Her number is 20-4471-889-3", "ID", "20-4471-889-3"),
+]
+
+NEGATIVE = [
+    "Saturn orbits the Sun at a mean distance of 1,433,000,000 kilometres.",
+    "The gap is 1,433,000 kilometres wide and 1 433 000 km long.",
+    "One astronomical unit is 149597870 km, or 149597870.7 kilometres, or 149597870700 metres.",
+    "Light travels 299792458 metres in a second.",
+    "Apollo 11 landed on 20 July 1969 at 20:17:40 UTC and left on 1969-07-21.",
+    "Voyager 1, launched on 5 September 1977, was 24,400,000,000 km away in 2024.",
+    "The budget was $1433000000, about 1200000000 euro.",
+    "Between 1969-1972 twelve people walked on the Moon.",
+    "Its orbit takes 10759.22 days; its mass is 5.6834e26 kg and its density 0.687 g/cm3.",
+    "Pi is 3.14159265358979 and e is 2.718281828.",
+    "Julian date 2451545 is noon of 1 January 2000.",
+    "The asteroid is 101955 Bennu; the star is HD 209458; the galaxy is NGC 4258.",
+    "The flight software was version 10.2.14.3 of the release.",
+    "Its population of 14160467 is spread over 2,194 square kilometres.",
+    "The probe sent 7500000 images and 12345678 bytes back.",
+    "Its coordinates are 28.5728 N, 80.6490 W; the pad is 39A.",
+    "The book is ISBN 978-3-16-148410-0.",
+    "At 13:45:10 the ratio was 4:3:2.",
+    "The telescope has 18 segments, each 1.32 m across, at -233 degrees.",
+    "STS-51-L lasted 73 seconds; Soyuz TMA-19 flew in 2010.",
+    "It cost 10 000 000 000 dollars and weighs 6 200 kg.",
+    "The range is 1000000-2000000 km.",
+    "The mission ran from 2004-06-30 to 2017-09-15.",
+    "Call the function std::vector at line 1200.",
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "expected"), POSITIVE)
+def test_identifiers_are_found_with_their_type(text: str, kind: str, expected: str) -> None:
+    found = [(text[span.start : span.end], span.type) for span in find_identifiers(probe(clean(text)), ALL)]
+    assert found == [(expected, kind)]
+
+
+@pytest.mark.parametrize("text", NEGATIVE)
+def test_ordinary_numbers_are_no_identifiers(text: str) -> None:
+    assert [text[span.start : span.end] for span in find_identifiers(probe(text), ALL)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["DOB: 12/03/1971", "She was born on 4 May 1980.", "date of birth is March 3, 1999"],
+)
+def test_dates_of_birth_only_where_asked(text: str) -> None:
+    assert not find_identifiers(text, ALL)
+    assert [span.type for span in find_identifiers(text, ALL | {"DATE_OF_BIRTH"})] == ["DATE_OF_BIRTH"]
+
+
+def test_check_digits() -> None:
+    assert luhn("4929834911424945")
+    assert not luhn("4929834911424946")
+    assert iban("GB82 WEST 1234 5698 7654 32")
+    assert not iban("GB82 WEST 1234 5698 7654 33")
+
+
+def test_a_hostile_text_takes_linear_time() -> None:
+    import time
+
+    start = time.perf_counter()
+    for piece in ("1-", "1 ", "a.", "a@", "12:", "(1", "name at ", "policy number ", "call me on the "):
+        find_identifiers(piece * (20_000 // len(piece)), ALL)
+    assert time.perf_counter() - start < 5.0

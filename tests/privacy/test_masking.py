@@ -1,0 +1,93 @@
+"""Type masking over real parses: what goes, what stays, and consistency within a bundle."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy import Bundle, TypeMasking
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
+from fedrag_flwr.privacy.normalise import clean, normal_name
+from fedrag_flwr.text import SpacyPipeline
+
+CASES = [
+    (("Maria Lopez lives in Oslo.",), ("[PERSON] lives in Oslo.",)),
+    (("Dr. Kowalczyk-Brandt operated on him.",), ("[PERSON] operated on him.",)),
+    (("my name is tomasz wolny",), ("my name is [PERSON]",)),
+    (("Ask Jennifer about it.",), ("Ask [PERSON] about it.",)),
+    (("They had three: Rogelio, Sharon and Jessica.",), ("They had three: [PERSON], [PERSON] and [PERSON].",)),
+    (("The case of MARIA LOPEZ", "maria lopez won it."), ("The case of [PERSON]", "[PERSON] won it.")),
+    (("Maria Lopez sued. Lopez won, and M. Lopez left.",), ("[PERSON] sued. [PERSON] won, and [PERSON] left.",)),
+    (("Who treated Maria Lopez?", "MRN 83920-11, then 83920-11"), ("Who treated [PERSON]?", "MRN [ID], then [ID]")),
+    (("Mail john.smith@example.com.",), ("Mail [EMAIL].",)),
+]
+
+KEPT = [
+    "Saturn is 1,433,000,000 kilometres from the Sun.",
+    "The Space Shuttle flew 135 missions.",
+    "The James Webb Space Telescope has 18 mirror segments.",
+    "What is the mass of Jupiter?",
+]
+
+
+@pytest.mark.parametrize(("texts", "expected"), CASES)
+def test_sensitive_spans_become_their_type(
+    pipeline: SpacyPipeline, texts: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    [bundle] = TypeMasking(pipeline).operate([Bundle(texts)])
+    assert bundle.prose == expected
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_other_text_stays(pipeline: SpacyPipeline, text: str) -> None:
+    [bundle] = TypeMasking(pipeline).operate([Bundle((text,))])
+    assert bundle.prose == (text,)
+    assert bundle.changes == ()
+
+
+def test_public_names_stay_and_private_namesakes_go(pipeline: SpacyPipeline) -> None:
+    masking = TypeMasking(pipeline, public_names=["Neil Armstrong", "# a comment", ""])
+    public = "Neil Armstrong walked first. Armstrong spoke."
+    both = "Neil Armstrong walked first. Maria Armstrong watched. Armstrong waved."
+    unchanged, mixed = masking.operate([Bundle((public,)), Bundle((both,))])
+    assert unchanged.prose == (public,)
+    assert mixed.prose == ("Neil Armstrong walked first. [PERSON] watched. [PERSON] waved.",)
+    [alone] = masking.operate([Bundle(("Dr. Armstrong called about the scan.",))])
+    assert alone.prose == ("[PERSON] called about the scan.",)
+
+
+def test_anchors_follow_the_prose(pipeline: SpacyPipeline) -> None:
+    bundle = Bundle(
+        ("Where does Maria Barnes live, mail m.barnes@x.org?", "Oslo"),
+        ("maria barne", "barne", "oslo", "m barne x org", "live", "m barnes x org"),
+    )
+    [masked] = TypeMasking(pipeline).operate([bundle])
+    assert masked.anchors == ("oslo", "live")
+
+
+def test_changes_say_type_and_rule_but_no_text(pipeline: SpacyPipeline) -> None:
+    [bundle] = TypeMasking(pipeline).operate([Bundle(("Call Maria Lopez on +44 20 7946 0958.",))])
+    assert {(change.type, change.masked) for change in bundle.changes} == {("PERSON", True), ("PHONE", True)}
+    assert not any(word in repr(bundle.changes) for word in ("Maria", "Lopez", "7946"))
+
+
+def test_an_entity_type_can_be_asked_for(pipeline: SpacyPipeline) -> None:
+    [bundle] = TypeMasking(pipeline, ("GPE",)).operate([Bundle(("Maria Lopez lives in France.",))])
+    assert bundle.prose == ("Maria Lopez lives in [GPE].",)
+
+
+def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
+    with pytest.raises(SettingError, match="mask-types"):
+        TypeMasking(pipeline, ("PERSON", "SHOE_SIZE")).validate()
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_identifier_masking_twice_changes_no_more_and_cleaning_is_stable(text: str) -> None:
+    masking = TypeMasking(SpacyPipeline(), IDENTIFIER_TYPES)
+    once = masking.operate([Bundle((clean(text),))])[0].prose[0]
+    assert clean(once) == once
+    assert masking.operate([Bundle((once,))])[0].prose[0] == once
+    assert normal_name(normal_name(text)) == normal_name(text)

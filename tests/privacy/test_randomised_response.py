@@ -1,0 +1,170 @@
+"""FD-RAG eq. 16 over whole groups: exact ratios, sampled frequencies, memory and budget."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]
+
+from fedrag_flwr.errors import BudgetError, SettingError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import (
+    BudgetLedger,
+    EntityPartition,
+    RandomisedResponse,
+    SeededRandomness,
+    SurrogateMemo,
+    probabilities,
+    respond,
+)
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 8.0)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 5, 9, 26])
+def test_no_pair_of_a_group_exceeds_epsilon(size: int, epsilon: float) -> None:
+    rows = np.stack([probabilities(size, index, epsilon) for index in range(size)])
+    assert np.allclose(rows.sum(axis=1), 1.0, atol=1e-12)
+    assert (rows > 0).all()  # equal support
+    ratios = np.log(rows[:, None, :]) - np.log(rows[None, :, :])
+    assert ratios.max() <= epsilon + 1e-12
+    assert rows[0, 0] == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) + size - 1), abs=1e-12)
+    assert rows[0, 1] == pytest.approx(1 / (math.exp(epsilon) + size - 1), abs=1e-12)
+
+
+@pytest.mark.parametrize(("size", "index"), [(2, 0), (5, 0), (5, 2), (5, 4), (26, 13)])
+def test_draws_follow_the_distribution(size: int, index: int) -> None:
+    source = SeededRandomness(np.random.default_rng(index + 100 * size))
+    draws = [respond(index, size, 1.0, source) for _ in range(20_000)]
+    counts = np.bincount(draws, minlength=size)
+    assert len(counts) == size
+    assert stats.chisquare(counts, probabilities(size, index, 1.0) * 20_000).pvalue > 1e-4
+
+
+def test_the_empirical_epsilon_is_not_above_epsilon() -> None:
+    draws, size, epsilon = 100_000, 5, 1.0
+    source = SeededRandomness(np.random.default_rng(11))
+    kept = sum(respond(0, size, epsilon, source) == 0 for _ in range(draws))
+    came = sum(respond(1, size, epsilon, source) == 0 for _ in range(draws))
+    level = 0.001
+    low = stats.beta.ppf(level / 2, kept, draws - kept + 1)
+    high = stats.beta.ppf(1 - level / 2, came + 1, draws - came)
+    assert math.log(low / high) <= epsilon
+    assert math.log(kept / came) > 0.9 * epsilon  # and the noise is not larger than promised
+
+
+def test_a_surrogate_outlives_the_process_and_the_rest_of_its_group_differs(
+    partition: EntityPartition, tmp_path: Path
+) -> None:
+    asked = [(group.type, name) for group in partition.groups for name in group.members]
+    memo = SurrogateMemo(tmp_path / "memo.sqlite")
+    first = RandomisedResponse(partition, 1.0, memo).perturb(asked)
+    memo.close()
+    again = RandomisedResponse(partition, 1.0, SurrogateMemo(tmp_path / "memo.sqlite"))
+    assert again.perturb(asked) == first
+    assert again.perturb([("PERSON", "MARIE  CURIE's")]) == again.perturb([("PERSON", "Marie Curie")])
+    next_epoch = RandomisedResponse(partition, 1.0, SurrogateMemo(tmp_path / "memo.sqlite"), epoch=1)
+    assert next_epoch.perturb(asked) != first
+    for (kind, name), surrogate in zip(asked, first, strict=True):
+        place = partition.find(kind, name)
+        assert place is not None
+        assert surrogate.name in partition.groups[place[0]].members
+
+
+def test_what_another_process_wrote_first_wins(partition: EntityPartition, tmp_path: Path) -> None:
+    one, two = (SurrogateMemo(tmp_path / "memo.sqlite") for _ in range(2))
+    assert one.keep({"e": "Ada Lovelace"}, "v", 0) == {"e": "Ada Lovelace"}
+    assert two.keep({"e": "Niels Bohr"}, "v", 0) == {"e": "Ada Lovelace"}
+
+
+def test_unknown_names_are_masked_or_drawn_uniformly_from_the_nearest_group(
+    partition: EntityPartition, encoder: Encoder, tmp_path: Path
+) -> None:
+    masking = RandomisedResponse(partition, 1.0, SurrogateMemo(tmp_path / "a.sqlite"))
+    assert masking.perturb([("GPE", "Reykjavik")])[0].origin == "mask"
+    nearest = RandomisedResponse(
+        partition, 1.0, SurrogateMemo(tmp_path / "b.sqlite"), encoder=encoder, out_of_vocabulary="nearest"
+    )
+    found = nearest.perturb([("GPE", "Reykjavik"), ("MONEY", "5 dollars")])
+    assert [one.origin for one in found] == ["nearest", "mask"]
+    assert found[0].name in {name for group in partition.groups if group.type == "GPE" for name in group.members}
+
+
+def test_the_ledger_refuses_beyond_the_limit_and_remembers(partition: EntityPartition, tmp_path: Path) -> None:
+    ledger = BudgetLedger(tmp_path / "ledger.sqlite", limit=2.0)
+    ledger.spend("entity", "first", 1.0)
+    ledger.spend("entity", "first", 1.0)
+    ledger.spend("entity", "second", 1.0)
+    with pytest.raises(BudgetError):
+        ledger.spend("entity", "third", 0.1)
+    assert ledger.spend_all(["entity", "other"], "third", 0.1) == {"entity"}
+    ledger.close()
+    reopened = BudgetLedger(tmp_path / "ledger.sqlite", limit=2.0)
+    assert reopened.spent("entity") == 2.0
+    assert reopened.spent("other") == 0.1
+    assert reopened.spent("unheard of") == 0.0
+    with pytest.raises(BudgetError):
+        reopened.spend("entity", "third", 0.1)
+
+
+def test_a_spent_budget_comes_back_as_refused(partition: EntityPartition, tmp_path: Path) -> None:
+    memo, ledger = SurrogateMemo(tmp_path / "memo.sqlite"), BudgetLedger(tmp_path / "ledger.sqlite", limit=1.0)
+    first = RandomisedResponse(partition, 1.0, memo, ledger=ledger)
+    assert first.perturb([("PERSON", "Marie Curie")])[0].origin == "group"
+    later = RandomisedResponse(partition, 1.0, memo, ledger=ledger, epoch=1)
+    assert [one.origin for one in later.perturb([("PERSON", "Marie Curie"), ("PERSON", "Niels Bohr")])] == [
+        "refused",
+        "group",
+    ]
+
+
+_SPENDER = """
+import os, sys
+from pathlib import Path
+from fedrag_flwr.privacy import BudgetLedger, SurrogateMemo
+ledger, memo = BudgetLedger(Path(sys.argv[1]), 1e9), SurrogateMemo(Path(sys.argv[2]))
+for number in range(int(sys.argv[3])):
+    ledger.spend(f"entity-{number}", "upload", 1.0)
+    memo.keep({f"entity-{number}": "Niels Bohr"}, "v", 0)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path) -> None:
+    paths = (tmp_path / "ledger.sqlite", tmp_path / "memo.sqlite")
+    killed = subprocess.run([sys.executable, "-c", _SPENDER, *map(str, paths), "25"], check=False)
+    assert killed.returncode == -9
+    ledger, memo = BudgetLedger(paths[0], 1e9), SurrogateMemo(paths[1])
+    names = [f"entity-{number}" for number in range(25)]
+    assert [ledger.spent(name) for name in names] == [1.0] * 25
+    assert len(memo.get(names, "v", 0)) == 25
+
+
+def test_threads_may_share_a_file(tmp_path: Path) -> None:
+    ledger = BudgetLedger(tmp_path / "ledger.sqlite", limit=100.0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: ledger.spend("entity", f"purpose-{number}", 1.0), range(40)))
+    assert ledger.spent("entity") == 40.0
+
+
+def test_a_torn_or_foreign_file_is_refused(tmp_path: Path) -> None:
+    torn = tmp_path / "torn.sqlite"
+    torn.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreCorruptError):
+        SurrogateMemo(torn)
+    SurrogateMemo(tmp_path / "memo.sqlite").close()
+    with pytest.raises(StoreMismatchError):
+        BudgetLedger(tmp_path / "memo.sqlite", 1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf])
+def test_epsilon_must_be_positive(partition: EntityPartition, tmp_path: Path, epsilon: float) -> None:
+    with pytest.raises(SettingError, match="epsilon"):
+        RandomisedResponse(partition, epsilon, SurrogateMemo(tmp_path / "memo.sqlite"))

@@ -1,0 +1,149 @@
+"""A folder's files become documents; what cannot be read is named and does not stop the rest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import EmptySourceError, SourceError
+from fedrag_flwr.sources import FolderSource, digest_of
+from tests.sources.files import pdf
+
+HTML = """<html><head><title>Voyager 1</title><style>p{}</style></head><body><nav>menu</nav><h2>Flight</h2>
+<p>It left <b>Earth</b>
+in 1977.</p><ul><li>camera</li><li>magnetometer</li></ul><table><tr><td>mass</td><td>722 kg</td></tr></table>
+<script>alert(1)</script></body></html>"""
+MARKDOWN = """---
+title: "Voyager 1"
+---
+# Flight
+
+It **left** [Earth](https://example.org) in _1977_ with a `camera`. ![x](y.png)
+
+| mass | 722 kg |
+|------|--------|
+"""
+
+READABLE = [
+    ("a.txt", b"Plain text.", "a", "a", "Plain text."),
+    ("sub/b_c.txt", b"\xef\xbb\xbfWith a mark.", "sub/b_c", "b c", "With a mark."),
+    ("m.md", MARKDOWN.encode(), "m", "Voyager 1", "# Flight\n\nIt left Earth in 1977 with a camera.\n\nmass; 722 kg"),
+    ("n.md", b"Mars\n====\n\nA planet.", "n", "Mars", "Mars\n====\n\nA planet."),
+    ("p.pdf", pdf("Voyager left Earth.", "Probe"), "p", "Probe", "Voyager left Earth."),
+    ("q.pdf", pdf("Voyager left Earth."), "q", "q", "Voyager left Earth."),
+    ("j.jsonl", b'{"text": "One.", "title": "T", "id": "x1"}', "x1", "T", "One."),
+    ("k.jsonl", b'\n{"text": "Two."}\n', "k:2", "", "Two."),
+    ("w.txt", "Voy\u200bager １.".encode(), "w", "w", "Voyager 1."),
+]
+
+
+@pytest.mark.parametrize(("name", "raw", "document_id", "title", "text"), READABLE)
+def test_readable_files(tmp_path: Path, name: str, raw: bytes, document_id: str, title: str, text: str) -> None:
+    _write(tmp_path, name, raw)
+    reading = FolderSource(tmp_path).read()
+    (document,) = reading.documents
+    assert (document.id, document.title, document.text) == (document_id, title, text)
+    assert document.digest == digest_of(title, text)
+    assert reading.failures == ()
+
+
+def test_html(tmp_path: Path) -> None:
+    _write(tmp_path, "v.html", HTML.encode())
+    (document,) = FolderSource(tmp_path).read().documents
+    assert document.title == "Voyager 1"
+    lines = [line for line in document.text.split("\n") if line]
+    assert lines == ["## Flight", "It left Earth in 1977.", "- camera", "- magnetometer", "mass; 722 kg"]
+
+
+UNREADABLE = [
+    ("u16.txt", "Text.".encode("utf-16"), "u16.txt", "UTF-8"),
+    ("latin.md", "Münster".encode("latin-1"), "latin.md", "UTF-8"),
+    ("empty.txt", b"", "empty.txt", "no text"),
+    ("symbols.md", b"*** \n\n ---", "symbols.md", "no text"),
+    ("big.txt", b"a" * 2_001, "big.txt", "larger than 2000 bytes"),
+    ("broken.pdf", b"%PDF-1.4 nothing", "broken.pdf", "PDF cannot be read"),
+    ("scan.pdf", pdf(""), "scan.pdf", "no text layer"),
+    ("locked.pdf", pdf("secret", password="x"), "locked.pdf", "encrypted"),
+    ("bad.jsonl", b'{"text": "Fine.", "id": "f"}\n{"text": \n', "bad.jsonl:2", "not JSON"),
+    ("none.jsonl", b'{"title": "T"}', "none.jsonl:1", "no text"),
+    ("list.jsonl", b"[1]", "list.jsonl:1", "no text"),
+    ("type.jsonl", b'{"text": "a", "title": [1]}', "type.jsonl:1", "title"),
+    ("deep.jsonl", b"[" * 1_500, "deep.jsonl:1", "not JSON"),
+    ("enc.jsonl", b'{"text": "\xff"}', "enc.jsonl:1", "UTF-8"),
+    ("twice.jsonl", b'{"text": "a", "id": "t"}\n{"text": "b", "id": "t"}', "twice.jsonl:2", "same id"),
+    ("ok.md", b"The same id as ok.txt.", "ok.txt", "same id"),
+]
+
+
+@pytest.mark.parametrize(("name", "raw", "where", "reason"), UNREADABLE)
+def test_failures_are_named_and_the_rest_is_read(
+    tmp_path: Path, name: str, raw: bytes, where: str, reason: str
+) -> None:
+    _write(tmp_path, "ok.txt", b"A fine text.")
+    _write(tmp_path, name, raw)
+    reading = FolderSource(tmp_path, max_bytes=2_000).read()
+    assert "ok" in [document.id for document in reading.documents]
+    (failure,) = reading.failures
+    assert failure.name == where
+    assert reason in failure.reason
+    assert "secret" not in failure.reason
+
+
+def test_sorted_hidden_and_other_files(tmp_path: Path) -> None:
+    for name in ("b.txt", "a/z.txt", "a.txt", ".hidden.txt", ".git/x.txt", "image.png"):
+        _write(tmp_path, name, b"Text.")
+    reading = FolderSource(tmp_path).read()
+    assert [document.id for document in reading.documents] == ["a/z", "a", "b"]
+    assert reading.skipped == 1
+
+
+def test_links_that_leave_are_not_followed(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    _write(inside, "ok.txt", b"Fine.")
+    _write(outside, "secret.txt", b"Secret.")
+    (inside / "file.txt").symlink_to(outside / "secret.txt")
+    (inside / "folder").symlink_to(outside)
+    (inside / "loop").symlink_to(inside)
+    (inside / "dangling.txt").symlink_to(inside / "gone.txt")
+    reading = FolderSource(inside).read()
+    assert [document.text for document in reading.documents] == ["Fine."]
+    assert {failure.name for failure in reading.failures} == {"file.txt", "folder", "dangling.txt"}
+
+
+def test_special_files_do_not_block(tmp_path: Path) -> None:
+    _write(tmp_path, "ok.txt", b"Fine.")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (failure,) = FolderSource(tmp_path).read().failures
+    assert failure.name == "pipe.txt"
+
+
+def test_a_missing_folder_and_an_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="does not exist") as missing:
+        FolderSource(tmp_path / "gone").read()
+    assert not isinstance(missing.value, EmptySourceError)
+    with pytest.raises(EmptySourceError, match="no files"):
+        FolderSource(tmp_path).read()
+    _write(tmp_path, "x.txt", b"\xff")
+    with pytest.raises(EmptySourceError, match=r"x\.txt: not UTF-8"):
+        FolderSource(tmp_path).read()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(raw=st.binary(max_size=200), suffix=st.sampled_from([".txt", ".md", ".html", ".pdf", ".jsonl"]))
+def test_any_bytes_give_a_document_or_a_failure(tmp_path: Path, raw: bytes, suffix: str) -> None:
+    for old in tmp_path.iterdir():
+        old.unlink()
+    _write(tmp_path, "ok.txt", b"Fine.")
+    _write(tmp_path, f"any{suffix}" if suffix != ".txt" else "any.txt", raw)
+    reading = FolderSource(tmp_path).read()
+    assert reading.documents
+    assert all(any(char.isalnum() for char in document.text) for document in reading.documents)
+
+
+def _write(root: Path, name: str, raw: bytes) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_bytes(raw)
