@@ -55,7 +55,9 @@ def import_bank(message: Message, context: Context) -> Message:
 @app.query("answer")
 def answer(message: Message, context: Context) -> Message:
     """Answer questions at home."""
-    return _handle(message, context, AnswerRequest, lambda device, request: device.answer(request.questions, request.mode))
+    return _handle(
+        message, context, AnswerRequest, lambda device, request: device.answer(request.questions, request.mode)
+    )
 
 
 @app.query("retrieve")

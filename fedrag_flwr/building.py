@@ -13,7 +13,7 @@ from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, upd
 from fedrag_flwr.inference.memorizer import item_anchors
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.change import Change, NewDocument
-from fedrag_flwr.memory.distilling import Distiller, Distilled
+from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.synthesis import Draft
 from fedrag_flwr.models.base import Encoder
@@ -141,9 +141,7 @@ class Builder:
             yield _Read(document, tuple(parsed), NewDocument(document, passages, paragraphs, sentences))
         progress("read", len(documents), len(documents))
 
-    def _remember(
-        self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress
-    ) -> _Made:
+    def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
         learning = self._learn(changed, fresh, parsed, plan)

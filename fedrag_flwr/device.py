@@ -13,8 +13,8 @@ from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine, EvidenceLimits
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.distilling import Distiller
+from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.opening import open_door

@@ -181,4 +181,6 @@ def _setting_error(error: ValidationError) -> SettingError:
             value = repr(detail["input"])[:80]
             problems.append(f"'{key}' = {value} is not allowed: {detail['msg'].lower()}")
     first = str(error.errors()[0]["loc"][-1]) if error.errors() else ""
-    return SettingError("; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{first}'")
+    return SettingError(
+        "; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{first}'"
+    )

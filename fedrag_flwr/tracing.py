@@ -69,9 +69,7 @@ def _unit_lines(
         return []
     edges = hyperedges or tuple(store.hyperedges_of([unit_id]).get(unit_id, ()))
     text = sentence.text if sentence is not None else passage.text
-    return [
-        TraceLine(device, unit_id, item_id, edges, passage.id, passage.document_id, passage.title, text)
-    ]
+    return [TraceLine(device, unit_id, item_id, edges, passage.id, passage.document_id, passage.title, text)]
 
 
 def _found(read: Callable[[], T]) -> T | None:

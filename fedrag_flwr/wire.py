@@ -295,7 +295,7 @@ class _Reader:
         if not np.isfinite(matrix).all():
             raise self._error(prefix, "a vector that is not finite")
         norms = np.linalg.norm(matrix, axis=1)
-        if rows and (norms < 0.9).any() or (norms > 1.1).any():
+        if (rows and (norms < 0.9).any()) or (norms > 1.1).any():
             raise self._error(prefix, "a vector that is not of unit length")
         return list(matrix)
 

@@ -19,9 +19,9 @@ from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import write_results
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
+from fedrag_flwr.progress import Pace
 from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.progress import Pace
 from strategies import make_strategy
 from strategies.base import RunOutcome
 from strategies.server_tools import ServerTools

@@ -26,7 +26,9 @@ def make_strategy(
         There is no such strategy; names those there are.
     """
     if name not in STRATEGIES:
-        raise SettingError(f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}")
+        raise SettingError(
+            f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}"
+        )
     return STRATEGIES[name](settings, questions, tools, progress)
 
 

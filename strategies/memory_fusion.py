@@ -36,7 +36,7 @@ class MemoryFusion(FederatedRag):
         """Take each device's delta into the bank, and give each what it lacks."""
         courier, bank = self._courier, self.tools.bank
         uploads = [
-            Letter(node_id, ShareRequest("memories", bank.since(report.device, report.version)))
+            Letter(node_id, ShareRequest("memories", bank.since(report.device)))
             for node_id, report in self.builds.items()
         ]
         for node_id, delta in courier.exchange(uploads, "query.share", Delta).items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from fedrag_flwr.memory.bank import MemoryBank
-from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -27,13 +26,9 @@ class ServerTools:
         """The server's models."""
         return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
 
-    @property
-    def encoder(self) -> Encoder:
-        """The server's encoder; the same as the devices'."""
-        return self.toolbox.encoder
-
     @cached_property
     def bank(self) -> MemoryBank:
         """The fused bank, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
-        return MemoryBank.open(root, self.encoder, self.settings.memory.bridges_per_item)
+        toolbox, settings = self.toolbox, self.settings
+        return MemoryBank.open(root, toolbox.encoder, toolbox.pipeline, settings.memory.bridges_per_item, settings.seed)

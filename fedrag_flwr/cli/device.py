@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +22,7 @@ from fedrag_flwr.cli.console import (
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError, StoreError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import Answer, BuildReport, Question
+from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 

@@ -50,7 +50,9 @@ def examine() -> Iterator[Finding]:
     """Look at everything that a device or a simulation needs."""
     version = sys.version_info
     good = (3, 11) <= version[:2] <= (3, 13)
-    yield Finding("Python", f"{version.major}.{version.minor}.{version.micro}", "" if good else "use Python 3.11 to 3.13")
+    yield Finding(
+        "Python", f"{version.major}.{version.minor}.{version.micro}", "" if good else "use Python 3.11 to 3.13"
+    )
     yield from _generator_library()
     for package in _PACKAGES:
         yield _package(package)
@@ -98,4 +100,6 @@ def _disk() -> Finding:
     home = fedrag_home()
     place = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(place).free / 1e9
-    return Finding("disk", f"{free:.1f} GB free", "" if free >= _NEEDED_DISK_GB else "free 2 GB, or set FEDRAG_HOME elsewhere")
+    return Finding(
+        "disk", f"{free:.1f} GB free", "" if free >= _NEEDED_DISK_GB else "free 2 GB, or set FEDRAG_HOME elsewhere"
+    )

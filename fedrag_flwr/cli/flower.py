@@ -119,7 +119,9 @@ class Flower:
         beside = Path(sys.executable).with_name("flwr")
         program = str(beside) if beside.exists() else shutil.which("flwr")
         if program is None:
-            raise SettingError("the program flwr is not there", where="flwr", fix="install the app's environment: make install")
+            raise SettingError(
+                "the program flwr is not there", where="flwr", fix="install the app's environment: make install"
+            )
         return [program, *arguments]
 
     def _neutral(self) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr.inference.candidates import NAMES, candidates, choice_grammar
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported
-from fedrag_flwr.models.base import Completion, Generator, Prompt
-from fedrag_flwr.records import Cost, EvidenceUnit, MemoryItem
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.text.base import QuestionAnalysis
 
 
@@ -52,39 +53,53 @@ class Cognizer:
         analysis: QuestionAnalysis,
         units: Sequence[EvidenceUnit],
         memories: Sequence[MemoryItem] = (),
+        facts: Sequence[Fact] | None = None,
     ) -> Verdict:
-        """Answer over evidence units and memories (eq. 15)."""
+        """Answer over evidence units and memories (eq. 15).
+
+        With the evidence's typed `facts` the model can only choose among those that fit the question; without them it
+        writes freely, and what it wrote is looked up in the evidence.
+        """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
         if score < self.abstain_below:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
-        completion, cost = self._complete(evidence_prompt(question, units, memories))
+        grammar = ANSWER_GRAMMAR
+        if facts is not None:
+            choices = candidates(question, analysis, facts)
+            if not choices:
+                wanted = analysis.answer_type or "fitting span"
+                return Verdict("", score, f"the evidence holds no {wanted}", Cost())
+            grammar = choice_grammar(choices)
+        completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
         text = clean(completion.text)
         if not text:
             return Verdict("", score, "the model found no answer in the evidence", cost)
-        if not is_supported(text, texts):
+        if facts is None and not is_supported(text, texts):
             return Verdict("", score, "the evidence does not hold the model's answer", cost)
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost)
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
-        completion, cost = self._complete(closed_book_prompt(question))
+        completion, cost = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
         text = clean(completion.text)
         return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost)
 
-    def _complete(self, prompt: Prompt) -> tuple[Completion, Cost]:
-        (completion,) = self.generator().complete(
-            prompt, grammar=ANSWER_GRAMMAR, max_tokens=self.max_tokens, seed=self.seed
-        )
+    def _complete(self, prompt: Prompt, grammar: Grammar) -> tuple[Completion, Cost]:
+        (completion,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
         return completion, Cost(
             completion.seconds, 1, completion.tokens_in, completion.tokens_out, replayed=completion.cached
         )
 
 
 def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: Sequence[str]) -> float:
-    """How near evidence comes to a question: the mean of its best similarity and the share of anchors it covers."""
+    """How near evidence comes to a question: the mean of its best similarity and the share of anchors it covers.
+
+    A name weighs as much as three other anchors: evidence that lacks the name is about something else.
+    """
     best = max((unit.score for unit in units), default=0.0)
-    return 0.5 * (max(best, 0.0) + coverage(analysis.anchors, texts))
+    names = [fact.anchor for fact in analysis.facts if fact.type in NAMES]
+    return 0.5 * (max(best, 0.0) + coverage([*analysis.anchors, *names, *names], texts))
 
 
 def clean(text: str) -> str:

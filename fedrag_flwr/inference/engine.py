@@ -18,12 +18,15 @@ from fedrag_flwr.records import (
     Clock,
     Cost,
     EvidenceUnit,
+    Fact,
     Match,
+    MemoryItem,
     OpenQuestion,
     Question,
     Vector,
     Want,
 )
+from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 
 
@@ -151,16 +154,15 @@ class Engine:
     ) -> Answer:
         units = self.select(asked.vector, matches, foreign)
         memories = [match.item for match in matches]
-        verdict = self.cognizer.answer(asked.question.text, asked.analysis, units, memories)
+        facts = self._facts(units, memories)
+        verdict = self.cognizer.answer(asked.question.text, asked.analysis, units, memories, facts)
         verdict = self._timed(verdict, asked.seconds + self.clock() - start)
         remote = any(unit.origin != self.device for unit in units)
         answer = self._answer(asked.question, verdict, "remote" if remote else "cognizer", units)
         used = tuple(f"{item.origin}/{item.id}" for item in memories)
         return replace(answer, sources=(*used, *answer.sources)[:64])
 
-    def select(
-        self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit]
-    ) -> list[EvidenceUnit]:
+    def select(self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
         """Evidence of a question: units of the matches' hyperedges (eq. 14), the nearest sentences, and foreign units."""
         named = self._units_of(self._own_hyperedges(matches), vector)
         nearest = self._nearest("sentence", vector, self.limits.sentences)
@@ -169,6 +171,11 @@ class Engine:
             return home[: self.limits.sentences]
         abroad = sorted(foreign, key=lambda unit: (-unit.score, unit.id))[: self.limits.sentences // 2]
         return home[: self.limits.sentences - len(abroad)] + abroad
+
+    def _facts(self, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:
+        """The typed facts of evidence (eq. 15): of its units, and the answers of memories."""
+        found = [fact for facts in self.pipeline.facts([unit.text for unit in units]) for fact in facts]
+        return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
 
     def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
         own = [
@@ -213,13 +220,9 @@ class Engine:
             return [EvidenceUnit(i, passages[i].text, self.device, s, passages[i].title) for i, s in ranked]
         sentences = {s.id: s for s in self.store.sentences(ids)}
         titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
-        return [
-            EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked
-        ]
+        return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
 
-    def _answer(
-        self, question: Question, verdict: Verdict, path: AnswerPath, units: Sequence[EvidenceUnit]
-    ) -> Answer:
+    def _answer(self, question: Question, verdict: Verdict, path: AnswerPath, units: Sequence[EvidenceUnit]) -> Answer:
         return Answer(
             question_id=question.id,
             text=verdict.text,

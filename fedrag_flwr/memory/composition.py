@@ -15,11 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrag_flwr.memory.descriptions import describe
+from fedrag_flwr.memory.synthesis_lexicon import words_of
 from fedrag_flwr.records import MemoryItem
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-–'’/.][^\W_]+)*")
 _NO_BRIDGE = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL", "TIME", "YESNO"))
-_COMMON = frozenset("a an and at by did do does for from had has have in is it of on or than that the to was were what when where which who with".split())
+_COMMON = words_of(
+    "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
+    "which who with"
+)
 _LONGEST = 6
 _MAX_WORDS = 30
 
@@ -130,7 +134,10 @@ def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Descr
 
 def _specific(text: str) -> bool:
     """Whether a description names something, or singles one out."""
-    return re.search(r"\b[A-Z0-9]", text) is not None or re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
+    return (
+        re.search(r"\b[A-Z0-9]", text) is not None
+        or re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
+    )
 
 
 def _contains(words: Sequence[str], key: Sequence[str]) -> bool:
@@ -168,7 +175,11 @@ def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) 
     if question[start:end].endswith(("'s", "’s")) or question[end : end + 1] in ("'", "’", "-", "–"):
         return False
     after = matches[at + size] if at + size < len(matches) else None
-    if after is not None and question[end : after.start()] == " " and (after[0][:1].isupper() or after[0][:1].isdigit()):
+    if (
+        after is not None
+        and question[end : after.start()] == " "
+        and (after[0][:1].isupper() or after[0][:1].isdigit())
+    ):
         return False
     before = matches[at - 1]
     return not (at > 1 and before[0][:1].isupper() and question[before.end() : start] == " ")

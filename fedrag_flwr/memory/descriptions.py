@@ -48,7 +48,11 @@ def _which(rest: str) -> str:
         noun, predicate = words[:size], words[size:]
         if not predicate or any(not part.islower() or part in _AUXILIARIES or part == "the" for part in noun):
             return ""
-        if predicate[0] not in _AUXILIARIES and not is_past(predicate[0]) and not (predicate[0].endswith("s") and size == 1 and predicate[0].islower()):
+        if (
+            predicate[0] not in _AUXILIARIES
+            and not is_past(predicate[0])
+            and not (predicate[0].endswith("s") and size == 1 and predicate[0].islower())
+        ):
             continue
         return _relative(" ".join(noun), " ".join(predicate))
     return ""
@@ -68,7 +72,7 @@ def _who(rest: str, noun: str) -> str:
     first = rest.split()[0]
     if first in _AUXILIARIES and _asks_back(rest):
         return _inverted(rest, f"the {noun} {'whom' if noun == 'person' else 'that'}")
-    if is_past(first) or first in _AUXILIARIES and not _asks_back(rest):
+    if is_past(first) or (first in _AUXILIARIES and not _asks_back(rest)):
         return f"the {noun} {'who' if noun == 'person' else 'that'} {rest}"
     return ""
 
@@ -79,7 +83,20 @@ def _identified(rest: str) -> str:
     if verb not in _BE or not _DETERMINED.match(phrase):
         return ""
     last = phrase.split()[-1]
-    if is_participle(last) or last in ("by", "after", "in", "on", "at", "from", "to", "for", "with", "called", "as", "of"):
+    if is_participle(last) or last in (
+        "by",
+        "after",
+        "in",
+        "on",
+        "at",
+        "from",
+        "to",
+        "for",
+        "with",
+        "called",
+        "as",
+        "of",
+    ):
         return ""
     return phrase
 

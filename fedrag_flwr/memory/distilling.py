@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
 from fedrag_flwr.memory.verify import round_trip, verify
 from fedrag_flwr.records import Cost, Hyperedge, Passage, Progress, Sentence

@@ -41,7 +41,16 @@ def refusal(item: MemoryItem, device: str, dimension: int) -> str:
     return ""
 
 
-def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension: int, limit: int) -> Import:
+def take(
+    connection: sqlite3.Connection,
+    delta: Delta,
+    *,
+    device: str,
+    dimension: int,
+    limit: int,
+    one_origin: bool = False,
+    snapshot: bool = False,
+) -> Import:
     """Take a delta within the caller's transaction.
 
     A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
@@ -60,15 +69,24 @@ def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension
         Length of a vector.
     limit
         Most memories of other origins.
+    one_origin
+        The delta speaks for its own origin alone: memories of another are refused as ``wrong-origin``, and it can
+        retract no other's.
+    snapshot
+        The delta is all there is: what it lacks goes.
     """
     writer = Writer(connection, device, dimension)
     there = {item.id: item for item in reading.items(connection, dimension, ids=[item.id for item in delta.items])}
-    retracting = set(delta.retracted)
+    held = "SELECT id FROM items WHERE own = 0" + (" AND origin = ?" if one_origin else "")
+    theirs = {row[0] for row in connection.execute(held, (delta.origin,) if one_origin else ())}
+    retracting = theirs if snapshot else theirs & set(delta.retracted)
     owners = {item.id: item.origin for item in there.values() if item.origin == device or item.id not in retracting}
     refused: Counter[str] = Counter()
     fit: dict[str, MemoryItem] = {}
     for item in delta.items:
         reason = refusal(item, device, dimension)
+        if one_origin and item.origin != delta.origin:
+            reason = "wrong-origin"
         if not reason and owners.setdefault(item.id, item.origin) != item.origin:
             reason = "id-taken"
         if reason:
@@ -78,9 +96,7 @@ def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension
     gone = [
         item for item in retracting if item not in fit or (item in there and there[item].origin != fit[item].origin)
     ]
-    retracted = connection.execute(
-        "DELETE FROM items WHERE own = 0 AND id IN (SELECT value FROM json_each(?))", (reading.listed(gone),)
-    ).rowcount
+    retracted = writer.retract_foreign(gone)
     room = limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
     accepted = 0
     for item in fit.values():
@@ -94,6 +110,7 @@ def take(connection: sqlite3.Connection, delta: Delta, *, device: str, dimension
         room -= known is None
         if known is None or known.hyperedges != item.hyperedges or not same_item(item, known):
             connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+            connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
             writer.insert_item(item, own=False)
     version = writer.settle()
     connection.execute(

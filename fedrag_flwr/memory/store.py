@@ -225,10 +225,12 @@ class MemoryStore:
             raise reading.missing("memory", [item_id])
         return found[0]
 
-    def retracted_since(self, version: int) -> list[str]:
-        """The ids of own memories that went after a version and did not come back, sorted."""
+    def retracted_since(self, version: int, *, own: bool = True) -> list[str]:
+        """The ids of own, or of others', memories that went after a version and did not come back, sorted."""
         with self._database.reading() as connection:
-            rows = connection.execute("SELECT id FROM retractions WHERE version > ? ORDER BY id", (version,))
+            rows = connection.execute(
+                "SELECT id FROM retractions WHERE version > ? AND own = ? ORDER BY id", (version, own)
+            )
             return [row[0] for row in rows]
 
     def counts(self) -> Counts:
@@ -284,15 +286,24 @@ class MemoryStore:
             self._forget()
         return version
 
-    def import_delta(self, delta: Delta) -> ImportReport:
+    def import_delta(self, delta: Delta, *, one_origin: bool = False, snapshot: bool = False) -> ImportReport:
         """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.
+
+        With `one_origin` the delta speaks for its own origin alone and can neither add nor retract another's memories;
+        as a `snapshot` it is all there is, and what it lacks goes.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
         (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
         """
         with self._database.writing() as connection:
             done = importing.take(
-                connection, delta, device=self._device, dimension=self._dimension, limit=self._foreign_limit
+                connection,
+                delta,
+                device=self._device,
+                dimension=self._dimension,
+                limit=self._foreign_limit,
+                one_origin=one_origin,
+                snapshot=snapshot,
             )
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)

@@ -102,7 +102,9 @@ def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> 
     yield from nominal_questions(sentence, asker)
 
 
-def _missing(asker: Asker, parsed: ParsedPassage, facts: Sequence[Fact], asked: Sequence[Asked], start: int, end: int) -> Iterator[Asked]:
+def _missing(
+    asker: Asker, parsed: ParsedPassage, facts: Sequence[Fact], asked: Sequence[Asked], start: int, end: int
+) -> Iterator[Asked]:
     answers = " | ".join(item.answer.lower() for item in asked if item.score > 0)
     missing = [fact for fact in facts if fact.type != "CONCEPT" and fact.text.lower() not in answers]
     if missing:
@@ -113,12 +115,24 @@ _WORD = re.compile(r"[\w$€£%°'./-]+")
 _OPEN_WEIGHT = 0.7  # answers without a type are asked for less often than names, dates and amounts
 
 
+def _one_answer_each(asked: Iterable[Asked]) -> list[Asked]:
+    """Where one sentence gives a question several answers, keep the name rather than the description."""
+    by_question: dict[str, list[Asked]] = {}
+    for item in asked:
+        by_question.setdefault(item.question.lower(), []).append(item)
+    return [
+        max(items, key=lambda item: (bool(item.type) and item.answer[:1].isupper(), item.score, item.answer))
+        for items in by_question.values()
+    ]
+
+
 def rank(asked: Iterable[Asked], limit: int) -> list[Asked]:
     """Keep the best questions, every answer's best wording first, near-duplicates dropped.
 
     The second wording of an answer is its longest, because people's questions carry the details of the sentence.
     """
     by_answer: dict[str, list[Asked]] = {}
+    asked = _one_answer_each(asked)
     for item in sorted(asked, key=lambda item: (-item.score, item.question)):
         if item.score > 0 and item.answer:
             by_answer.setdefault(item.answer, []).append(item)

@@ -13,6 +13,7 @@ from fedrag_flwr.memory.synthesis_lexicon import (
     ORG_NOUNS,
     PERSON_NOUNS,
     PLACE_NOUNS,
+    RELATED_NOUNS,
     UNITS,
     VAGUE_NOUNS,
 )
@@ -20,6 +21,9 @@ from fedrag_flwr.memory.synthesis_lexicon import (
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
+_CLASS_WORDS = (
+    ORG_NOUNS | PLACE_NOUNS | frozenset().union(*RELATED_NOUNS) | {"belt", "desert", "glacier", "network", "prize"}
+)
 _SPANNING = frozenset(("WORK_OF_ART", "ORG", "LOC", "FAC", "PERSON", "EVENT"))
 _LABEL_TYPES = {"PERSON": "PERSON", "ORG": "ORG", "GPE": "GPE", "LOC": "LOC", "FAC": "LOC"}
 
@@ -55,7 +59,12 @@ def name_span(head: Token) -> list[Token]:
         left -= 1
     while right + 1 < sentence.end and _joins(doc[right + 1], head):
         right += 1
-    if head.ent_type_ != "PERSON" and right + 2 < sentence.end and doc[right + 1].lower_ == "of" and doc[right + 1].head in (head, doc[right]):
+    if (
+        head.ent_type_ != "PERSON"
+        and right + 2 < sentence.end
+        and doc[right + 1].lower_ == "of"
+        and doc[right + 1].head in (head, doc[right])
+    ):
         last = right + 2 + (doc[right + 2].lower_ == "the")
         if last < sentence.end and is_name_token(doc[last]):
             while last + 1 < sentence.end and is_name_token(doc[last + 1]) and doc[last].dep_ == "compound":
@@ -114,7 +123,7 @@ class Classes:
                     self._labels[key][entity.label_] += 1
                     if entity.label_ == "PERSON" and " " in key and not any(char.isdigit() for char in key):
                         self._surnames.add(key.rsplit(" ", 1)[1])
-                    if entity[0].lower_ == "the" or entity.start > 0 and doc[entity.start - 1].lower_ == "the":
+                    if entity[0].lower_ == "the" or (entity.start > 0 and doc[entity.start - 1].lower_ == "the"):
                         self._definite.add(key)
             for token in doc:
                 if token.pos_ in ("NOUN", "PROPN"):
@@ -135,6 +144,8 @@ class Classes:
             votes = self._votes[full[0]] if len(full) == 1 else None
         if votes:
             return min(votes.items(), key=lambda pair: (-pair[1], pair[0]))[0]
+        if not votes and (own := class_in_name(key)):
+            return own
         return self._known.get(key, "")
 
     def all_of(self, name: str) -> frozenset[str]:
@@ -149,12 +160,15 @@ class Classes:
         noun = self.of(name)
         labels = self._labels.get(key)
         if noun:
-            person = labels is not None and labels["PERSON"] > 0 and " " in key and noun.endswith(("er", "or", "ist", "ian"))
+            person = (
+                labels is not None and labels["PERSON"] > 0 and " " in key and noun.endswith(("er", "or", "ist", "ian"))
+            )
             return type_of_noun(noun) or ("PERSON" if person else "NAME")
         if labels:
             label = min(labels.items(), key=lambda pair: (-pair[1], pair[0]))[0]
             # one-word "persons" are mostly moons and spacecraft, unless a longer name ends in the word
-            if label != "PERSON" or " " in key and key not in self._definite or self._surname_of(key):
+            unsure = (label == "PERSON" and " " not in key) or (label in ("PERSON", "GPE") and key in self._definite)
+            if not unsure or self._surname_of(key):
                 return _LABEL_TYPES[label]
         elif self._surname_of(key):
             return "PERSON"
@@ -189,7 +203,11 @@ class Classes:
         if name and token.i > token.sent.start:
             first = name[0]
             before = first.nbor(-1) if first.i > token.sent.start else None
-            beside = before is not None and before.pos_ == "NOUN" and (before.head == token or before.head == token.head or token.head == before)
+            beside = (
+                before is not None
+                and before.pos_ == "NOUN"
+                and (before.head == token or before.head == token.head or token.head == before)
+            )
             if before is not None and beside and first.dep_ != "nsubj":
                 self.vote(name_text(name), before.lemma_, 2)
 
@@ -206,6 +224,17 @@ class Classes:
             self.vote(name_text(name), head.lemma_, weight)
 
 
+def class_in_name(key: str) -> str:
+    """Give the class noun that a name ends with, or begins with before "of" ("ames research center", "bank of england")."""
+    words = key.split()
+    if len(words) < 2:
+        return ""
+    if words[-1] in ("industries", "corporation", "inc", "inc.", "ltd", "gmbh", "co.", "aerospace", "motors"):
+        return "company"
+    head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
+    return head if head in _CLASS_WORDS and head not in VAGUE_NOUNS else ""
+
+
 def type_of_noun(noun: str) -> str:
     """Give the type that a class noun implies: PERSON, ORG, LOC, or "" for other things."""
     noun = singular(noun.lower())
@@ -219,4 +248,4 @@ def type_of_noun(noun: str) -> str:
 
 
 def _plural(token: Token) -> bool:
-    return "Plur" in token.morph.get("Number") and token.lower_ not in ("spacecraft", "series")
+    return "Plur" in token.morph.get("Number", []) and token.lower_ not in ("spacecraft", "series")

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from fedrag_flwr.memory.synthesis_lexicon import words_of
+
 # lemma past participle; verbs whose past and participle agree name it once
 _TABLE = """
-arise arose arisen|be was been|bear bore born|beat beat beaten|become became become|begin began begun|bend bent|bind bound
-bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built|burn burned|burst burst
-buy bought|cast cast|catch caught|choose chose chosen|cling clung|come came come|cost cost|creep crept|cut cut|deal dealt
-dig dug|do did done|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt
-fight fought|find found|flee fled|fling flung|fly flew flown|forbid forbade forbidden|forget forgot forgotten
-forgive forgave forgiven|freeze froze frozen|get got|give gave given|go went gone|grind ground|grow grew grown|hang hung
-have had|hear heard|hide hid hidden|hit hit|hold held|hurt hurt|keep kept|know knew known|lay laid|lead led|leave left
+arise arose arisen|be was been|bear bore born|beat beat beaten|become became become|begin began begun|bend bent
+bind bound|bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built
+burn burned|burst burst|buy bought|cast cast|catch caught|choose chose chosen|cling clung|come came come
+cost cost|creep crept|cut cut|deal dealt|dig dug|do did done|draw drew drawn|drink drank drunk
+drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|flee fled
+fling flung|fly flew flown|forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven
+freeze froze frozen|get got|give gave given|go went gone|grind ground|grow grew grown|hang hung|have had
+hear heard|hide hid hidden|hit hit|hold held|hurt hurt|keep kept|know knew known|lay laid|lead led|leave left
 lend lent|let let|lie lay lain|light lit|lose lost|make made|mean meant|meet met|overcome overcame overcome
-oversee oversaw overseen|overtake overtook overtaken|pay paid|put put|quit quit|read read|rebuild rebuilt|ride rode ridden
-ring rang rung|rise rose risen|run ran run|say said|see saw seen|seek sought|sell sold|send sent|set set|shake shook shaken
-shed shed|shine shone|shoot shot|show showed shown|shrink shrank shrunk|shut shut|sing sang sung|sink sank sunk|sit sat
-sleep slept|slide slid|speak spoke spoken|speed sped|spend spent|spin spun|split split|spread spread|spring sprang sprung
-stand stood|steal stole stolen|stick stuck|strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung
-take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|undergo underwent undergone
-understand understood|undertake undertook undertaken|upset upset|wake woke woken|wear wore worn|weave wove woven
-win won|wind wound|withdraw withdrew withdrawn|withstand withstood|write wrote written|outlive outlived|rewrite rewrote rewritten
+oversee oversaw overseen|overtake overtook overtaken|pay paid|put put|quit quit|read read|rebuild rebuilt
+ride rode ridden|ring rang rung|rise rose risen|run ran run|say said|see saw seen|seek sought|sell sold
+send sent|set set|shake shook shaken|shed shed|shine shone|shoot shot|show showed shown|shrink shrank shrunk
+shut shut|sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|speak spoke spoken|speed sped|spend spent
+spin spun|split split|spread spread|spring sprang sprung|stand stood|steal stole stolen|stick stuck
+strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung|take took taken|teach taught
+tear tore torn|tell told|think thought|throw threw thrown|undergo underwent undergone|understand understood
+undertake undertook undertaken|upset upset|wake woke woken|wear wore worn|weave wove woven|win won|wind wound
+withdraw withdrew withdrawn|withstand withstood|write wrote written|outlive outlived|rewrite rewrote rewritten
 """
 _IRREGULAR: dict[str, tuple[str, str]] = {}
 for _row in _TABLE.replace("\n", "|").split("|"):
     _forms = _row.split()
     if _forms:
         _IRREGULAR[_forms[0]] = (_forms[1], _forms[-1])
-_DOUBLING = frozenset(
-    "plan stop map ship drop trap tap tip step grab equip control patrol refer transfer permit commit submit admit occur "
-    "omit compel propel expel fit ban scan spot dub rub tag log plot star span skip trim slam drag top cap pin win rob".split()
+_DOUBLING = words_of(
+    "plan stop map ship drop trap tap tip step grab equip control patrol refer transfer permit commit submit admit "
+    "occur omit compel propel expel fit ban scan spot dub rub tag log plot star span skip trim slam drag top cap pin "
+    "win rob"
 )
 _IRREGULAR_PLURALS = {
     "man": "men",

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Split a line of words into a set."""
     return frozenset(text.split())
 
 
-PERSON_NOUNS = _words(
+PERSON_NOUNS = words_of(
     "person man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut cosmonaut "
-    "mathematician chemist biologist geologist inventor explorer pilot commander director producer writer author novelist "
-    "poet playwright actor actress singer songwriter musician composer guitarist drummer rapper artist painter sculptor "
-    "architect photographer journalist politician president minister chancellor senator governor mayor king queen prince "
-    "princess emperor duke lawyer judge general admiral officer soldier businessman businesswoman entrepreneur executive "
-    "footballer player coach manager cricketer boxer swimmer runner driver wrestler philosopher historian economist "
-    "psychologist doctor physician nurse surgeon teacher professor researcher scholar student founder leader designer "
-    "programmer developer comedian model dancer filmmaker screenwriter editor critic activist saint bishop pope priest monk "
-    "administrator farmer amateur pioneer merchant clergyman priest pupil schoolgirl crew crewman nobleman lord baron count earl "
-    "publisher illustrator translator diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant "
-    "discoverer aviator balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer organist "
-    "son daughter father mother brother sister wife husband cousin grandson granddaughter nephew niece child"
+    "mathematician chemist biologist geologist inventor explorer pilot commander director producer writer author "
+    "novelist poet playwright actor actress singer songwriter musician composer guitarist drummer rapper artist "
+    "painter sculptor architect photographer journalist politician president minister chancellor senator governor "
+    "mayor king queen prince princess emperor duke lawyer judge general admiral officer soldier businessman "
+    "businesswoman entrepreneur executive footballer player coach manager cricketer boxer swimmer runner driver "
+    "wrestler philosopher historian economist psychologist doctor physician nurse surgeon teacher professor "
+    "researcher scholar student founder leader designer programmer developer comedian model dancer filmmaker "
+    "screenwriter editor critic activist saint bishop pope priest monk administrator farmer amateur pioneer merchant "
+    "clergyman priest pupil schoolgirl crew crewman nobleman lord baron count earl publisher illustrator translator "
+    "diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant discoverer aviator "
+    "balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer organist son daughter "
+    "father mother brother sister wife husband cousin grandson granddaughter nephew niece child"
 )
-ORG_NOUNS = _words(
-    "agency company organisation organization corporation firm manufacturer contractor institute institution university "
-    "college school laboratory lab consortium administration bureau department ministry committee council party team club "
-    "band group orchestra label studio network publisher newspaper association federation union league foundation society "
-    "government army navy force brand airline bank startup start-up"
+ORG_NOUNS = words_of(
+    "agency company organisation organization corporation firm manufacturer contractor institute institution "
+    "university college school laboratory lab consortium administration bureau department ministry committee council "
+    "party team club band group orchestra label studio network publisher newspaper association federation union "
+    "league foundation society government army navy force brand airline bank startup start-up"
 )
-PLACE_NOUNS = _words(
+PLACE_NOUNS = words_of(
     "city town village country nation state province county region district island islands continent site base port "
-    "spaceport cosmodrome centre center airport park lake river sea ocean mountain valley desert plain crater peninsula "
-    "municipality suburb neighbourhood neighborhood capital location place area territory commune hill coast bay plateau "
-    "observatory station building street bridge castle stadium museum hospital"
+    "spaceport cosmodrome centre center airport park lake river sea ocean mountain valley desert plain crater "
+    "peninsula municipality suburb neighbourhood neighborhood capital location place area territory commune hill "
+    "coast bay plateau observatory station building street bridge castle stadium museum hospital"
 )
 # nouns by which a text goes back to the same thing
 RELATED_NOUNS = tuple(
-    _words(group)
+    words_of(group)
     for group in (
         "spacecraft probe orbiter craft satellite mission vehicle lander rover capsule explorer flyby robot spaceship ship",
         "telescope observatory instrument satellite spacecraft mission array interferometer facility",
@@ -66,22 +68,160 @@ RELATED_NOUNS = tuple(
         "battle war conflict campaign",
     )
 )
-MONTHS = _words(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug sep "
-    "sept oct nov dec"
+MONTHS = words_of(
+    "january february march april may june july august september october november december jan feb mar apr jun jul "
+    "aug sep sept oct nov dec"
 )
 COUNTRIES = frozenset(
-    """afghanistan|albania|algeria|angola|argentina|armenia|australia|austria|azerbaijan|bahrain|bangladesh|belarus|belgium|bolivia
-    |bosnia|botswana|brazil|bulgaria|burma|cambodia|cameroon|canada|chad|chile|china|colombia|congo|costa rica|croatia|cuba|cyprus
-    |czechoslovakia|denmark|ecuador|egypt|england|eritrea|estonia|ethiopia|fiji|finland|france|gabon|georgia|germany|ghana|greece
-    |guatemala|guinea|guyana|haiti|honduras|hungary|iceland|india|indonesia|iran|iraq|ireland|israel|italy|jamaica|japan|jordan
-    |kazakhstan|kenya|kuwait|laos|latvia|lebanon|liberia|libya|lithuania|luxembourg|madagascar|malawi|malaysia|mali|malta|mauritius
-    |mexico|moldova|mongolia|morocco|mozambique|myanmar|namibia|nepal|netherlands|new zealand|nicaragua|niger|nigeria|north korea
-    |norway|oman|pakistan|panama|paraguay|peru|philippines|poland|portugal|qatar|romania|russia|rwanda|saudi arabia|scotland|senegal
-    |serbia|singapore|slovakia|slovenia|somalia|south africa|south korea|soviet union|spain|sri lanka|sudan|sweden|switzerland|syria
-    |taiwan|tanzania|thailand|tunisia|turkey|uganda|ukraine|united arab emirates|united kingdom|united states|uruguay|uzbekistan
-    |venezuela|vietnam|wales|west germany|east germany|yemen|zambia|zimbabwe|the netherlands|the united states|the united kingdom
-    |the soviet union|the philippines|usa|uk|ussr""".replace("\n", "").replace("    ", "").split("|")
+    [
+        "afghanistan",
+        "albania",
+        "algeria",
+        "angola",
+        "argentina",
+        "armenia",
+        "australia",
+        "austria",
+        "azerbaijan",
+        "bahrain",
+        "bangladesh",
+        "belarus",
+        "belgium",
+        "bolivia",
+        "bosnia",
+        "botswana",
+        "brazil",
+        "bulgaria",
+        "burma",
+        "cambodia",
+        "cameroon",
+        "canada",
+        "chad",
+        "chile",
+        "china",
+        "colombia",
+        "congo",
+        "costa rica",
+        "croatia",
+        "cuba",
+        "cyprus",
+        "czechoslovakia",
+        "denmark",
+        "ecuador",
+        "egypt",
+        "england",
+        "eritrea",
+        "estonia",
+        "ethiopia",
+        "fiji",
+        "finland",
+        "france",
+        "gabon",
+        "georgia",
+        "germany",
+        "ghana",
+        "greece",
+        "guatemala",
+        "guinea",
+        "guyana",
+        "haiti",
+        "honduras",
+        "hungary",
+        "iceland",
+        "india",
+        "indonesia",
+        "iran",
+        "iraq",
+        "ireland",
+        "israel",
+        "italy",
+        "jamaica",
+        "japan",
+        "jordan",
+        "kazakhstan",
+        "kenya",
+        "kuwait",
+        "laos",
+        "latvia",
+        "lebanon",
+        "liberia",
+        "libya",
+        "lithuania",
+        "luxembourg",
+        "madagascar",
+        "malawi",
+        "malaysia",
+        "mali",
+        "malta",
+        "mauritius",
+        "mexico",
+        "moldova",
+        "mongolia",
+        "morocco",
+        "mozambique",
+        "myanmar",
+        "namibia",
+        "nepal",
+        "netherlands",
+        "new zealand",
+        "nicaragua",
+        "niger",
+        "nigeria",
+        "north korea",
+        "norway",
+        "oman",
+        "pakistan",
+        "panama",
+        "paraguay",
+        "peru",
+        "philippines",
+        "poland",
+        "portugal",
+        "qatar",
+        "romania",
+        "russia",
+        "rwanda",
+        "saudi arabia",
+        "scotland",
+        "senegal",
+        "serbia",
+        "singapore",
+        "slovakia",
+        "slovenia",
+        "somalia",
+        "south africa",
+        "south korea",
+        "soviet union",
+        "spain",
+        "sri lanka",
+        "sudan",
+        "sweden",
+        "switzerland",
+        "syria",
+        "taiwan",
+        "tanzania",
+        "thailand",
+        "tunisia",
+        "turkey",
+        "uganda",
+        "ukraine",
+        "united arab emirates",
+        "united kingdom",
+        "united states",
+        "uruguay",
+        "uzbekistan",
+        "venezuela",
+        "vietnam",
+        "wales",
+        "west germany",
+        "east germany",
+        "yemen",
+        "zambia",
+        "zimbabwe",
+        "usa",
+        "uk",
+        "ussr",
+    ]
 )
 # unit (singular) -> what it measures
 UNITS: dict[str, str] = {
@@ -139,30 +279,44 @@ ADJECTIVE_MEASURES = {
     "thick": "thickness",
     "heavy": "mass",
 }
-DURATION_VERBS = _words("take last spend require need endure run")
-WEIGHT_VERBS = _words("weigh")
-COST_VERBS = _words("cost")
-PLACE_PREPOSITIONS = _words("in at on near from aboard to into onto over above off beneath under inside outside within towards toward")
-SPLIT_PREPOSITIONS = _words(
-    "in on at from aboard during after before with using for until since by through into near via between within under around "
-    "towards toward as over onto to"
+DURATION_VERBS = words_of("take last spend require need endure run")
+WEIGHT_VERBS = words_of("weigh")
+COST_VERBS = words_of("cost")
+PLACE_PREPOSITIONS = words_of(
+    "in at on near from aboard to into onto over above off beneath under inside outside within towards toward"
 )
-KEPT_ADVERBS = _words("first originally officially initially finally last formerly previously currently permanently")
-HEDGES = _words(
-    "believe think suspect propose hypothesise hypothesize claim expect hope suggest doubt deny speculate wonder assume imagine "
-    "want fear"
+SPLIT_PREPOSITIONS = words_of(
+    "in on at from aboard during after before with using for until since by through into near via between within "
+    "under around towards toward as over onto to"
 )
-VAGUE_NOUNS = _words(
-    "thing things way ways part parts time times fact reason result results kind type sort number lot one ones example case "
-    "use end start beginning rest undertaking attempt success failure step effort trial north south east west day days others other some many most all several both each name names idea point side"
+KEPT_ADVERBS = words_of("first originally officially initially finally last formerly previously currently permanently")
+HEDGES = words_of(
+    "believe think suspect propose hypothesise hypothesize claim expect hope suggest doubt deny speculate wonder "
+    "assume imagine want fear"
 )
-NAMING_VERBS = _words("name call dub know title nickname christen rename label entitle")
-COMPLEX_NOUNS = _words("honour honor addition order case terms spite favour favor memory recognition charge front place light view accordance contrast total all fact part")
-CONNECTIVES = _words("than rather because such like unlike besides despite except including according due instead as per regarding concerning")
-LOCATIONS = _words(
-    "surface orbit crater pole poles floor ground desert mountain sea ocean lake river valley plain desert island coast city town "
-    "village country region area hill centre center north south east west sky space hemisphere belt cloud clouds atmosphere "
-    "equator horizon slope summit cave forest field canyon basin continent state province district county suburb neighbourhood "
-    "house home hospital school university church cemetery museum factory laboratory observatory park building rim edge ring rings"
+VAGUE_NOUNS = words_of(
+    "thing things way ways part parts time times fact reason result results kind type sort number lot one ones "
+    "example case use end start beginning rest undertaking attempt success failure step effort trial north south east "
+    "west day days others other some many most all several both each name names idea point side"
 )
-TIME_NOUNS = _words("year years day days month months week weeks century decade night morning moment period hours minutes hour")
+NAMING_VERBS = words_of("name call dub know title nickname christen rename label entitle")
+COMPLEX_NOUNS = words_of(
+    "honour honor addition order case terms spite favour favor memory recognition charge front place light view "
+    "accordance contrast total all fact part"
+)
+CONNECTIVES = words_of(
+    "than rather because such like unlike besides despite except including according due instead as per regarding "
+    "concerning"
+)
+LOCATIONS = words_of(
+    "surface orbit crater pole poles floor ground desert mountain sea ocean lake river valley plain desert island "
+    "coast city town village country region area hill centre center north south east west sky space hemisphere belt "
+    "cloud clouds atmosphere equator horizon slope summit cave forest field canyon basin continent state province "
+    "district county suburb neighbourhood house home hospital school university church cemetery museum factory "
+    "laboratory observatory park building rim edge ring rings"
+)
+TIME_NOUNS = words_of(
+    "year years day days month months week weeks century decade night morning moment period hours minutes hour"
+)
+APPROXIMATE = words_of("about around roughly approximately some only just")
+DETERMINERS = words_of("the a an its his her their this these that those")

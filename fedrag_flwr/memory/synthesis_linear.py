@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis_answers import is_year, singular_unit
-from fedrag_flwr.memory.synthesis_clauses import Clause, clauses_of
+from fedrag_flwr.memory.synthesis_clauses import clauses_of
 from fedrag_flwr.memory.synthesis_inflection import plural
 from fedrag_flwr.memory.synthesis_lexicon import PLACE_PREPOSITIONS
-from fedrag_flwr.memory.synthesis_questions import Asked, Asker, finite_words, inverted_words
+from fedrag_flwr.memory.synthesis_measures import is_year, singular_unit
+from fedrag_flwr.memory.synthesis_parts import Clause
+from fedrag_flwr.memory.synthesis_questions import Asked, Asker
+from fedrag_flwr.memory.synthesis_voice import finite_words, inverted_words
 from fedrag_flwr.records import Fact
 
 if TYPE_CHECKING:
@@ -53,13 +55,28 @@ def _end(clause: Clause, clauses: Sequence[Clause]) -> int:
     doc, stop = clause.verb.doc, clause.verb.sent.end
     for other in clauses:
         if other.verb.i > clause.verb.i:
-            subject = [child.left_edge.i for child in other.verb.children if child.dep_ in ("nsubj", "nsubjpass") and child.i > clause.verb.i]
+            subject = [
+                child.left_edge.i
+                for child in other.verb.children
+                if child.dep_ in ("nsubj", "nsubjpass") and child.i > clause.verb.i
+            ]
             stop = min(stop, *subject, other.verb.i)
     for token in doc[clause.verb.i + 1 : stop]:
-        if token.text in (";", ":", "(", "—") or token.lower_ in ("which", "who", "while", "because", "although", "whose"):
+        if token.text in (";", ":", "(", "—") or token.lower_ in (
+            "which",
+            "who",
+            "while",
+            "because",
+            "although",
+            "whose",
+        ):
             stop = token.i
             break
-    while stop > clause.verb.i + 1 and (doc[stop - 1].is_punct or doc[stop - 1].dep_ in ("cc", "mark", "aux", "auxpass") or doc[stop - 1].pos_ == "CCONJ"):
+    while stop > clause.verb.i + 1 and (
+        doc[stop - 1].is_punct
+        or doc[stop - 1].dep_ in ("cc", "mark", "aux", "auxpass")
+        or doc[stop - 1].pos_ == "CCONJ"
+    ):
         stop -= 1
     return stop
 
@@ -81,21 +98,32 @@ def _after_verb(clause: Clause, clauses: Sequence[Clause], span: Span, fact: Fac
     if prep is not None and drops:
         first -= 1
     if phrase.startswith("How many"):
-        while last < stop and doc[last].lower_ != "left" and doc[last].pos_ in ("ADP", "NOUN", "ADJ") and (doc[last].pos_ != "ADP" or doc[last].lower_ == "of"):
+        while (
+            last < stop
+            and doc[last].lower_ != "left"
+            and doc[last].pos_ in ("ADP", "NOUN", "ADJ")
+            and (doc[last].pos_ != "ADP" or doc[last].lower_ == "of")
+        ):
             last += 1
         tail = [token for token in doc[span.end : last]]
         phrase = " ".join([phrase, *[token.text for token in tail]])
     rest = [token for token in doc[clause.verb.i + 1 : stop] if not first <= token.i < last]
-    if len(rest) > _MAX_REST or last < len(doc) and doc[last].lower_ == "and" and last < stop:
+    if len(rest) > _MAX_REST or (last < len(doc) and doc[last].lower_ == "and" and last < stop):
         rest = [token for token in rest if token.i < first]
-    text = asker.render(rest, keep=asker.mentions.entity(clause.subject.head) if clause.subject.head is not None else "")
+    text = asker.render(
+        rest, keep=asker.mentions.entity(clause.subject.head) if clause.subject.head is not None else ""
+    )
     if text is None:
         return
     yield asker.question(f"{phrase} {inverted_words(clause, subject)} {text}", fact.text, fact.type, 0.6)
 
 
 def _before_verb(clause: Clause, clauses: Sequence[Clause], span: Span, fact: Fact, asker: Asker) -> Iterator[Asked]:
-    between = [token for token in span.doc[span.end : clause.verb.i] if not token.is_punct and token.dep_ not in ("aux", "auxpass", "advmod", "neg")]
+    between = [
+        token
+        for token in span.doc[span.end : clause.verb.i]
+        if not token.is_punct and token.dep_ not in ("aux", "auxpass", "advmod", "neg")
+    ]
     if between:
         return
     stop = _end(clause, clauses)
@@ -129,4 +157,8 @@ def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker) -> tuple[str, 
         return f"Which {noun}", False
     if prep is not None and prep.lower_ in PLACE_PREPOSITIONS:
         return "Where", prep.lower_ != "from"
-    return ("What", False) if fact.type in ("NAME", "ORG", "GPE", "LOC", "FAC", "EVENT", "WORK_OF_ART", "PRODUCT") else None
+    return (
+        ("What", False)
+        if fact.type in ("NAME", "ORG", "GPE", "LOC", "FAC", "EVENT", "WORK_OF_ART", "PRODUCT")
+        else None
+    )

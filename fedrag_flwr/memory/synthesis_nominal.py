@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis_answers import is_date, span_text, strip_article
 from fedrag_flwr.memory.synthesis_classes import name_span, name_text, type_of_noun
-from fedrag_flwr.memory.synthesis_clauses import phrase_tokens
 from fedrag_flwr.memory.synthesis_lexicon import NAMING_VERBS, VAGUE_NOUNS
+from fedrag_flwr.memory.synthesis_measures import is_date, span_text, strip_article
+from fedrag_flwr.memory.synthesis_parts import phrase_tokens
 from fedrag_flwr.memory.synthesis_questions import Asked, Asker
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
     if not name_span(name) or described.pos_ != "NOUN" or described.tag_ == "NNS":
         return
     names = name_span(name)
+    people = asker.classes.type_of(name_text(names)) == "PERSON"
+    above = described.head.head
+    if (
+        people
+        and name == token
+        and described.dep_ == "pobj"
+        and type_of_noun(described.lemma_) != "PERSON"
+        and above.pos_ == "NOUN"
+    ):
+        described = above  # "the first crew of the Starliner capsule, Butch Wilmore and Suni Williams"
     entity = asker.mentions.entity(name)
     phrase = [item for item in phrase_tokens(described) if item not in names]
     text = asker.render(phrase, keep=entity)
@@ -45,17 +55,25 @@ def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
         return
     others = [other for other in name.conjuncts if other.i > name.i and name_span(other)]
     if others:
-        if name == token and phrase[0].lower_ in ("the", "its", "his", "her") or any(item.dep_ == "poss" for item in phrase):
+        if (name == token and phrase[0].lower_ in ("the", "its", "his", "her")) or any(
+            item.dep_ == "poss" for item in phrase
+        ):
             people = type_of_noun(described.lemma_) == "PERSON" or asker.classes.type_of(name_text(names)) == "PERSON"
             listed = span_text([item for member in [name, *others] for item in name_span(member)])
             be = "were" if sentence_is_past(token) else "are"
-            yield Asked(f"{'Who' if people else 'What'} {be} {text}?", listed, "PERSON" if people else "NAME", 0.95, "set")
+            yield Asked(
+                f"{'Who' if people else 'What'} {be} {text}?", listed, "PERSON" if people else "NAME", 0.95, "set"
+            )
         return
     person = type_of_noun(described.lemma_) == "PERSON" or asker.classes.type_of(entity) == "PERSON"
     be = "was" if sentence_is_past(token) else "is"
     who = "Who" if person else "What"
     bare = entity[4:] if entity.startswith("the ") else entity
-    identifying = phrase[0].lower_ == "the" or any(item.dep_ == "poss" for item in phrase) or any(item.tag_ == "JJS" for item in phrase)
+    identifying = (
+        phrase[0].lower_ == "the"
+        or any(item.dep_ == "poss" for item in phrase)
+        or any(item.tag_ == "JJS" for item in phrase)
+    )
     if identifying and len(text.split()) >= 3:
         type_ = "PERSON" if person else asker.classes.type_of(entity)
         yield Asked(f"{who} {be} {text}?", bare, type_, 0.95)
@@ -79,11 +97,20 @@ def _placed(noun: Token, asker: Asker) -> Iterator[Asked]:
             kind = place.lower_ if named is not place else asker.classes.of(answer)
             if not text or len(text.split()) < 2 or is_date(name_span(named)):
                 continue
-            be = ("were" if noun.tag_ == "NNS" else "was") if sentence_is_past(noun) else ("are" if noun.tag_ == "NNS" else "is")
+            be = (
+                ("were" if noun.tag_ == "NNS" else "was")
+                if sentence_is_past(noun)
+                else ("are" if noun.tag_ == "NNS" else "is")
+            )
             type_ = asker.classes.type_of(answer)
             yield Asked(f"Where {be} {text}?", answer, type_ if type_ != "PERSON" else "NAME", 0.6)
             if kind:
-                yield Asked(f"{prep.text.capitalize()} which {kind} {be} {text}?", answer, type_ if type_ != "PERSON" else "NAME", 0.8)
+                yield Asked(
+                    f"{prep.text.capitalize()} which {kind} {be} {text}?",
+                    answer,
+                    type_ if type_ != "PERSON" else "NAME",
+                    0.8,
+                )
 
 
 def _whose(pronoun: Token, asker: Asker) -> Iterator[Asked]:
@@ -97,13 +124,17 @@ def _whose(pronoun: Token, asker: Asker) -> Iterator[Asked]:
     if not owner or not text or value is None:
         return
     type_ = asker.classes.type_of(span_text(name_span(value))) if name_span(value) else ""
-    yield Asked(f"What {verb.lower_} the {text} of {owner}?", span_text(strip_article(phrase_tokens(value))), type_, 0.9)
+    yield Asked(
+        f"What {verb.lower_} the {text} of {owner}?", span_text(strip_article(phrase_tokens(value))), type_, 0.9
+    )
 
 
 def _naming(verb: Token, asker: Asker) -> Iterator[Asked]:
     """Ask for the name in "photographed a storm named the Great Dark Spot"."""
     noun = verb.head
-    value = next((item for item in verb.subtree if item.dep_ in ("oprd", "dobj", "pobj", "attr") and name_span(item)), None)
+    value = next(
+        (item for item in verb.subtree if item.dep_ in ("oprd", "dobj", "pobj", "attr") and name_span(item)), None
+    )
     if noun.pos_ != "NOUN" or value is None:
         return
     text = asker.render(phrase_tokens(noun, without=[verb]))
@@ -139,7 +170,11 @@ def _listing(noun: Token, asker: Asker) -> Iterator[Asked]:
         return
     text = span_text([item for member in members for item in name_span(member)])
     clause_subject = next((child for child in noun.head.children if child.dep_ in ("nsubj",) and child != noun), None)
-    if noun.dep_ != "dobj" or clause_subject is None or noun.head.lemma_ not in ("have", "carry", "include", "visit", "use", "discover", "find"):
+    if (
+        noun.dep_ != "dobj"
+        or clause_subject is None
+        or noun.head.lemma_ not in ("have", "carry", "include", "visit", "use", "discover", "find")
+    ):
         return
     subject = asker.render(phrase_tokens(clause_subject))
     if not subject:

@@ -7,21 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis_answers import Candidate, Wh, candidates_of, measure_adjective
+from fedrag_flwr.memory.synthesis_amounts import Candidate, Wh, measure_adjective
+from fedrag_flwr.memory.synthesis_answers import candidates_of
 from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, plain
-from fedrag_flwr.memory.synthesis_clauses import Clause, Part, phrase_tokens, prep_parts
-from fedrag_flwr.memory.synthesis_inflection import participle_of_past, past_of_participle, third_person
 from fedrag_flwr.memory.synthesis_lexicon import TIME_NOUNS, VAGUE_NOUNS
+from fedrag_flwr.memory.synthesis_parts import Clause, Part
+from fedrag_flwr.memory.synthesis_voice import finite_words, inverted_words, to_active, to_passive, variants
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
     from fedrag_flwr.memory.synthesis_topic import Mentions
 
-_NO_PASSIVE = frozenset(
-    "have become include contain cost weigh take mean reach spend last remain lack resemble be equal measure span total leave enter "
-    "join win get receive begin start end continue try mark suit fit".split()
-)
 MAX_WORDS = 24
 
 
@@ -56,14 +53,14 @@ class Asker:
         if clause.subject.head is not None and clause.subject.head.dep_ == "expl":
             yield from self._existential(clause)
             return
-        for variant in _variants(clause):
+        for variant in variants(clause):
             yield from self._contextual(self._subject_questions(variant))
             yield from self._contextual(self._other_questions(variant, 1.0))
-        active = _to_active(clause)
+        active = to_active(clause)
         if active is not None:
             yield from self._subject_questions(active)
             yield from self._other_questions(active, 0.8)
-        passive = _to_passive(clause)
+        passive = to_passive(clause)
         if passive is not None and self._specific(passive.subject):
             yield from self._other_questions(passive, 0.9)
 
@@ -76,7 +73,9 @@ class Asker:
                 continue
             if any(re.search(rf"\b{re.escape(alias)}\b", item.question.lower()) for alias in topic.aliases):
                 continue
-            yield replace(item, question=f"{item.question.rstrip('?')} in the case of {topic.name}?", score=item.score * 0.95)
+            yield replace(
+                item, question=f"{item.question.rstrip('?')} in the case of {topic.name}?", score=item.score * 0.95
+            )
 
     def _existential(self, clause: Clause) -> Iterator[Asked]:
         """Ask "How many cameras does X have" where the text says "there are 17 cameras"."""
@@ -120,7 +119,12 @@ class Asker:
                 return None
             word = "the" if token.lower_ in ("this", "these", "that", "those") and token.dep_ == "det" else token.text
             mixed = any(char.isupper() or char.isdigit() for char in word[1:])
-            if token.is_sent_start and token.pos_ != "PROPN" and not mixed and token.ent_type_ not in ("PERSON", "ORG", "GPE", "LOC", "FAC"):
+            if (
+                token.is_sent_start
+                and token.pos_ != "PROPN"
+                and not mixed
+                and token.ent_type_ not in ("PERSON", "ORG", "GPE", "LOC", "FAC")
+            ):
                 word = word[:1].lower() + word[1:]
             following = tokens[position + 1] if position + 1 < len(tokens) else None
             contiguous = following is not None and following.i == token.i + 1 and following.i not in gone
@@ -195,11 +199,15 @@ class Asker:
         attribute = clause.part("attribute")
         if attribute is None:
             return any(part.role == "complement" for part in clause.parts)
-        definite = attribute.tokens[0].lower_ in ("the", "its", "his", "her", "their") or attribute.tokens[0].dep_ == "poss"
+        definite = (
+            attribute.tokens[0].lower_ in ("the", "its", "his", "her", "their") or attribute.tokens[0].dep_ == "poss"
+        )
         if definite:
             return True
         text = " ".join(token.text for token in attribute.tokens)
-        return len(attribute.tokens) > 4 or any(is_name_token(token) for token in attribute.tokens) and len(text.split()) > 2
+        return len(attribute.tokens) > 4 or (
+            any(is_name_token(token) for token in attribute.tokens) and len(text.split()) > 2
+        )
 
     def _superlative(self, clause: Clause, candidate: Candidate, keep: str) -> Iterator[Asked]:
         """Turn "X was the first spacecraft to orbit Y" into "Which spacecraft was the first to orbit Y"."""
@@ -207,10 +215,20 @@ class Asker:
         if attribute is None or attribute.head is None or attribute.head.pos_ != "NOUN":
             return
         lefts = list(attribute.head.lefts)
-        ranked = [token for token in lefts if token.tag_ in ("JJS", "RBS") or token.lower_ in ("first", "second", "third", "last", "only") or any(child.tag_ == "RBS" for child in token.children)]
+        ranked = [
+            token
+            for token in lefts
+            if token.tag_ in ("JJS", "RBS")
+            or token.lower_ in ("first", "second", "third", "last", "only")
+            or any(child.tag_ == "RBS" for child in token.children)
+        ]
         if not ranked or attribute.tokens[0].lower_ != "the":
             return
-        compounds = [token for token in lefts if token.dep_ == "compound" and token.pos_ == "NOUN" and token.i == attribute.head.i - 1]
+        compounds = [
+            token
+            for token in lefts
+            if token.dep_ == "compound" and token.pos_ == "NOUN" and token.i == attribute.head.i - 1
+        ]
         noun = " ".join(token.text for token in [*compounds, attribute.head])
         gone = frozenset(token.i for token in [*compounds, attribute.head])
         predicate = " ".join(finite_words(clause))
@@ -232,11 +250,16 @@ class Asker:
                 if candidate.named:
                     be = "was" if clause.past and clause.auxiliaries[:1] != ("is",) else "is"
                     yield self._asked(f"What {be} the name of {subject}", candidate, 0.9, "single")
-                if candidate.dimension == "time" and part.prep is not None and part.prep.lower_ in ("in", "within") and clause.part("object"):
+                if candidate.dimension == "time" and part.prep is not None and part.prep.lower_ in ("in", "within"):
                     helper = "did" if clause.past else ("do" if clause.plural_subject else "does")
                     for rest, weight in self._rests(clause, candidate.gone | {part.prep.i}, None, keep):
                         if not clause.passive:
-                            yield self._asked(f"How long {helper} {subject} take to {clause.lemma} {rest}", candidate, weight, "single")
+                            yield self._asked(
+                                f"How long {helper} {subject} take to {clause.lemma} {rest}",
+                                candidate,
+                                weight,
+                                "single",
+                            )
                 for wh in candidate.whs:
                     yield from self._gap_questions(clause, part, candidate, wh, subject, keep, factor)
 
@@ -259,7 +282,9 @@ class Asker:
         if clause.lemma == "be" and part.role == "attribute" and phrase == "What" and person:
             phrase = "Who"
         kind = "set" if candidate.plural and candidate.type else "single"
-        for rest, weight in self._rests(clause, frozenset(gone), part, keep):
+        topic = self.mentions.topic
+        apart = topic is not None and topic.name.lower() not in subject.lower()
+        for rest, weight in self._rests(clause, frozenset(gone), part, keep, subject_gone=apart):
             yield self._asked(f"{phrase} {inverted} {rest}", candidate, wh.weight * weight * factor, kind)
 
     def _attribute_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
@@ -275,7 +300,11 @@ class Asker:
         """Ask "What is the diameter of X" and "How wide is X" where X has, or is, a measured amount."""
         noun = candidate.measured
         be = "was" if clause.past and clause.lemma not in ("have",) else "is"
-        if noun and (clause.lemma in ("have", "be", "reach", "measure", "span") or part.role == "complement" or (part.prep is not None and part.prep.lower_ in ("with", "at"))):
+        if noun and (
+            clause.lemma in ("have", "be", "reach", "measure", "span")
+            or part.role == "complement"
+            or (part.prep is not None and part.prep.lower_ in ("with", "at"))
+        ):
             weight = 1.0 if clause.lemma in ("have", "be") else 0.7
             yield self._asked(f"What {be} the {noun} of {subject}", candidate, weight, "single")
             adjective = measure_adjective(noun)
@@ -289,7 +318,9 @@ class Asker:
         elif clause.lemma == "measure" and candidate.dimension == "length" and part.role in ("object", "measure"):
             yield self._asked(f"How large {be} {subject}", candidate, 0.8, "single")
 
-    def _rests(self, clause: Clause, gone: frozenset[int], answer: Part | None, keep: str, *, subject_gone: bool = False) -> Iterator[tuple[str, float]]:
+    def _rests(
+        self, clause: Clause, gone: frozenset[int], answer: Part | None, keep: str, *, subject_gone: bool = False
+    ) -> Iterator[tuple[str, float]]:
         """Write what follows verb and subject: first the bare core, then with modifiers near and far."""
         subject = clause.subject.head
         ground = subject_gone and subject is not None
@@ -301,7 +332,14 @@ class Asker:
                 continue
             text = self.render(part.tokens, gone, keep)
             nameless = text is not None and part.head is not None and not re.search(r"[A-Z0-9]", text)
-            if nameless and ground and part.role in ("object", "attribute", "prep") and part is not answer and text and _definite(part):
+            if (
+                nameless
+                and ground
+                and part.role in ("object", "attribute", "prep")
+                and part is not answer
+                and text
+                and _definite(part)
+            ):
                 text = self._grounded(text, part.head)  # type: ignore[arg-type]
                 ground = False
             if text is None:
@@ -344,83 +382,3 @@ def tidy(text: str) -> str:
     text = re.sub(r"\s+([,.;:!?’)])", r"\1", text)
     text = re.sub(r"\(\s*\)|,\s*,", "", text)
     return text.strip(" ,;:–—-")
-
-
-def _variants(clause: Clause) -> Iterator[Clause]:
-    """Give the clause, one for each coordinated object with modifiers of its own, and one with the subject described."""
-    yield clause
-    object_ = clause.part("object")
-    if object_ is not None and object_.head is not None:
-        for other in object_.head.conjuncts:
-            preps = [child for child in other.children if child.dep_ == "prep"]
-            if other.i > object_.head.i and preps and is_name_token(other):
-                own = Part("object", other, phrase_tokens(other, without=preps), needed=True)
-                extra = tuple(part for prep in preps for part in prep_parts(prep))
-                yield replace(clause, parts=(own, *extra))
-    for part in clause.parts:
-        # "passed Šteins in 2008 and Lutetia in 2010": the parser joins the second name to the first year
-        joined = [other for other in part.head.conjuncts if other.i > part.head.i and is_name_token(other)] if part.head is not None and part.head.like_num else []
-        if joined and object_ is not None:
-            later = tuple(other for other in clause.parts if other.tokens and other.tokens[0].i > joined[0].i)
-            yield replace(clause, parts=(Part("object", joined[0], phrase_tokens(joined[0]), needed=True), *later))
-    subject = clause.subject.head
-    if subject is not None and is_name_token(subject):
-        for child in subject.children:
-            loose = child.dep_ == "appos" and child.pos_ == "NOUN" and child.left_edge.lower_ == "the"
-            if loose and any(token.tag_ in ("JJS", "RBS") or token.lower_ in ("first", "last", "only") for token in child.subtree):
-                yield replace(clause, subject=Part("subject", child, phrase_tokens(child), needed=True))
-
-
-def finite_words(clause: Clause) -> list[str]:
-    """Give the verb group as a statement has it."""
-    words = [*clause.auxiliaries]
-    if not clause.auxiliaries:
-        return [*clause.adverbs, clause.finite]
-    return [*words, *clause.adverbs, clause.finite] if clause.finite else [*words, *clause.adverbs]
-
-
-def inverted_words(clause: Clause, subject: str) -> str:
-    """Give auxiliary, subject and verb as a question has them, with "did" or "does" where there is no auxiliary."""
-    if clause.auxiliaries:
-        first, *others = clause.auxiliaries
-        return " ".join(part for part in (first, subject, *others, *clause.adverbs, clause.finite) if part)
-    helper = "did" if clause.past else ("do" if clause.plural_subject else "does")
-    return " ".join((helper, subject, *clause.adverbs, clause.lemma))
-
-
-def _to_active(clause: Clause) -> Clause | None:
-    """Turn "X was built by Y" into "Y built X"."""
-    agent = clause.part("agent")
-    if not clause.passive or agent is None or agent.head is None or len(clause.auxiliaries) != 1 or agent.prep is None:
-        return None
-    if not clause.parts or clause.auxiliaries[0] not in ("was", "were", "is", "are"):
-        return None
-    past = clause.auxiliaries[0] in ("was", "were")
-    tokens = tuple(token for token in agent.tokens if token.i != agent.prep.i)
-    several = agent.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in agent.head.children)
-    finite = past_of_participle(clause.finite, clause.lemma) if past else (clause.lemma if several else third_person(clause.lemma))
-    subject = Part("subject", agent.head, tokens, needed=True)
-    object_ = Part("object", clause.subject.head, clause.subject.tokens, needed=True)
-    parts = (object_, *(part for part in clause.parts if part is not agent))
-    return replace(
-        clause, auxiliaries=(), finite=finite, subject=subject, parts=parts, passive=False, past=past, plural_subject=several
-    )
-
-
-def _to_passive(clause: Clause) -> Clause | None:
-    """Turn "Y built X in 1990" into "X was built in 1990"."""
-    object_ = clause.part("object")
-    if clause.passive or object_ is None or object_.head is None or clause.auxiliaries or clause.lemma in _NO_PASSIVE:
-        return None
-    if sum(part.role == "object" for part in clause.parts) > 1 or object_.head.pos_ == "PRON":
-        return None
-    several = object_.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in object_.head.children)
-    be = ("were" if several else "was") if clause.past else ("are" if several else "is")
-    finite = participle_of_past(clause.finite, clause.lemma) if clause.past else None
-    if finite is None:
-        return None
-    parts = tuple(part for part in clause.parts if part is not object_)
-    subject = Part("subject", object_.head, object_.tokens, needed=True)
-    return replace(
-        clause, auxiliaries=(be,), finite=finite, subject=subject, parts=parts, passive=True, plural_subject=several
-    )

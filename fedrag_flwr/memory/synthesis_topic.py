@@ -122,7 +122,9 @@ def _topic_nouns(name: str, aliases: set[str], words: list[str], text: str, clas
     groups = [group for group in RELATED_NOUNS if group & nouns]
     if not groups and classes.type_of(name) != "PERSON":
         # nothing says what it is: "the spacecraft" again and again does
-        counts = [(len(re.findall(r"\bthe (?:" + "|".join(sorted(group)) + r")\b", text)), group) for group in RELATED_NOUNS]
+        counts = [
+            (len(re.findall(r"\bthe (?:" + "|".join(sorted(group)) + r")\b", text)), group) for group in RELATED_NOUNS
+        ]
         count, group = max(counts, key=lambda pair: pair[0])
         if count >= 2:
             groups = [group]
@@ -162,6 +164,11 @@ def _continues(span: Span) -> bool:
     return (after is not None and is_name_token(after)) or (
         before is not None and is_name_token(before) and before.dep_ == "compound"
     )
+
+
+def topic_noun(token: Token, topic: Topic | None, start: int) -> bool:
+    """Whether a token is the noun of "the spacecraft" that means the topic."""
+    return topic is not None and token.lower_ in topic.nouns and token.i > start and token.nbor(-1).lower_ == "the"
 
 
 class Mentions:
@@ -211,6 +218,13 @@ class Mentions:
                 self._last_person = named
             if head.dep_ in ("nsubj", "nsubjpass") and head.lower_ not in ("that", "which", "who") and not subject:
                 subject = named or ("" if head.pos_ == "PRON" else self._described(chunk.text))
+        for token in doc[start:end]:
+            if (
+                token.tag_ == "POS"
+                and topic_noun(token.nbor(-1), self.topic, start)
+                and token.i - 1 not in self._by_token
+            ):
+                self._put(token.i - 2, token.i + 1, self.topic.name if self.topic is not None else "", True)
         for token in doc[start:end]:
             lowered = token.lower_
             if token.i in self._by_token or lowered not in _PRONOUN_LEMMAS:
@@ -267,13 +281,18 @@ class Mentions:
             return topic.name
         if first.lower_ in ("the", "this") and head.lemma_.lower() in topic.nouns and head.i - first.i <= 4:
             middle = list(head.doc[first.i + 1 : head.i])
-            if all(token.lemma_.lower() in topic.nouns or token.lower_ == "same" or "-" in head.doc[first.i : head.i].text for token in middle):
+            if all(
+                token.lemma_.lower() in topic.nouns or token.lower_ == "same" or "-" in head.doc[first.i : head.i].text
+                for token in middle
+            ):
                 restricted = any(
-                    child.dep_ in ("relcl", "acl", "prep", "appos", "nummod") and child.i > head.i and child.i - head.i <= 2
+                    child.dep_ in ("relcl", "acl", "prep", "appos", "nummod")
+                    and child.i > head.i
+                    and child.i - head.i <= 2
                     and (child.dep_ != "prep" or child.lower_ == "of")
                     for child in head.children
                 )
-                if not restricted and head.tag_ in ("NN", "NNP"):
+                if not restricted and (head.tag_ in ("NN", "NNP") or head.lower_.endswith("craft")):
                     return topic.name
         return ""
 

@@ -53,6 +53,15 @@ class Writer:
             self._touch_regrouped(edges_before)
         return self.settle()
 
+    def retract_foreign(self, ids: Sequence[str]) -> int:
+        """Delete memories of other origins and remember that they went; give how many there were."""
+        listed = (reading.listed(ids),)
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE own = 0 AND id {_LISTED}",
+            (self._version, *listed),
+        )
+        return self._connection.execute(f"DELETE FROM items WHERE own = 0 AND id {_LISTED}", listed).rowcount
+
     def settle(self) -> int:
         """Give the store's version: one more than before, or the same where no row differs."""
         if self._connection.total_changes == self._rows_before:
@@ -89,7 +98,7 @@ class Writer:
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
         self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ? FROM items WHERE number {_LISTED} AND own = 1",
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {_LISTED}",
             (self._version, *numbers),
         )
         self._connection.execute(f"DELETE FROM items WHERE number {_LISTED}", numbers)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +103,8 @@ class ExportDoor:
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
         """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
 
-        The released id is a hash of the released form and its origin, so that what did not change keeps its id.
+        The released id is the opaque form of the item's own id: what did not change keeps it, and what goes can be
+        withdrawn by it.
 
         Raises
         ------
@@ -124,12 +123,11 @@ class ExportDoor:
             else:
                 passed.append((item, bundle))
         vectors = self._embeddings(passed)
-        released: dict[str, MemoryItem] = {}
+        released: dict[tuple[str, str], MemoryItem] = {}
         for (item, bundle), vector in zip(passed, vectors, strict=True):
             shown = self._show(item, bundle, vector)
-            if shown.id in released:
-                withheld[DUPLICATE] += 1
-            released.setdefault(shown.id, shown)
+            withheld[DUPLICATE] += (shown.question, shown.answer) in released
+            released.setdefault((shown.question, shown.answer), shown)
         return self._released("items", tuple(released.values()), withheld)
 
     def release_evidence(self, units: Sequence[EvidenceUnit]) -> Released[EvidenceUnit]:
@@ -230,10 +228,8 @@ class ExportDoor:
         question, answer = bundle.prose
         hyperedges = tuple(dict.fromkeys(map(self._hide, item.hyperedges)))
         anchors = tuple(sorted(bundle.anchors))
-        form = [self._device, question, answer, item.kind, item.answer_type, hyperedges, anchors]
-        digest = hashlib.sha256(json.dumps(form, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
         return MemoryItem(
-            id=digest[:32],
+            id=self._hide(item.id),
             question=question,
             answer=answer,
             kind=item.kind,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.given_names import GIVEN_NAMES
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, Span, find_identifiers
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
@@ -88,8 +89,12 @@ class TypeMasking:
         return list(masks.values())
 
     def _is_public(self, form: Found, present: frozenset[str]) -> bool:
+        """Tell whether a form is public: itself, as a part of a public name in the text, or after a role."""
         name = normal_name(form.text)
-        return name in self._public or any(f" {name} " in f" {public} " for public in present)
+        if name in self._public or any(f" {name} " in f" {public} " for public in present):
+            return True
+        longer = [public for public in present if " " in public and name.endswith(f" {public}")]
+        return any(GIVEN_NAMES.isdisjoint(name.removesuffix(public).split()) for public in longer)
 
     def _public_in(self, text: str) -> list[tuple[Range, str]]:
         if not self._public:

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 _INVISIBLE = frozenset(
     [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)]
 )
+_END_OF_ACCENTED = "\u0530"  # Latin, Greek and Cyrillic lie before it
 _KEPT_CONTROLS = frozenset("\n\t")
 _PLAIN = re.compile(r"[\n\t -~]*\Z")
 _SPACE = re.compile(r"\s+")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
+_POSSESSIVE = re.compile(r"(?:'[sS]?)+$")
+_MOST_ROUNDS = 8
 
 
 def clean(text: str) -> str:
@@ -34,8 +36,13 @@ def probe(text: str) -> str:
 
 def normal_name(name: str) -> str:
     """Give the normal form of a name: cleaned, folded, without case, possessive and surrounding punctuation."""
-    folded = probe(clean(name)).replace("’", "'")
-    return _EDGES.sub("", _POSSESSIVE.sub("", _EDGES.sub("", _SPACE.sub(" ", folded)))).casefold()
+    for _ in range(_MOST_ROUNDS):
+        folded = _SPACE.sub(" ", probe(clean(name)))
+        once = _EDGES.sub("", _POSSESSIVE.sub("", _EDGES.sub("", folded))).casefold()
+        if once == name:
+            break
+        name = once
+    return name
 
 
 def normal_names(names: Iterable[str]) -> frozenset[str]:
@@ -60,4 +67,5 @@ def _fold(char: str) -> str:
     folded = unicodedata.normalize("NFKC", char)
     if len(folded) != 1:
         return " " if category == "Zs" else char
-    return unicodedata.normalize("NFD", folded)[0] if category[0] == "L" else folded
+    base = unicodedata.normalize("NFD", folded)[0]
+    return base if base < _END_OF_ACCENTED else folded  # elsewhere marks tell letters, or syllables, apart

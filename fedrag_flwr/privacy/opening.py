@@ -10,7 +10,6 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.policy import make_door
-from fedrag_flwr.privacy.vocabulary import EntityPartition, build_partition
 from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.base import Pipeline
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from fedrag_flwr.privacy.given_names import TITLES
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.persons import is_ordinary
 from fedrag_flwr.text.anchors import normalise_anchor
 
+_REMEMBERED = 8_192  # names recur from item to item, and compiling is slow
 _TITLES = "|".join(sorted(TITLES))
 _TITLE = rf"(?:(?i:\b(?:{_TITLES})\b)\.?\s+)?"
 _INITIALS = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def surface_pattern(surface: str) -> re.Pattern[str]:
     """Match a surface form as whole words in any case, with any title before and any white space between its words.
 
@@ -26,6 +29,7 @@ def surface_pattern(surface: str) -> re.Pattern[str]:
     return re.compile(rf"{_TITLE}(?<!\w){spaced}(?!\w)", re.IGNORECASE)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def part_pattern(part: str) -> re.Pattern[str]:
     """Match one word of a name, with any title and initials before it."""
     word = probe(part).rstrip(".,")
@@ -35,6 +39,7 @@ def part_pattern(part: str) -> re.Pattern[str]:
     return re.compile(rf"{_TITLE}{_INITIALS}(?<!\w)(?:{either})(?!\w)", 0 if ordinary else re.IGNORECASE)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def anchor_pattern(surface: str) -> re.Pattern[str]:
     """Match a surface form in anchors: as a whole anchor, where the last word lost its plural ending, or inside one."""
     ending = normalise_anchor(surface)

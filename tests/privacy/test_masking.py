@@ -54,6 +54,8 @@ def test_public_names_stay_and_private_namesakes_go(pipeline: SpacyPipeline) -> 
     unchanged, mixed = masking.operate([Bundle((public,)), Bundle((both,))])
     assert unchanged.prose == (public,)
     assert mixed.prose == ("Neil Armstrong walked first. [PERSON] watched. [PERSON] waved.",)
+    [role] = masking.operate([Bundle(("Commander Neil Armstrong walked first.",))])
+    assert role.prose == ("Commander Neil Armstrong walked first.",)
     [alone] = masking.operate([Bundle(("Dr. Armstrong called about the scan.",))])
     assert alone.prose == ("[PERSON] called about the scan.",)
 
@@ -81,6 +83,20 @@ def test_an_entity_type_can_be_asked_for(pipeline: SpacyPipeline) -> None:
 def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
     with pytest.raises(SettingError, match="mask-types"):
         TypeMasking(pipeline, ("PERSON", "SHOE_SIZE")).validate()
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("José", "jose", True),
+        ("O’Neil’s", "o'neil", True),
+        ("Ma\u200bria", "MARIA", True),
+        ("김", "기", False),
+        ("が", "か", False),
+    ],
+)
+def test_names_are_equal_beyond_case_accents_and_hidden_characters(one: str, two: str, same: bool) -> None:
+    assert (normal_name(one) == normal_name(two)) is same
 
 
 @given(st.text(max_size=60))

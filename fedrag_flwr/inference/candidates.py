@@ -1,0 +1,65 @@
+"""The answers that evidence offers: its typed spans of the kind that the question asks for (FD-RAG eq. 9 and 15)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from fedrag_flwr.inference.prompts import UNKNOWN
+from fedrag_flwr.models.base import Grammar
+from fedrag_flwr.records import Fact
+from fedrag_flwr.text.base import QuestionAnalysis
+
+MOST = 64
+NAMES = frozenset(
+    {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}
+)
+_TIMES = frozenset({"DATE", "YEAR", "TIME", "QUANTITY"})
+_AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "PERCENT", "ORDINAL", "TIME"})
+_OFFERED = {
+    **dict.fromkeys(("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME"), NAMES),
+    **dict.fromkeys(("DATE", "YEAR", "TIME"), _TIMES),
+    **dict.fromkeys(("CARDINAL", "QUANTITY", "PERCENT"), _AMOUNTS),
+    "MONEY": frozenset({"MONEY"}),
+}
+_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
+
+
+def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact]) -> list[str]:
+    """The spans that may answer a question, in order of appearance, at most 64.
+
+    A question between two names is answered by one of them, a yes-or-no question by yes or no; otherwise by a span of
+    the evidence of a fitting type that the question does not hold itself.
+
+    Parameters
+    ----------
+    question
+        Its text.
+    analysis
+        Its typed spans and the type of answer that it asks for.
+    facts
+        The typed spans of the evidence.
+    """
+    if analysis.answer_type == "YESNO":
+        return ["yes", "no"]
+    names = [fact.text for fact in analysis.facts if fact.type in NAMES]
+    if _CHOICE.search(question) and len(names) > 1:
+        return _distinct(names)
+    held = {fact.anchor for fact in analysis.facts}
+    wanted = _OFFERED.get(analysis.answer_type)
+    fitting = [f.text for f in facts if f.anchor not in held and (wanted is None or f.type in wanted)]
+    return _distinct(fitting)[:MOST]
+
+
+def choice_grammar(choices: Sequence[str]) -> Grammar:
+    """A grammar whose only words are the choices, and the word for not knowing."""
+    return Grammar("root ::= " + " | ".join(_literal(choice) for choice in (*choices, UNKNOWN)))
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list({text.casefold(): text for text in reversed([t.strip() for t in texts]) if text}.values())[::-1]
+
+
+def _literal(text: str) -> str:
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)

@@ -1,0 +1,260 @@
+"""Compositional question-answer drafts over a hyperedge, by a local language model (FD-RAG 4.1, Appendix E, Table 9)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.memory.synthesis import Draft
+from fedrag_flwr.memory.verify import normalise
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.records import Cost, Fact
+
+KINDS = ("set", "comparison", "aggregation", "multi-hop", "post-processing", "false-premise")
+DEFAULT_TOKENS_PER_KILOTOKEN = 58  # FD-RAG Table 6
+_NUMERIC = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT"))
+_ITEM_TOKENS = 56  # most output tokens of one item
+_LEAST_TOKENS = 24
+_MOST_FACTS = 12
+_MOST_WORDS = 180
+
+_SHAPES = {  # how a question of each type begins, and what its answer looks like
+    "set": ("Which |What are |Who were |Who are ", "phrase"),
+    "comparison": ("Which |Was |Is |Did ", "phrase"),
+    "aggregation": ("How many ", "number"),
+    "multi-hop": ("Who |Which |When |Where |What ", "phrase"),
+    "post-processing": ("How many years |How long |How old |How much ", "number"),
+    "false-premise": ("Was |Is |Did |Does |Were ", "verdict"),
+}
+_RULES = r"""
+clause ::= [^?\n]{12,140}
+phrase ::= [A-Za-z0-9$€£] [^\n?.]{0,60}
+number ::= ([0-9] [0-9,.]{0,8} | "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine" | "ten") (" " [a-z]{2,14})?
+verdict ::= "Yes" | "No" """
+
+
+def _grammar(starts: str, answer: str) -> Grammar:
+    choices = " | ".join(f'"{start}"' for start in starts.split("|"))
+    return Grammar(f'root ::= "Question: " ({choices}) clause "?\\nAnswer: " {answer} "\\n"{_RULES}')
+
+
+_GRAMMARS = {kind: _grammar(*shape) for kind, shape in _SHAPES.items()}
+_SYSTEM = (
+    "You write one question with its short answer from a text and its facts. Use only what the text says. Name people, places "
+    "and things in full, never with 'it', 'this' or 'the text'. The answer is a few words copied from the text, or a count, or "
+    "yes or no. The line Type says which question to write. set: asks for all members of a group. comparison: compares two "
+    "things. aggregation: counts or sums. multi-hop: joins two facts, the thing that joins them is described, not named. "
+    "post-processing: needs a small step such as years between two dates. false-premise: asks whether something slightly wrong "
+    "is so; the answer is no."
+)
+_EXAMPLE_TEXT = (
+    "Facts: Lake Vessa | Mirren | 1931 | Orla Brandt | 1874 | 212 metres\n"
+    "Text: Lake Vessa is 212 metres deep and lies north of Mirren. Orla Brandt, born in 1874, mapped the lake in 1931. "
+    "Trout and perch live in it."
+)
+_EXAMPLES = (
+    (f"Type: set\n{_EXAMPLE_TEXT}", "Question: Which fish live in Lake Vessa?\nAnswer: Trout and perch\n"),
+    (
+        f"Type: multi-hop\n{_EXAMPLE_TEXT}",
+        "Question: When was the person born who mapped the lake north of Mirren?\nAnswer: 1874\n",
+    ),
+    (
+        f"Type: comparison\n{_EXAMPLE_TEXT}",
+        "Question: Was the birth of Orla Brandt or the mapping of Lake Vessa earlier?\nAnswer: the birth of Orla Brandt\n",
+    ),
+    (f"Type: aggregation\n{_EXAMPLE_TEXT}", "Question: How many kinds of fish live in Lake Vessa?\nAnswer: two\n"),
+    (
+        f"Type: post-processing\n{_EXAMPLE_TEXT}",
+        "Question: How old was Orla Brandt when she mapped Lake Vessa?\nAnswer: 57\n",
+    ),
+    (f"Type: false-premise\n{_EXAMPLE_TEXT}", "Question: Does Lake Vessa lie south of Mirren?\nAnswer: No\n"),
+)
+_LINES = re.compile(r"^Question:\s*(?P<question>[^\n]+)\nAnswer:\s*(?P<answer>[^\n]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeContext:
+    """What the model sees of one hyperedge: its member units' ids and texts, each with its title, and their facts."""
+
+    unit_ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """Drafts, how many completions gave none for which reason, and what they cost."""
+
+    drafts: tuple[Draft, ...]
+    rejects: Mapping[str, int]
+    cost: Cost
+
+
+class ModelSynthesizer:
+    """Makes compositional drafts of the six types with a language model, within a budget of output tokens.
+
+    Parameters
+    ----------
+    generator
+        The local model.
+    budget
+        Output tokens for each 1,000 tokens of the corpus; the paper's figure is 58.
+
+    Raises
+    ------
+    SettingError
+        The budget is negative.
+    """
+
+    def __init__(self, generator: Generator, budget: int = DEFAULT_TOKENS_PER_KILOTOKEN) -> None:
+        if budget < 0:
+            raise SettingError("is not negative", where="memory.tokens-per-kilotoken", fix="use 0 for no model items")
+        self.generator = generator
+        self.budget = budget
+
+    @property
+    def id(self) -> str:
+        """Name and version of the prompt, and the model."""
+        return f"model-1/{self.generator.id}"
+
+    def drafts(
+        self, edges: Sequence[EdgeContext], corpus_tokens: int, covered: Collection[str] = (), *, seed: int = 0
+    ) -> Synthesis:
+        """Ask the model for items over hyperedges, those with most uncovered facts first, until the budget is spent.
+
+        Parameters
+        ----------
+        edges
+            The hyperedges' contexts.
+        corpus_tokens
+            Tokens of the corpus that the budget refers to.
+        covered
+            Answers that other drafts give already.
+        seed
+            Handed to the generator.
+        """
+        left = self.budget * corpus_tokens // 1000
+        answered = {normalise(answer) for answer in covered}
+        rejects: Counter[str] = Counter()
+        cost = Cost()
+        drafts: list[Draft] = []
+        seen: set[str] = set()
+        for edge, kind in _plan(edges, answered):
+            if left < _LEAST_TOKENS:
+                break
+            prompt = Prompt(_SYSTEM, _tail(edge, kind), _EXAMPLES)
+            limit = min(_ITEM_TOKENS, left)
+            done = self.generator.complete(prompt, grammar=_GRAMMARS[kind], max_tokens=limit, seed=seed)[0]
+            cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
+            left -= done.tokens_out
+            draft = _draft(done.text, edge, kind)
+            if isinstance(draft, str):
+                rejects[draft] += 1
+            elif draft.question.lower() in seen:
+                rejects["duplicate"] += 1
+            else:
+                seen.add(draft.question.lower())
+                drafts.append(draft)
+        return Synthesis(tuple(drafts), dict(rejects), cost)
+
+
+def _plan(edges: Sequence[EdgeContext], answered: Collection[str]) -> Iterator[tuple[EdgeContext, str]]:
+    """Order hyperedges by uncovered facts, and give each a type that its facts allow, all types in turn."""
+
+    def uncovered(edge: EdgeContext) -> int:
+        return sum(fact.type != "CONCEPT" and normalise(fact.text) not in answered for fact in edge.facts)
+
+    order = sorted(range(len(edges)), key=lambda index: (-uncovered(edges[index]), edges[index].unit_ids))
+    used: Counter[str] = Counter()
+    for index in order:
+        possible = _possible(edges[index])
+        if possible:
+            kind = min(possible, key=lambda name: (used[name], KINDS.index(name)))
+            used[kind] += 1
+            yield edges[index], kind
+
+
+def _possible(edge: EdgeContext) -> list[str]:
+    names = {
+        fact.anchor for fact in edge.facts if fact.type not in _NUMERIC and fact.type not in ("CONCEPT", "ORDINAL")
+    }
+    numbers = [fact for fact in edge.facts if fact.type in _NUMERIC]
+    dates = [fact for fact in numbers if fact.type in ("DATE", "YEAR")]
+    possible = []
+    if len(names) >= 3:
+        possible.append("set")
+    if len(names) >= 2 and len(numbers) >= 2:
+        possible.append("comparison")
+    if len(names) >= 3:
+        possible.append("aggregation")
+    if len(names) >= 2 and len(edge.unit_ids) >= 2:
+        possible.append("multi-hop")
+    if len(dates) >= 2:
+        possible.append("post-processing")
+    if names:
+        possible.append("false-premise")
+    return possible
+
+
+def _tail(edge: EdgeContext, kind: str) -> str:
+    facts = list(dict.fromkeys(fact.text for fact in edge.facts if fact.type != "CONCEPT"))[:_MOST_FACTS]
+    words = " ".join(edge.texts).split()[:_MOST_WORDS]
+    return f"Type: {kind}\nFacts: {' | '.join(facts)}\nText: {' '.join(words)}"
+
+
+def _draft(text: str, edge: EdgeContext, kind: str) -> Draft | str:
+    match = _LINES.search(text)
+    if match is None:
+        return "cut-short"
+    question = " ".join(match["question"].split())
+    answer = match["answer"].strip().rstrip(".").strip()
+    if not question.endswith("?"):
+        return "cut-short"
+    support = _support(question, answer, edge)
+    if not support:
+        return "no-support"
+    return Draft(question, answer, kind, _type_of(answer, edge.facts), support)
+
+
+def _support(question: str, answer: str, edge: EdgeContext) -> tuple[str, ...]:
+    """Give the units that hold the answer; for a derived answer, the two that share most words with the question."""
+    wanted = normalise(answer)
+    texts = [normalise(text) for text in edge.texts]
+    if not wanted:
+        return ()
+    found = tuple(unit for unit, text in zip(edge.unit_ids, texts, strict=True) if f" {wanted} " in f" {text} ")
+    if found:
+        return found[:4]
+    words = set(normalise(question).split()) | set(wanted.split())
+    shared = [(len(words & set(text.split())), index) for index, text in enumerate(texts)]
+    best = sorted(shared, key=lambda pair: (-pair[0], pair[1]))[:2]
+    return tuple(edge.unit_ids[index] for count, index in best if count >= 2)
+
+
+def _type_of(answer: str, facts: Sequence[Fact]) -> str:
+    wanted = normalise(answer)
+    if wanted in ("yes", "no"):
+        return "YESNO"
+    for fact in facts:
+        if fact.type != "CONCEPT" and normalise(fact.text) == wanted:
+            return fact.type
+    first, _, unit = wanted.partition(" ")
+    if first.replace(".", "", 1).isdigit() and unit:
+        return "QUANTITY"
+    if wanted.replace(".", "", 1).isdigit() or wanted in (
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+    ):
+        return "CARDINAL"
+    return ""
