@@ -185,8 +185,8 @@ class Builder:
     def _items(self, drafts: Sequence[Draft]) -> tuple[MemoryItem, ...]:
         vectors = self.encoder.encode([draft.question for draft in drafts])
         items: dict[str, MemoryItem] = {}
-        facts = self.pipeline.facts([draft.question for draft in drafts])
-        for draft, vector, found in zip(drafts, vectors, facts, strict=True):
+        analyses = self.pipeline.questions([draft.question for draft in drafts])
+        for draft, vector, analysis in zip(drafts, vectors, analyses, strict=True):
             item_id = _content_id(self.device, draft.question, draft.answer, *draft.support)
             items[item_id] = MemoryItem(
                 id=item_id,
@@ -195,7 +195,7 @@ class Builder:
                 kind=draft.kind,
                 answer_type=draft.answer_type,
                 hyperedges=(),
-                anchors=item_anchors(found, draft.answer_type),
+                anchors=item_anchors(analysis, draft.answer_type)[:64],
                 embedding=vector,
                 origin=self.device,
                 support=draft.support,

@@ -11,6 +11,7 @@ from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine, EvidenceLimits
+from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
@@ -223,7 +224,9 @@ class EdgeDevice:
             store=self.store,
             encoder=self.toolbox.encoder,
             pipeline=self.toolbox.pipeline,
-            memorizer=Memorizer(Matcher(self.store.items(), memory.alpha), memory.delta),
+            memorizer=Memorizer(
+                Matcher(self.store.items(), memory.alpha), memory.delta, Fitting(self.toolbox.encoder).misfit
+            ),
             cognizer=Cognizer(
                 self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
             ),

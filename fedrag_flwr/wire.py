@@ -8,6 +8,7 @@ that a delta of many memories costs little more than its text and its vectors.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import types
 from collections.abc import Mapping
@@ -204,7 +205,7 @@ def _put(
         arrays[prefix] = _pack(prefix, values)
     elif get_origin(hint) is tuple:
         inner, inner_bound = _bounded(get_args(hint)[0])
-        groups = [tuple(value) for value in values]  # type: ignore[call-overload]
+        groups = [value if isinstance(value, tuple) else () for value in values]
         for group in groups:
             if len(group) > bound.items:
                 raise WireError(f"{len(group)} elements, at most {bound.items} are allowed", where=prefix)
@@ -269,9 +270,9 @@ class _Reader:
             for length in lengths:
                 if not isinstance(length, int) or isinstance(length, bool) or not 0 <= length <= bound.items:
                     raise self._error(prefix, f"a sequence that is not of 0 to {bound.items} elements")
-            ends = np.cumsum([0, *lengths]).tolist()  # type: ignore[list-item]
+            ends = list(itertools.accumulate((int(str(length)) for length in lengths), initial=0))
             flat = self.take(prefix, inner, inner_bound, ends[-1])
-            return [tuple(flat[start:end]) for start, end in zip(ends, ends[1:], strict=False)]
+            return [tuple(flat[start:end]) for start, end in itertools.pairwise(ends)]
         return [_scalar(f"{self.kind}.{prefix}", hint, bound, value) for value in self._column(prefix, count)]
 
     def finish(self) -> None:

@@ -29,6 +29,8 @@ from fedrag_flwr.records import (
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 
+RECALLED = 3  # times top-k memories are looked through for one that fits
+
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLimits:
@@ -106,9 +108,11 @@ class Engine:
         """Memory if it is near enough; else evidence at home, or an open question that names whom to ask."""
         asked = self._ask(question)
         start = self.clock()
-        matches = self.memorizer.recall(asked.vector, asked.analysis, self.limits.top_k)
-        if self.memorizer.answers(matches):
-            return self._recalled(asked, matches[0], asked.seconds + self.clock() - start)
+        matches = self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
+        known = self.memorizer.answer(question.text, asked.analysis, matches)
+        if known is not None:
+            return self._recalled(asked, known, asked.seconds + self.clock() - start)
+        matches = matches[: self.limits.top_k]
         if wants := self._wants(question, matches):
             return OpenQuestion(question.id, asked.vector, wants)
         return self._reasoned(asked, matches, (), start)

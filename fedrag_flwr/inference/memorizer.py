@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fedrag_flwr.inference.fitting import ASKS, Misfit
 from fedrag_flwr.memory.matching import Matcher
-from fedrag_flwr.records import Fact, Match, Vector
-from fedrag_flwr.text.anchors import anchors_of
+from fedrag_flwr.records import Match, Vector
 from fedrag_flwr.text.base import QuestionAnalysis
 
 # Answer types that answer the same kind of question share an anchor.
@@ -34,18 +34,19 @@ def type_anchor(answer_type: str) -> tuple[str, ...]:
 
 
 def question_anchors(analysis: QuestionAnalysis) -> tuple[str, ...]:
-    """A question's anchor set for matching: its typed spans and the type of answer it asks for."""
-    return (*analysis.anchors, *type_anchor(analysis.answer_type))
+    """The anchor set of a question, asked or stored: its typed spans, and the type and the noun that it asks for."""
+    asks = (f"{ASKS}{analysis.asks}",) if analysis.asks else ()
+    return (*analysis.anchors, *type_anchor(analysis.answer_type), *asks)
 
 
-def item_anchors(facts: Sequence[Fact], answer_type: str) -> tuple[str, ...]:
-    """A memory's anchor set: the typed spans of its question and the type of its answer."""
-    return (*anchors_of(facts), *type_anchor(answer_type))
+def item_anchors(analysis: QuestionAnalysis, answer_type: str) -> tuple[str, ...]:
+    """The anchor set of a memory: that of its question, with the type of the answer that it holds."""
+    return question_anchors(replace(analysis, answer_type=answer_type or analysis.answer_type))
 
 
 @dataclass(frozen=True, slots=True)
 class Memorizer:
-    """Answers from memory where the best match is near enough.
+    """Answers from memory where the best match that fits is near enough.
 
     Parameters
     ----------
@@ -53,15 +54,19 @@ class Memorizer:
         Exact matching over the memory bank.
     delta
         The least score at which memory answers (eq. 13).
+    misfit
+        Why an item cannot answer a question.
     """
 
     matcher: Matcher
     delta: float
+    misfit: Misfit
 
     def recall(self, vector: Vector, analysis: QuestionAnalysis, k: int) -> list[Match]:
-        """The k best memories for a question with an embedding of shape (dimension,), best first."""
+        """The k best memories for a question with an embedding of shape (dimension,), best first (eq. 14)."""
         return self.matcher.top(vector, question_anchors(analysis), k)
 
-    def answers(self, matches: list[Match]) -> bool:
-        """Whether the best match is near enough to answer without the model."""
-        return bool(matches) and matches[0].score >= self.delta
+    def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
+        """The best of the matches that answers a question and is near enough; None where memory does not know."""
+        near = (match for match in matches if match.score >= self.delta)
+        return next((match for match in near if not self.misfit(question, analysis, match.item)), None)

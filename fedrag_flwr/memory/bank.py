@@ -114,7 +114,7 @@ class MemoryBank:
         ids = [_content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]
-        vectors, facts = self._encoder.encode(questions), self._pipeline.facts(questions)
+        vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)
         made = {
             item_id: MemoryItem(
                 id=item_id,
@@ -123,11 +123,11 @@ class MemoryBank:
                 kind=composite.kind,
                 answer_type=composite.answer_type,
                 hyperedges=composite.hyperedges[:16],
-                anchors=item_anchors(found, composite.answer_type)[:64],
+                anchors=item_anchors(analysis, composite.answer_type)[:64],
                 embedding=vector,
                 origin=FUSION,
             )
-            for (item_id, composite), vector, found in zip(new, vectors, facts, strict=True)
+            for (item_id, composite), vector, analysis in zip(new, vectors, analyses, strict=True)
         }
         return tuple({item_id: known[item_id] if item_id in known else made[item_id] for item_id in ids}.values())
 

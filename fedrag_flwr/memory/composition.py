@@ -1,7 +1,7 @@
 """Multi-hop memories without a model: one memory's answer is described inside another memory's question.
 
-FD-RAG's items with more than one supporting hyperedge (eq. 10, |S_r| > 1), made from two items that meet in a name, which
-may come from two devices: "Which spacecraft found plumes on Enceladus?" (Cassini) and "Which rocket launched Cassini?"
+FD-RAG's items with more than one supporting hyperedge (eq. 10, |S_r| > 1), made from two items that meet in a name and
+that may come from two devices: "Which spacecraft found plumes on Enceladus?" (Cassini) and "Which rocket launched Cassini?"
 (Titan IV) give "Which rocket launched the spacecraft that found plumes on Enceladus?" (Titan IV).
 """
 
@@ -24,8 +24,13 @@ _COMMON = words_of(
     "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
     "which who with"
 )
-_LONGEST = 6
+_CONTEXT = " in the case of "
+_LONGEST = 6  # words of a bridge
 _MAX_WORDS = 30
+_MOST_CONTENT = 11
+_WORDINGS = 2  # hosts kept for each name and answer
+_LEAST_COMMON = 60
+_COMMON_SHARE = 0.02  # names in a larger share of the questions are no bridges
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +62,28 @@ class Composite:
 
 @dataclass(frozen=True, slots=True)
 class _Described:
+    """An item whose answer is a name, with the noun phrase that stands for that name."""
+
     item: MemoryItem
     text: str
     words: frozenset[str]
     weight: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """An item whose question holds a name, and where."""
+
+    item: MemoryItem
+    start: int
+    end: int
+    weight: float
+
+
 def compose(
     items: Sequence[MemoryItem], limit_per_item: int, rng: np.random.Generator, *, limit: int = 20_000
 ) -> list[Composite]:
-    """Compose multi-hop questions from items that share a name.
+    """Compose multi-hop questions from items that share a name, the most specific and plain ones first.
 
     Parameters
     ----------
@@ -75,19 +92,29 @@ def compose(
     limit_per_item
         Most descriptions that are put into one item's question.
     rng
-        Chooses among more composites than `limit`.
+        Orders composites of equal weight where there are more than `limit`.
     limit
         Most composites in all.
     """
-    single = [item for item in items if item.kind != "multi-hop"]
+    single = [item for item in items if item.kind != "multi-hop" and _CONTEXT not in item.question]
     described = _by_bridge(single)
-    found = [composite for item in single for composite in _into(item, described, limit_per_item)]
+    hosts = _by_name(single, described)
+    too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
+    found: list[tuple[float, Composite]] = []
     seen: set[str] = set()
-    distinct = [c for c in found if not (c.question.lower() in seen or seen.add(c.question.lower()))]  # type: ignore[func-returns-value]
-    if len(distinct) > limit:
-        chosen = np.sort(rng.choice(len(distinct), size=limit, replace=False))
-        distinct = [distinct[int(index)] for index in chosen]
-    return distinct
+    for key in sorted(hosts):
+        if len(hosts[key]) > too_common:
+            continue  # "Earth" or "the Sun": nobody would describe it
+        for host in _best_hosts(hosts[key]):
+            for weight, composite in _into(host, key, described[key], limit_per_item):
+                if composite.question.lower() not in seen:
+                    seen.add(composite.question.lower())
+                    found.append((weight, composite))
+    if len(found) > limit:
+        noise = rng.random(len(found)) * 1e-3
+        order = sorted(range(len(found)), key=lambda index: -(found[index][0] + noise[index]))[:limit]
+        found = [found[index] for index in sorted(order)]
+    return [composite for _, composite in found]
 
 
 def _words(text: str) -> list[str]:
@@ -106,65 +133,87 @@ def _is_bridge(item: MemoryItem) -> bool:
     key = _key(answer)
     if not 1 <= len(key) <= _LONGEST or "," in answer or " and " in answer:
         return False
-    return answer[:1].isupper() and len("".join(key)) >= 2 and (answer[:1].isalpha())
+    return answer[:1].isupper() and len("".join(key)) >= 2 and answer[:1].isalpha()
 
 
 def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Described]]:
+    """Collect descriptions by the name that they stand for, the best of each supporting hyperedge set."""
     answers: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for item in items:
         answers[item.question.lower()].add(_key(item.answer))
-    table: dict[tuple[str, ...], list[_Described]] = defaultdict(list)
+    table: dict[tuple[str, ...], dict[object, _Described]] = defaultdict(dict)
     for item in items:
         if not _is_bridge(item) or len(answers[item.question.lower()]) > 1:
             continue
         text = describe(item.question, item.answer_type)
-        if not text:
-            continue
         key, words = _key(item.answer), _words(text)
-        if _contains(words, key) or not _specific(text):
+        content = frozenset(word for word in words if word not in _COMMON)
+        if not text or _contains(words, key) or not _specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
             continue
-        content = [word for word in words if word not in _COMMON]
-        weight = min(len(content), 7) - 0.5 * max(0, len(content) - 9) + (0.5 if text.startswith("the ") else 0.0)
-        if len(content) >= 2:
-            table[key].append(_Described(item, text, frozenset(content), weight))
-    for entries in table.values():
-        entries.sort(key=lambda entry: (-entry.weight, entry.text, entry.item.id))
-    return dict(table)
+        weight = min(len(content), 6) - (1.0 if re.match(r"the (?:place|thing|one|person)\b", text) else 0.0)
+        entry = _Described(item, text, content, weight)
+        group: object = item.support or item.hyperedges or item.id
+        best = table[key].get(group)
+        if best is None or (entry.weight, entry.text) > (best.weight, best.text):
+            table[key][group] = entry
+    return {
+        key: sorted(groups.values(), key=lambda entry: (-entry.weight, entry.text, entry.item.id))
+        for key, groups in table.items()
+    }
 
 
 def _specific(text: str) -> bool:
     """Whether a description names something, or singles one out."""
-    return (
-        re.search(r"\b[A-Z0-9]", text) is not None
-        or re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
-    )
+    if re.search(r"\b[A-Z0-9]", text):
+        return True
+    return re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
 
 
 def _contains(words: Sequence[str], key: Sequence[str]) -> bool:
     return any(tuple(words[at : at + len(key)]) == tuple(key) for at in range(len(words) - len(key) + 1))
 
 
-def _into(item: MemoryItem, described: dict[tuple[str, ...], list[_Described]], limit: int) -> Iterator[Composite]:
-    matches = list(_TOKEN.finditer(item.question))
-    words = _words(item.question)
-    taken = 0
-    for size in range(min(_LONGEST, len(words)), 0, -1):
-        for at in range(1, len(words) - size + 1):
-            key = tuple(words[at : at + size])
-            entries = described.get(key)
-            if entries is None or taken >= limit or not _whole(item.question, matches, at, size):
-                continue
-            chosen: list[_Described] = []
-            for entry in entries:
-                if len(chosen) + taken >= limit:
-                    break
-                if any(len(entry.words ^ other.words) <= 2 for other in chosen):
-                    continue
-                question = _replace(item.question, matches[at].start(), matches[at + size - 1].end(), entry.text)
-                if _acceptable(question, item, entry, key):
-                    chosen.append(entry)
-                    yield _composite(question, item, entry)
-            taken += len(chosen)
+def _by_name(
+    items: Sequence[MemoryItem], described: dict[tuple[str, ...], list[_Described]]
+) -> dict[tuple[str, ...], list[_Host]]:
+    """Collect the items whose questions hold a name that can be described."""
+    hosts: dict[tuple[str, ...], list[_Host]] = defaultdict(list)
+    for item in items:
+        matches, words = list(_TOKEN.finditer(item.question)), _words(item.question)
+        weight = (1.0 if item.answer_type else 0.0) - 0.05 * abs(len(words) - 9)
+        for size in range(min(_LONGEST, len(words)), 0, -1):
+            for at in range(1, len(words) - size + 1):
+                key = tuple(words[at : at + size])
+                if key in described and _whole(item.question, matches, at, size):
+                    hosts[key].append(_Host(item, matches[at].start(), matches[at + size - 1].end(), weight))
+    return hosts
+
+
+def _best_hosts(hosts: Sequence[_Host]) -> list[_Host]:
+    """Keep two wordings for each answer."""
+    kept: list[_Host] = []
+    count: dict[tuple[str, ...], int] = defaultdict(int)
+    for host in sorted(hosts, key=lambda host: (-host.weight, host.item.question, host.item.id)):
+        answer = _key(host.item.answer)
+        if count[answer] < _WORDINGS:
+            count[answer] += 1
+            kept.append(host)
+    return kept
+
+
+def _into(
+    host: _Host, key: tuple[str, ...], entries: Sequence[_Described], limit: int
+) -> Iterator[tuple[float, Composite]]:
+    chosen: list[_Described] = []
+    for entry in entries:
+        if len(chosen) >= limit:
+            return
+        if any(len(entry.words ^ other.words) <= 2 for other in chosen):
+            continue
+        question = _replace(host.item.question, host.start, host.end, entry.text)
+        if _acceptable(question, host.item, entry, key):
+            chosen.append(entry)
+            yield host.weight + entry.weight - 0.5 * len(chosen), _composite(question, host.item, entry)
 
 
 def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) -> bool:
@@ -175,21 +224,15 @@ def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) 
     if question[start:end].endswith(("'s", "’s")) or question[end : end + 1] in ("'", "’", "-", "–"):
         return False
     after = matches[at + size] if at + size < len(matches) else None
-    if (
-        after is not None
-        and question[end : after.start()] == " "
-        and (after[0][:1].isupper() or after[0][:1].isdigit())
-    ):
+    if after is not None and question[end : after.start()] == " " and not after[0].islower():
         return False
     before = matches[at - 1]
     return not (at > 1 and before[0][:1].isupper() and question[before.end() : start] == " ")
 
 
 def _replace(question: str, start: int, end: int, text: str) -> str:
-    head = question[:start]
-    head = re.sub(r"\b[Tt]he $", "", head)
-    # "the astronomer Edwin Hubble": the class noun before the name goes with it
-    head = re.sub(r"\b[Tt]he [a-z-]+ $", "", head)
+    """Put a description in a name's place; an article and a class noun before the name go with it."""
+    head = re.sub(r"\b[Tt]he (?:[a-z-]+ )?$", "", question[:start])
     return head + text + question[end:]
 
 
@@ -201,7 +244,8 @@ def _acceptable(question: str, item: MemoryItem, entry: _Described, key: tuple[s
     answer = _key(item.answer)
     if not answer or _contains(words, answer) or _contains(words, key) or len(words) > _MAX_WORDS:
         return False
-    return not _contains(_words(other.answer), answer) and not any(char in question[:-1] for char in "?")
+    shared = entry.words & set(_words(item.question)) - _COMMON
+    return not _contains(_words(other.answer), answer) and len(shared) <= 1
 
 
 def _same_document(first: MemoryItem, second: MemoryItem) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fedrag_flwr.memory.synthesis_classes import type_of_noun
+from fedrag_flwr.memory.synthesis_classes import CLASS_WORDS, type_of_noun
 from fedrag_flwr.memory.synthesis_inflection import is_participle, is_past, past, third_person
 
 _BE = frozenset(("is", "was", "are", "were"))
@@ -123,7 +123,7 @@ def _inverted(predicate: str, head: str) -> str:
     while verb in ("first", "originally", "last", "officially") and others:
         adverb, (verb, _, others) = verb, others.partition(" ")
         rest = f"{adverb} {verb} {others}".strip()
-    if not verb.islower():
+    if not verb.islower() or verb in CLASS_WORDS:
         return ""
     if helper in _DO:
         inflected = past(verb) if helper == "did" else (third_person(verb) if helper == "does" else verb)

@@ -136,6 +136,8 @@ def _nominal(
         return
     if any(token.tag_ in ("VBD", "VBZ", "VBP") for token in kept):
         return
+    if len(noun_tokens_of(tokens)) == 1 and head.lemma_ in ("place", "part", "care", "advantage", "use", "root", "off"):
+        return  # "take place" is a verb
     person = type_of_noun(head.lemma_) == "PERSON"
     whs: list[Wh] = []
     if (
@@ -169,6 +171,11 @@ def _nominal(
         tuple(whs),
         plural=head.tag_ == "NNS",
     )
+
+
+def noun_tokens_of(tokens: Sequence[Token]) -> list[Token]:
+    """Drop prepositions and punctuation from a phrase's tokens."""
+    return [token for token in tokens if token.pos_ not in ("ADP", "PUNCT")]
 
 
 def _alias_of(head: Token, gone: frozenset[int]) -> list[Token] | None:

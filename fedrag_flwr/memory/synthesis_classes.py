@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,13 +17,17 @@ from fedrag_flwr.memory.synthesis_lexicon import (
     RELATED_NOUNS,
     UNITS,
     VAGUE_NOUNS,
+    words_of,
 )
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-_CLASS_WORDS = (
+CLASS_WORDS = (
     ORG_NOUNS | PLACE_NOUNS | frozenset().union(*RELATED_NOUNS) | {"belt", "desert", "glacier", "network", "prize"}
+)
+_PARTITIVES = words_of(
+    "one member type kind series pair piece family set class collection innermost outermost largest smallest"
 )
 _SPANNING = frozenset(("WORK_OF_ART", "ORG", "LOC", "FAC", "PERSON", "EVENT"))
 _LABEL_TYPES = {"PERSON": "PERSON", "ORG": "ORG", "GPE": "GPE", "LOC": "LOC", "FAC": "LOC"}
@@ -109,6 +114,8 @@ class Classes:
         self._known = dict(known or {})
         self._votes: dict[str, Counter[str]] = defaultdict(Counter)
         self._labels: dict[str, Counter[str]] = defaultdict(Counter)
+        self._weak: dict[str, Counter[str]] = defaultdict(Counter)
+        self._settled: dict[str, str] = {}
         self._definite: set[str] = set()
         self._surnames: set[str] = set()
 
@@ -132,8 +139,12 @@ class Classes:
     def vote(self, name: str, noun: str, weight: int = 1) -> None:
         """Record that a name is called by a class noun."""
         noun = singular(noun.lower())
-        if noun not in VAGUE_NOUNS and noun.isalpha() and noun not in UNITS:
+        if noun not in VAGUE_NOUNS and noun.isalpha() and len(noun) > 2 and noun not in UNITS:
             self._votes[plain(name)][noun] += weight
+
+    def settle(self, name: str, type_: str) -> None:
+        """Record a name's type for certain."""
+        self._settled[plain(name)] = type_
 
     def of(self, name: str) -> str:
         """Give a name's class noun, "" when none is known."""
@@ -143,10 +154,8 @@ class Classes:
             full = sorted(name for name in self._votes if name.endswith(f" {key}"))
             votes = self._votes[full[0]] if len(full) == 1 else None
         if votes:
-            return min(votes.items(), key=lambda pair: (-pair[1], pair[0]))[0]
-        if not votes and (own := class_in_name(key)):
-            return own
-        return self._known.get(key, "")
+            return _commonest(votes)
+        return class_in_name(key) or self._known.get(key, "") or _commonest(self._weak.get(key, Counter()))
 
     def all_of(self, name: str) -> frozenset[str]:
         """Give every class noun that a name is called by."""
@@ -155,6 +164,8 @@ class Classes:
     def type_of(self, name: str) -> str:
         """Give a name's type: PERSON, ORG, GPE, LOC, or NAME when it is something else or unknown."""
         key = plain(name)
+        if key in self._settled:
+            return self._settled[key]
         if key in COUNTRIES:
             return "GPE"
         noun = self.of(name)
@@ -165,7 +176,7 @@ class Classes:
             )
             return type_of_noun(noun) or ("PERSON" if person else "NAME")
         if labels:
-            label = min(labels.items(), key=lambda pair: (-pair[1], pair[0]))[0]
+            label = _commonest(labels)
             # one-word "persons" are mostly moons and spacecraft, unless a longer name ends in the word
             unsure = (label == "PERSON" and " " not in key) or (label in ("PERSON", "GPE") and key in self._definite)
             if not unsure or self._surname_of(key):
@@ -185,8 +196,13 @@ class Classes:
         name = name_span(token)
         if token.dep_ in ("nsubj",) and name and token.head.lemma_ == "be":
             for attribute in token.head.children:
-                if attribute.dep_ == "attr" and attribute.pos_ == "NOUN":
+                if attribute.dep_ in ("attr", "acomp"):
                     self._class_noun(name, attribute, 3)
+        if name and token.dep_ == "conj" and token.head.like_num and token.head.head.dep_ == "prep":
+            # "the asteroids X in 2008 and Y in 2010"
+            for sibling in token.head.head.head.children:
+                if sibling.dep_ == "dobj" and sibling.pos_ == "NOUN" and _plural(sibling):
+                    self.vote(name_text(name), sibling.lemma_)
         if token.dep_ == "appos":
             other = token.head
             if name and other.pos_ == "NOUN" and not _plural(other):
@@ -199,7 +215,12 @@ class Classes:
             compound = [child for child in token.lefts if child.dep_ in ("compound", "nmod") and is_name_token(child)]
             direct = compound and compound[-1].i == token.i - 1
             if direct and not any(child.dep_ == "poss" for child in token.children):
-                self.vote(name_text(name_span(compound[-1]) or compound), token.lemma_)
+                called = name_span(compound[-1]) or compound
+                numbered = any(re.fullmatch(r"[IVX]+[A-Z]?|.*\d.*", part.text) for part in called)
+                if numbered:
+                    self.vote(name_text(called), token.lemma_)
+                elif token.lemma_.lower() in CLASS_WORDS:  # "Venus probe" does not say that Venus is one
+                    self._weak[plain(name_text(called))][token.lemma_.lower()] += 1
         if name and token.i > token.sent.start:
             first = name[0]
             before = first.nbor(-1) if first.i > token.sent.start else None
@@ -212,16 +233,22 @@ class Classes:
                 self.vote(name_text(name), before.lemma_, 2)
 
     def _class_noun(self, name: Sequence[Token], noun: Token, weight: int) -> None:
-        if any(child.dep_ == "neg" for child in noun.head.children):
-            return
-        head = noun
-        if noun.lemma_ in VAGUE_NOUNS or noun.lemma_ in ("member", "type", "kind", "series", "pair", "piece"):
-            inner = [pobj for prep in noun.children if prep.lower_ == "of" for pobj in prep.children]
-            if not inner:
-                return
-            head = inner[0]
-        if head.pos_ == "NOUN":
+        head = class_head(noun)
+        if head is not None and not any(child.dep_ == "neg" for child in noun.head.children):
             self.vote(name_text(name), head.lemma_, weight)
+
+
+def _commonest(counts: Counter[str]) -> str:
+    return min(counts.items(), key=lambda pair: (-pair[1], pair[0]))[0] if counts else ""
+
+
+def class_head(noun: Token) -> Token | None:
+    """Give the class noun of an attribute or apposition: "one of the largest moons" is a moon, "a group of dishes" a dish."""
+    partitive = noun.lemma_.lower() in _PARTITIVES or noun.pos_ in ("NUM", "ADJ") or noun.lemma_ in VAGUE_NOUNS
+    if not partitive:
+        return noun if noun.pos_ == "NOUN" else None
+    inner = [pobj for prep in noun.children if prep.lower_ == "of" for pobj in prep.children if pobj.dep_ == "pobj"]
+    return inner[0] if inner and inner[0].pos_ == "NOUN" else None
 
 
 def class_in_name(key: str) -> str:
@@ -232,7 +259,7 @@ def class_in_name(key: str) -> str:
     if words[-1] in ("industries", "corporation", "inc", "inc.", "ltd", "gmbh", "co.", "aerospace", "motors"):
         return "company"
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
-    return head if head in _CLASS_WORDS and head not in VAGUE_NOUNS else ""
+    return head if head in CLASS_WORDS and head not in VAGUE_NOUNS else ""
 
 
 def type_of_noun(noun: str) -> str:

@@ -31,7 +31,7 @@ for _row in _TABLE.replace("\n", "|").split("|"):
     if _forms:
         _IRREGULAR[_forms[0]] = (_forms[1], _forms[-1])
 _DOUBLING = words_of(
-    "plan stop map ship drop trap tap tip step grab equip control patrol refer transfer permit commit submit admit "
+    "skim swim strip knit chip clip flip wrap hop chop plug stir beg plan stop map ship drop trap tap tip step grab equip control patrol refer transfer permit commit submit admit "
     "occur omit compel propel expel fit ban scan spot dub rub tag log plot star span skip trim slam drag top cap pin "
     "win rob"
 )

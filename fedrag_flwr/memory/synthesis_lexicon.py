@@ -9,7 +9,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 PERSON_NOUNS = words_of(
-    "person man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut cosmonaut "
+    "person human man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut cosmonaut "
     "mathematician chemist biologist geologist inventor explorer pilot commander director producer writer author "
     "novelist poet playwright actor actress singer songwriter musician composer guitarist drummer rapper artist "
     "painter sculptor architect photographer journalist politician president minister chancellor senator governor "
@@ -31,9 +31,9 @@ ORG_NOUNS = words_of(
 )
 PLACE_NOUNS = words_of(
     "city town village country nation state province county region district island islands continent site base port "
-    "spaceport cosmodrome centre center airport park lake river sea ocean mountain valley desert plain crater "
+    "spaceport cosmodrome airport park lake river sea ocean mountain valley desert plain crater "
     "peninsula municipality suburb neighbourhood neighborhood capital location place area territory commune hill "
-    "coast bay plateau observatory station building street bridge castle stadium museum hospital"
+    "coast bay plateau building street bridge castle stadium museum hospital"
 )
 # nouns by which a text goes back to the same thing
 RELATED_NOUNS = tuple(

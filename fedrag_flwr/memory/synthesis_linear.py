@@ -105,7 +105,7 @@ def _after_verb(clause: Clause, clauses: Sequence[Clause], span: Span, fact: Fac
             and (doc[last].pos_ != "ADP" or doc[last].lower_ == "of")
         ):
             last += 1
-        tail = [token for token in doc[span.end : last]]
+        tail = list(doc[span.end : last])
         phrase = " ".join([phrase, *[token.text for token in tail]])
     rest = [token for token in doc[clause.verb.i + 1 : stop] if not first <= token.i < last]
     if len(rest) > _MAX_REST or (last < len(doc) and doc[last].lower_ == "and" and last < stop):

@@ -38,15 +38,9 @@ def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:
     if not name_span(name) or described.pos_ != "NOUN" or described.tag_ == "NNS":
         return
     names = name_span(name)
-    people = asker.classes.type_of(name_text(names)) == "PERSON"
     above = described.head.head
-    if (
-        people
-        and name == token
-        and described.dep_ == "pobj"
-        and type_of_noun(described.lemma_) != "PERSON"
-        and above.pos_ == "NOUN"
-    ):
+    thing_of_people = type_of_noun(described.lemma_) != "PERSON" and type_of_noun(above.lemma_) == "PERSON"
+    if name == token and described.dep_ == "pobj" and above.pos_ == "NOUN" and thing_of_people:
         described = above  # "the first crew of the Starliner capsule, Butch Wilmore and Suni Williams"
     entity = asker.mentions.entity(name)
     phrase = [item for item in phrase_tokens(described) if item not in names]
@@ -92,7 +86,7 @@ def _placed(noun: Token, asker: Asker) -> Iterator[Asked]:
             named = place if name_span(place) else (restrictive[0] if restrictive and place.pos_ == "NOUN" else None)
             if place.dep_ != "pobj" or named is None:
                 continue
-            text = asker.render([item for item in phrase_tokens(noun, without=[prep])])
+            text = asker.render(phrase_tokens(noun, without=[prep]))
             answer = name_text(name_span(named))
             kind = place.lower_ if named is not place else asker.classes.of(answer)
             if not text or len(text.split()) < 2 or is_date(name_span(named)):

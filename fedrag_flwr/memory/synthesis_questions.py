@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis_amounts import Candidate, Wh, measure_adjective
 from fedrag_flwr.memory.synthesis_answers import candidates_of
-from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, plain
+from fedrag_flwr.memory.synthesis_classes import Classes, is_name_token, plain, type_of_noun
 from fedrag_flwr.memory.synthesis_lexicon import TIME_NOUNS, VAGUE_NOUNS
 from fedrag_flwr.memory.synthesis_parts import Clause, Part
 from fedrag_flwr.memory.synthesis_voice import finite_words, inverted_words, to_active, to_passive, variants
@@ -109,7 +109,7 @@ class Asker:
             referent = self.mentions.referent(token)
             if referent is not None and not (keep and plain(referent.text) == plain(keep)):
                 covered = range(referent.start, referent.end)
-                if all(index in indices for index in covered if not token.doc[index].tag_ == "POS"):
+                if all(index in indices for index in covered if token.doc[index].tag_ != "POS"):
                     done.update(covered)
                     ending = ("’" if referent.text.endswith("s") else "’s") if referent.possessive else ""
                     ending = ending.replace("’", "'")
@@ -117,7 +117,8 @@ class Asker:
                     continue
             if self.mentions.unresolved(token):
                 return None
-            word = "the" if token.lower_ in ("this", "these", "that", "those") and token.dep_ == "det" else token.text
+            pointing = token.lower_ in ("this", "these", "that", "those") and token.dep_ == "det"
+            word = "the" if pointing and token.head.pos_ in ("NOUN", "PROPN") and token.head.i > token.i else token.text
             mixed = any(char.isupper() or char.isdigit() for char in word[1:])
             if (
                 token.is_sent_start
@@ -141,7 +142,6 @@ class Asker:
         if text is None or part.head is None or len(text.split()) > 14:
             return None
         topic = self.mentions.topic
-        first = text.split(" ", 1)[0].lower()
         if re.search(r"[A-Z0-9]", text) or topic is None or part.head.pos_ == "PROPN":
             return text
         return self._grounded(text, part.head)
@@ -289,8 +289,17 @@ class Asker:
 
     def _attribute_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
         head = part.head
-        if head is None or candidate.type or head.pos_ != "NOUN" or len(candidate.text.split()) < 2:
+        if (
+            head is None
+            or candidate.type not in ("", "PERSON")
+            or head.pos_ != "NOUN"
+            or len(candidate.text.split()) < 2
+        ):
             return
+        if type_of_noun(head.lemma_) == "PERSON" and not clause.plural_subject:
+            profession = replace(candidate, text=head.text, type="")
+            be = "was" if clause.past else "is"
+            yield self._asked(f"What {be} the profession of {subject}", profession, 0.8, "single")
         kind_of = next((token for token in head.lefts if token.dep_ in ("amod", "compound")), None)
         if kind_of is not None and part.tokens[0].lower_ in ("a", "an"):
             inverted = inverted_words(clause, subject)
@@ -367,6 +376,8 @@ class Asker:
         words = len(text.split())
         if words > MAX_WORDS or words < 3:
             score = 0.0
+        elif re.search(r"\s['’]s\b|\b(?:an?|the) (?:in|on|at|of|by|with|from|to)\b", text):
+            score = 0.0  # the answer took a word away that the rest needs
         elif words > 16:
             score *= 0.8
         return Asked(text + "?", answer, type_, score, kind)

@@ -23,15 +23,17 @@ class ParsedPassage:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """A question's typed facts, its anchors and the type of answer that it expects.
+    """A question's typed facts, its anchors, and what it expects as an answer.
 
-    `answer_type` is one of PERSON, ORG, GPE, LOC, DATE, YEAR, CARDINAL, QUANTITY, MONEY, PERCENT, YESNO, or "" when
-    the wording leaves it open.
+    `answer_type` is one of PERSON, ORG, GPE, LOC, DATE, YEAR, CARDINAL, QUANTITY, MONEY, PERCENT, YESNO, NAME (a proper
+    name of another kind), or "" when the wording leaves it open. `asks` is the noun of the question phrase ("which
+    *rocket*", "how many *moons*") as a lemma, "" where it has none.
     """
 
     facts: tuple[Fact, ...]
     anchors: tuple[str, ...]
     answer_type: str
+    asks: str = ""
 
 
 class Pipeline(Protocol):
@@ -48,6 +50,10 @@ class Pipeline(Protocol):
 
     def question(self, text: str) -> QuestionAnalysis:
         """Analyse a question with the same functions."""
+        ...
+
+    def questions(self, texts: Sequence[str]) -> list[QuestionAnalysis]:
+        """Analyse many questions."""
         ...
 
     def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:

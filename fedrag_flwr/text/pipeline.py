@@ -72,6 +72,11 @@ class SpacyPipeline:
         """Analyse a question: its facts, its anchors and the type of answer that it expects."""
         return analyse_question(self._nlp(normalise_line(text)[:_MAX_QUESTION_CHARS]))
 
+    def questions(self, texts: Sequence[str]) -> list[QuestionAnalysis]:
+        """Analyse many questions."""
+        cut = (normalise_line(text)[:_MAX_QUESTION_CHARS] for text in texts)
+        return [analyse_question(doc) for doc in self._nlp.pipe(cut, batch_size=self.batch_size)]
+
     def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:
         """Find the typed facts of loose texts."""
         docs = self._nlp.pipe((normalise_line(text) for text in texts), batch_size=self.batch_size)

@@ -50,7 +50,18 @@ def analyse_question(doc: Doc) -> QuestionAnalysis:
         for fact in facts_between(doc, typed_spans(doc), 0, len(doc))
         if fact.anchor not in GENERIC and not WH.intersection(fact.anchor.split())
     )
-    return QuestionAnalysis(facts, anchors_of(facts), answer_type(doc))
+    return QuestionAnalysis(facts, anchors_of(facts), answer_type(doc), asked_noun(doc))
+
+
+def asked_noun(doc: Doc) -> str:
+    """Give the lemma of the noun that a question phrase asks for ("which rocket", "how many moons"), or ""."""
+    for token in doc:
+        word = token.text.casefold()
+        if word in {"which", "what"} and token.dep_ == "det" and token.head.pos_ in {"NOUN", "PROPN"}:
+            return token.head.lemma_.casefold()
+        if word == "how" and token.head.text.casefold() == "many" and token.head.head.pos_ == "NOUN":
+            return token.head.head.lemma_.casefold()
+    return ""
 
 
 def answer_type(doc: Doc) -> str:
