@@ -6,7 +6,7 @@ from collections.abc import Callable
 from logging import ERROR
 from typing import TypeVar
 
-from flwr.app import Context, Message
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common import log
 
@@ -89,7 +89,7 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
     return Message(content, reply_to=message)
 
 
-def _failure(context: Context, error: str, what: str, run: str) -> wire.RecordDict:
+def _failure(context: Context, error: str, what: str, run: str) -> RecordDict:
     log(ERROR, "%s: %s", error, what)
     return wire.encode(wire.Failure(device_name(context)[:200], error[:200], what[:2000]), run=run)
 

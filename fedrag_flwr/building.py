@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -231,7 +231,7 @@ class _Made:
     """What a build made besides units."""
 
     learning: Learning | None = None
-    distilled: Distilled = Distilled()
+    distilled: Distilled = field(default_factory=Distilled)
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence

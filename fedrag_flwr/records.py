@@ -202,7 +202,7 @@ class Answer:
 
     question_id: Name
     text: Line
-    path: Name
+    path: AnswerPath
     score: float
     explanation: Line
     sources: Annotated[tuple[Line, ...], Bound(items=64)] = ()
@@ -270,7 +270,7 @@ class BuildReport:
 class ShareRequest:
     """Asks a device for what it shares and has changed since a version of its store."""
 
-    what: Name
+    what: Share
     since: Count
 
 
@@ -304,7 +304,7 @@ class ImportReport:
 class AnswerRequest:
     """Questions for a device to answer in one mode."""
 
-    mode: Name
+    mode: AnswerMode
     questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
 
 

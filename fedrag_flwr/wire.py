@@ -13,7 +13,7 @@ import math
 import types
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
@@ -182,6 +182,10 @@ def _bounded(hint: object) -> tuple[object, Bound]:
     return hint, Bound()
 
 
+def _is_choice(hint: object) -> bool:
+    return get_origin(hint) is Literal
+
+
 def _is_vector(hint: object) -> bool:
     return get_origin(hint) is np.ndarray
 
@@ -226,6 +230,10 @@ def _pack(prefix: str, values: list[object]) -> Array:
 
 
 def _scalar(where: str, hint: object, bound: Bound, value: object) -> object:
+    if _is_choice(hint):
+        if value not in get_args(hint):
+            raise WireError("a word that is not one of the choices", where=where)
+        return value
     if hint is str:
         if not isinstance(value, str):
             raise WireError("expected text", where=where)

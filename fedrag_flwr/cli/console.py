@@ -29,9 +29,7 @@ err = Console(stderr=True)
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Change a setting, for instance memory.delta=0.75. May be repeated."
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as memory.delta=0.75; repeatable."),
 ]
 
 

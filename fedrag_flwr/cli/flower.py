@@ -78,7 +78,8 @@ class Flower:
         ]
         if config:
             command += ["--run-config", " ".join(f"{key}={_toml(value)}" for key, value in config.items())]
-        run_id, tail = "", []
+        run_id = ""
+        tail: list[str] = []
         with subprocess.Popen(
             command,
             cwd=self._neutral(),

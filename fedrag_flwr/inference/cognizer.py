@@ -1,4 +1,4 @@
-"""The slow path: a small model reasons over a few selected pieces of evidence, and its answer is checked (FD-RAG 4.2)."""
+"""The slow path: a small model reasons over a few pieces of evidence, and its answer is checked (FD-RAG 4.2)."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from fedrag_flwr.records import (
     Cost,
     EvidenceUnit,
     Fact,
+    Granularity,
     Match,
     MemoryItem,
     OpenQuestion,
@@ -167,7 +168,7 @@ class Engine:
         return replace(answer, sources=(*used, *answer.sources)[:64])
 
     def select(self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
-        """Evidence of a question: units of the matches' hyperedges (eq. 14), the nearest sentences, and foreign units."""
+        """A question's evidence: units of the matches' hyperedges (eq. 14), the nearest sentences, foreign units."""
         named = self._units_of(self._own_hyperedges(matches), vector)
         nearest = self._nearest("sentence", vector, self.limits.sentences)
         home = sorted(_merge(named, nearest), key=lambda unit: (-unit.score, unit.id))
@@ -200,7 +201,7 @@ class Engine:
                     edges.setdefault(owner, []).append(edge)
         return tuple(Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items()))
 
-    def _nearest(self, granularity: str, vector: Vector, count: int) -> list[EvidenceUnit]:
+    def _nearest(self, granularity: Granularity, vector: Vector, count: int) -> list[EvidenceUnit]:
         scores, ids = self.store.index(granularity).search(vector[None, :], count)
         return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
 
@@ -208,15 +209,16 @@ class Engine:
         wanted = set(hyperedges)
         if not wanted:
             return []
-        members = {m for e in self.store.hyperedges("sentence") if e.id in wanted for m in e.members}
-        paragraphs = {m for e in self.store.hyperedges("paragraph") if e.id in wanted for m in e.members}
+        edges = self.store.hyperedges(ids=sorted(wanted))
+        members = {member for edge in edges if edge.granularity == "sentence" for member in edge.members}
+        paragraphs = {member for edge in edges if edge.granularity == "paragraph" for member in edge.members}
         members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
         units = self.store.units("sentence")
         rows = [i for i, unit_id in enumerate(units.ids) if unit_id in members]
         scores = units.vectors[rows] @ vector if rows else np.zeros(0)
         return self._load("sentence", {units.ids[row]: float(s) for row, s in zip(rows, scores, strict=True)})
 
-    def _load(self, granularity: str, scores: Mapping[str, float]) -> list[EvidenceUnit]:
+    def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
         ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
         ids = [unit_id for unit_id, _ in ranked]
         if granularity == "paragraph":

@@ -1,4 +1,4 @@
-"""The fused bank at the server: every device's shared memories with their origins, and what follows from them together."""
+"""The fused bank at the server: all shared memories with their origins, and what follows from them together."""
 
 from __future__ import annotations
 

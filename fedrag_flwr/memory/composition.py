@@ -227,6 +227,8 @@ def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) 
     if after is not None and question[end : after.start()] == " " and not after[0].islower():
         return False
     before = matches[at - 1]
+    if at > 2 and before[0] == "of" and not matches[at - 2][0].islower():
+        return False
     return not (at > 1 and before[0][:1].isupper() and question[before.end() : start] == " ")
 
 

@@ -1,4 +1,4 @@
-"""Distilling parsed documents into verified drafts: by rules first, then by the model where facts are not covered yet."""
+"""Distilling parsed documents into verified drafts: by rules, then by the model where facts are not covered yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Distilled:
 
     drafts: tuple[Draft, ...] = ()
     rejects: Mapping[str, int] = field(default_factory=dict)
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
     corpus_tokens: int = 0
 
 
