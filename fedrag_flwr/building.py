@@ -15,7 +15,6 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.change import Change, NewDocument
 from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis import Draft
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
@@ -146,7 +145,7 @@ class Builder:
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
         learning = self._learn(changed, fresh, parsed, plan)
         distilled = self.distiller.distil(parsed, learning.hyperedges, progress)
-        items = self._items(distilled.drafts)
+        items = self._items(distilled)
         remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
         return _Made(learning, distilled, items, remembered)
 
@@ -182,11 +181,10 @@ class Builder:
                 vectors.append(read.vectors.sentence_vectors)
         return Units(granularity, tuple(ids), np.concatenate(vectors).astype(np.float32))
 
-    def _items(self, drafts: Sequence[Draft]) -> tuple[MemoryItem, ...]:
-        vectors = self.encoder.encode([draft.question for draft in drafts])
+    def _items(self, distilled: Distilled) -> tuple[MemoryItem, ...]:
         items: dict[str, MemoryItem] = {}
-        analyses = self.pipeline.questions([draft.question for draft in drafts])
-        for draft, vector, analysis in zip(drafts, vectors, analyses, strict=True):
+        analyses = self.pipeline.questions([draft.question for draft in distilled.drafts])
+        for draft, vector, analysis in zip(distilled.drafts, distilled.vectors, analyses, strict=True):
             item_id = _content_id(self.device, draft.question, draft.answer, *draft.support)
             items[item_id] = MemoryItem(
                 id=item_id,

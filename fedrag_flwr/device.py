@@ -124,7 +124,12 @@ class EdgeDevice:
         if self.documents is None:
             raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
         reading = FolderSource(self.documents).read()
-        distiller = Distiller(self.toolbox, self.settings.memory)
+        distiller = Distiller(
+            self.toolbox.encoder,
+            self.toolbox.generator,
+            self.settings.memory.tokens_per_kilotoken,
+            self.settings.seed,
+        )
         builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
         return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
 

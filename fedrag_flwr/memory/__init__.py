@@ -1,18 +1,33 @@
 """Question-answer memories: synthesis, verification, the durable store, matching and fusion."""
 
 from fedrag_flwr.memory.change import Change, Contribution, Counts, NewDocument
+from fedrag_flwr.memory.composition import Composite, compose
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.index import VectorIndex
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
+from fedrag_flwr.memory.synthesis_model import EdgeContext, ModelSynthesizer, Synthesis
+from fedrag_flwr.memory.verify import RoundTrip, round_trip, round_trip_model, verify
 
 __all__ = [
     "BANK_VERSION",
     "Change",
+    "Composite",
     "Contribution",
     "Counts",
+    "Draft",
+    "EdgeContext",
     "Matcher",
     "MemoryStore",
+    "ModelSynthesizer",
     "NewDocument",
+    "RoundTrip",
+    "RuleSynthesizer",
+    "Synthesis",
     "VectorIndex",
+    "compose",
+    "round_trip",
+    "round_trip_model",
+    "verify",
 ]

@@ -1,8 +1,8 @@
 """Multi-hop memories without a model: one memory's answer is described inside another memory's question.
 
-FD-RAG's items with more than one supporting hyperedge (eq. 10, |S_r| > 1), made from two items that meet in a name and
-that may come from two devices: "Which spacecraft found plumes on Enceladus?" (Cassini) and "Which rocket launched Cassini?"
-(Titan IV) give "Which rocket launched the spacecraft that found plumes on Enceladus?" (Titan IV).
+FD-RAG's items with more than one supporting hyperedge (eq. 10, |S_r| > 1) are made from two items that meet in a name
+and that may come from two devices: "Which spacecraft found plumes on Enceladus?" (Cassini) and "Which rocket launched
+Cassini?" (Titan IV) give "Which rocket launched the spacecraft that found plumes on Enceladus?" (Titan IV).
 """
 
 from __future__ import annotations

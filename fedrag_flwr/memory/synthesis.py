@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from fedrag_flwr.memory.synthesis_classes import Classes
 from fedrag_flwr.memory.synthesis_clauses import clauses_of
 from fedrag_flwr.memory.synthesis_linear import linear_questions
+from fedrag_flwr.memory.synthesis_mentions import Mentions
 from fedrag_flwr.memory.synthesis_nominal import nominal_questions
-from fedrag_flwr.memory.synthesis_questions import Asked, Asker
-from fedrag_flwr.memory.synthesis_topic import Mentions, find_topic
+from fedrag_flwr.memory.synthesis_questions import Asker
+from fedrag_flwr.memory.synthesis_topic import find_topic
+from fedrag_flwr.memory.synthesis_wording import Asked
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import ParsedPassage
 

@@ -180,7 +180,8 @@ def counts_of(
         for token in counted[:cut]
         if token.head == head or token == head or token.i > head.i or token.head.head == head
     ]
-    if len(counted) > 6:
+    whose = [token for token in counted if token.i > head.i]
+    if len(counted) > 6 or (whose and whose[0].lower_ != "of"):
         counted = [token for token in counted if token.i <= head.i]
     if not counted or len(counted) > 6:
         return

@@ -30,7 +30,7 @@ from fedrag_flwr.memory.synthesis_parts import Clause, Part, phrase_tokens
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-    from fedrag_flwr.memory.synthesis_topic import Mentions
+    from fedrag_flwr.memory.synthesis_mentions import Mentions
 
 
 def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Classes) -> list[Candidate]:
@@ -121,14 +121,7 @@ def _nominal(
         return
     kept = strip_article(tokens)
     text = span_text(kept)
-    compound = next(
-        (
-            child
-            for child in reversed(list(head.lefts))
-            if child.dep_ in ("compound", "nmod") and is_name_token(child) and child.i == head.i - 1
-        ),
-        None,
-    )
+    compound = _name_before(head)
     if compound is not None and head.lemma_.lower() not in VAGUE_NOUNS:
         yield _named(text, text, gone, part, classes, class_noun=head.lemma_.lower() if len(head) > 2 else "")
         return
@@ -171,6 +164,17 @@ def _nominal(
         tuple(whs),
         plural=head.tag_ == "NNS",
     )
+
+
+def _name_before(head: Token) -> Token | None:
+    """Find the name in "the Skylab space station": a proper noun with nothing but compounds up to the head."""
+    for index in range(head.i - 1, max(head.i - 5, head.sent.start - 1), -1):
+        token = head.doc[index]
+        if token.head.i not in range(index + 1, head.i + 1) or token.dep_ not in ("compound", "nmod"):
+            return None
+        if is_name_token(token):
+            return token
+    return None
 
 
 def noun_tokens_of(tokens: Sequence[Token]) -> list[Token]:
@@ -282,7 +286,7 @@ def _nested(part: Part, clause: Clause, mentions: Mentions, classes: Classes) ->
 
 
 def _in_complement(part: Part, clause: Clause, mentions: Mentions, classes: Classes) -> Iterator[Candidate]:
-    """Objects of an infinitive or adjective ("designed to study Jupiter" -> "Jupiter"), and adjectives with a measure."""
+    """Objects of an infinitive or adjective ("designed to study Jupiter"), and adjectives with a measure."""
     head = part.head
     if head is None:
         return

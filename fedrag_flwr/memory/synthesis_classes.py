@@ -243,7 +243,7 @@ def _commonest(counts: Counter[str]) -> str:
 
 
 def class_head(noun: Token) -> Token | None:
-    """Give the class noun of an attribute or apposition: "one of the largest moons" is a moon, "a group of dishes" a dish."""
+    """Give the class noun of an attribute or apposition: "one of the largest moons" is a moon."""
     partitive = noun.lemma_.lower() in _PARTITIVES or noun.pos_ in ("NUM", "ADJ") or noun.lemma_ in VAGUE_NOUNS
     if not partitive:
         return noun if noun.pos_ == "NOUN" else None
@@ -252,7 +252,7 @@ def class_head(noun: Token) -> Token | None:
 
 
 def class_in_name(key: str) -> str:
-    """Give the class noun that a name ends with, or begins with before "of" ("ames research center", "bank of england")."""
+    """Give the class noun within a name: its last word, or the one before "of" ("bank of england")."""
     words = key.split()
     if len(words) < 2:
         return ""

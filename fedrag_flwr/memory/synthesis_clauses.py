@@ -52,6 +52,8 @@ def _clause(verb: Token) -> Clause | None:
         return None
     if any(child.dep_ == "neg" for child in verb.children):
         return None
+    if verb.lemma_ in HEDGES and any(child.dep_ in ("ccomp", "xcomp") for child in verb.children):
+        return None
     if any(
         child.dep_ == "aux" and child.lower_ in ("would", "could", "might", "may", "should", "'d", "must")
         for child in verb.children

@@ -31,9 +31,9 @@ for _row in _TABLE.replace("\n", "|").split("|"):
     if _forms:
         _IRREGULAR[_forms[0]] = (_forms[1], _forms[-1])
 _DOUBLING = words_of(
-    "skim swim strip knit chip clip flip wrap hop chop plug stir beg plan stop map ship drop trap tap tip step grab equip control patrol refer transfer permit commit submit admit "
-    "occur omit compel propel expel fit ban scan spot dub rub tag log plot star span skip trim slam drag top cap pin "
-    "win rob"
+    "skim swim strip knit chip clip flip wrap hop chop plug stir beg plan stop map ship drop trap tap tip step grab "
+    "equip control patrol refer transfer permit commit submit admit occur omit compel propel expel fit ban scan "
+    "spot dub rub tag log plot star span skip trim slam drag top cap pin win rob"
 )
 _IRREGULAR_PLURALS = {
     "man": "men",

@@ -9,19 +9,20 @@ def words_of(text: str) -> frozenset[str]:
 
 
 PERSON_NOUNS = words_of(
-    "person human man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut cosmonaut "
-    "mathematician chemist biologist geologist inventor explorer pilot commander director producer writer author "
-    "novelist poet playwright actor actress singer songwriter musician composer guitarist drummer rapper artist "
-    "painter sculptor architect photographer journalist politician president minister chancellor senator governor "
-    "mayor king queen prince princess emperor duke lawyer judge general admiral officer soldier businessman "
-    "businesswoman entrepreneur executive footballer player coach manager cricketer boxer swimmer runner driver "
-    "wrestler philosopher historian economist psychologist doctor physician nurse surgeon teacher professor "
-    "researcher scholar student founder leader designer programmer developer comedian model dancer filmmaker "
-    "screenwriter editor critic activist saint bishop pope priest monk administrator farmer amateur pioneer merchant "
-    "clergyman priest pupil schoolgirl crew crewman nobleman lord baron count earl publisher illustrator translator "
-    "diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant discoverer aviator "
-    "balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer organist son daughter "
-    "father mother brother sister wife husband cousin grandson granddaughter nephew niece child"
+    "person human man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut "
+    "cosmonaut mathematician chemist biologist geologist inventor explorer pilot commander director producer writer "
+    "author novelist poet playwright actor actress singer songwriter musician composer guitarist drummer rapper "
+    "artist painter sculptor architect photographer journalist politician president minister chancellor senator "
+    "governor mayor king queen prince princess emperor duke lawyer judge general admiral officer soldier "
+    "businessman businesswoman entrepreneur executive footballer player coach manager cricketer boxer swimmer "
+    "runner driver wrestler philosopher historian economist psychologist doctor physician nurse surgeon teacher "
+    "professor researcher scholar student founder leader designer programmer developer comedian model dancer "
+    "filmmaker screenwriter editor critic activist saint bishop pope priest monk administrator farmer amateur "
+    "pioneer merchant clergyman pupil schoolgirl crew crewman nobleman lord baron count earl publisher illustrator "
+    "translator diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant "
+    "discoverer aviator balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer "
+    "organist son daughter father mother brother sister wife husband cousin grandson granddaughter nephew niece "
+    "child"
 )
 ORG_NOUNS = words_of(
     "agency company organisation organization corporation firm manufacturer contractor institute institution "
@@ -39,7 +40,7 @@ PLACE_NOUNS = words_of(
 RELATED_NOUNS = tuple(
     words_of(group)
     for group in (
-        "spacecraft probe orbiter craft satellite mission vehicle lander rover capsule explorer flyby robot spaceship ship",
+        "spacecraft probe orbiter craft satellite mission vehicle lander rover capsule explorer robot spaceship ship",
         "telescope observatory instrument satellite spacecraft mission array interferometer facility",
         "rocket launcher vehicle booster launch-vehicle",
         "planet world body giant moon satellite asteroid comet object dwarf",
@@ -227,8 +228,8 @@ COUNTRIES = frozenset(
 UNITS: dict[str, str] = {
     unit: dimension
     for dimension, units in {
-        "length": "metre meter kilometre kilometer km m mile centimetre centimeter cm mm millimetre millimeter inch foot yard "
-        "light-year light-years parsec parsecs au nanometre micrometre micron nanometer micrometer kiloparsec megaparsec",
+        "length": "metre meter kilometre kilometer km m mile centimetre centimeter cm mm millimetre millimeter inch "
+        "foot yard light-year light-years parsec parsecs au nanometre micrometre micron nanometer micrometer",
         "mass": "kilogram kg kilogramme gram tonne ton pound lb t",
         "time": "year day hour minute second month week decade century millisecond sol",
         "speed": "km/s mph km/h kph knot m/s",
@@ -320,3 +321,4 @@ TIME_NOUNS = words_of(
 )
 APPROXIMATE = words_of("about around roughly approximately some only just")
 DETERMINERS = words_of("the a an its his her their this these that those")
+ADJUNCT_PREPOSITIONS = words_of("in on at during since until for near aboard within throughout")

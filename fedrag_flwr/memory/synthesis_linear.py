@@ -10,8 +10,9 @@ from fedrag_flwr.memory.synthesis_inflection import plural
 from fedrag_flwr.memory.synthesis_lexicon import PLACE_PREPOSITIONS
 from fedrag_flwr.memory.synthesis_measures import is_year, singular_unit
 from fedrag_flwr.memory.synthesis_parts import Clause
-from fedrag_flwr.memory.synthesis_questions import Asked, Asker
+from fedrag_flwr.memory.synthesis_questions import Asker
 from fedrag_flwr.memory.synthesis_voice import finite_words, inverted_words
+from fedrag_flwr.memory.synthesis_wording import Asked
 from fedrag_flwr.records import Fact
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker) -> tuple[str, 
     if noun:
         return f"Which {noun}", False
     if prep is not None and prep.lower_ in PLACE_PREPOSITIONS:
-        return "Where", prep.lower_ != "from"
+        return ("From where" if prep.lower_ == "from" else "Where"), True
     return (
         ("What", False)
         if fact.type in ("NAME", "ORG", "GPE", "LOC", "FAC", "EVENT", "WORK_OF_ART", "PRODUCT")

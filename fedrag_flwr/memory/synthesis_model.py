@@ -1,4 +1,4 @@
-"""Compositional question-answer drafts over a hyperedge, by a local language model (FD-RAG 4.1, Appendix E, Table 9)."""
+"""Compositional question-answer drafts over a hyperedge, by a local language model (FD-RAG 4.1, Table 9)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _SHAPES = {  # how a question of each type begins, and what its answer looks lik
 _RULES = r"""
 clause ::= [^?\n]{12,140}
 phrase ::= [A-Za-z0-9$€£] [^\n?.]{0,60}
-number ::= ([0-9] [0-9,.]{0,8} | "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine" | "ten") (" " [a-z]{2,14})?
+number ::= ([0-9] [0-9,.]{0,8} | word) (" " [a-z]{2,14})?
+word ::= "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine" | "ten"
 verdict ::= "Yes" | "No" """
 
 
@@ -43,12 +44,12 @@ def _grammar(starts: str, answer: str) -> Grammar:
 
 _GRAMMARS = {kind: _grammar(*shape) for kind, shape in _SHAPES.items()}
 _SYSTEM = (
-    "You write one question with its short answer from a text and its facts. Use only what the text says. Name people, places "
-    "and things in full, never with 'it', 'this' or 'the text'. The answer is a few words copied from the text, or a count, or "
-    "yes or no. The line Type says which question to write. set: asks for all members of a group. comparison: compares two "
-    "things. aggregation: counts or sums. multi-hop: joins two facts, the thing that joins them is described, not named. "
-    "post-processing: needs a small step such as years between two dates. false-premise: asks whether something slightly wrong "
-    "is so; the answer is no."
+    "You write one question with its short answer from a text and its facts. Use only what the text says. Name people, "
+    "places and things in full, never with 'it', 'this' or 'the text'. The answer is a few words copied from the text, "
+    "or a count, or yes or no. The line Type says which question to write. set: asks for all members of a group. "
+    "comparison: compares two things. aggregation: counts or sums. multi-hop: joins two facts, the thing that joins "
+    "them is described, not named. post-processing: needs a small step such as years between two dates. "
+    "false-premise: asks whether something slightly wrong is so; the answer is no."
 )
 _EXAMPLE_TEXT = (
     "Facts: Lake Vessa | Mirren | 1931 | Orla Brandt | 1874 | 212 metres\n"
@@ -63,7 +64,8 @@ _EXAMPLES = (
     ),
     (
         f"Type: comparison\n{_EXAMPLE_TEXT}",
-        "Question: Was the birth of Orla Brandt or the mapping of Lake Vessa earlier?\nAnswer: the birth of Orla Brandt\n",
+        "Question: Was the birth of Orla Brandt or the mapping of Lake Vessa earlier?\n"
+        "Answer: the birth of Orla Brandt\n",
     ),
     (f"Type: aggregation\n{_EXAMPLE_TEXT}", "Question: How many kinds of fish live in Lake Vessa?\nAnswer: two\n"),
     (

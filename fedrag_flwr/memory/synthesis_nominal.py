@@ -10,7 +10,8 @@ from fedrag_flwr.memory.synthesis_classes import name_span, name_text, type_of_n
 from fedrag_flwr.memory.synthesis_lexicon import NAMING_VERBS, VAGUE_NOUNS
 from fedrag_flwr.memory.synthesis_measures import is_date, span_text, strip_article
 from fedrag_flwr.memory.synthesis_parts import phrase_tokens
-from fedrag_flwr.memory.synthesis_questions import Asked, Asker
+from fedrag_flwr.memory.synthesis_questions import Asker
+from fedrag_flwr.memory.synthesis_wording import Asked
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

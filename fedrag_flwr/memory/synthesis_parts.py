@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from fedrag_flwr.memory.synthesis_lexicon import COMPLEX_NOUNS, CONNECTIVES, MONTHS, SPLIT_PREPOSITIONS, UNITS
+from fedrag_flwr.memory.synthesis_lexicon import ADJUNCT_PREPOSITIONS, COMPLEX_NOUNS, CONNECTIVES, MONTHS, SPLIT_PREPOSITIONS, UNITS
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -152,7 +152,7 @@ def parts_of(verb: Token) -> tuple[Part, ...]:
             for prep in split:
                 target.extend(prep_parts(prep))
         elif child.dep_ in ("prep", "agent", "dative"):
-            target.extend(prep_parts(child, needed=child.i > verb.i and not has_object and child.i <= verb.i + 2))
+            target.extend(prep_parts(child, needed=child.i in (verb.i + 1, verb.i + 2) and not has_object and child.lower_ not in ADJUNCT_PREPOSITIONS))
         elif child.dep_ in ("acomp", "prt") or (child.dep_ in ("xcomp",) and child.i > verb.i):
             target.append(Part("complement", child, _complement_tokens(child), needed=True))
         elif child.lower_ in ("later", "earlier", "afterwards") or any(
@@ -252,7 +252,7 @@ def _prep_part(prep: Token, *, needed: bool) -> list[Part]:
         prep.lower_ == "by" and prep.head.tag_ == "VBN" and noun.lower_ not in MONTHS and not noun.like_num
     )
     tokens = (prep, *phrase_tokens(noun, without=split))
-    parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed)]
+    parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed and not agent)]
     for inner_prep in split:
         parts.extend(prep_parts(inner_prep))
     for other in prep.children:

@@ -17,7 +17,7 @@ _NO_PASSIVE = words_of(
 
 
 def variants(clause: Clause) -> Iterator[Clause]:
-    """Give the clause, one for each coordinated object with modifiers of its own, and one with the subject described."""
+    """Give the clause, one for each coordinated object with its own modifiers, and one with the subject described."""
     yield clause
     object_ = clause.part("object")
     if object_ is not None and object_.head is not None:

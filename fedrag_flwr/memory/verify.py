@@ -18,10 +18,15 @@ from fedrag_flwr.records import Cost, Sentence
 MAX_QUESTION_WORDS = 40
 MAX_ANSWER_WORDS = 12
 _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
-_NUMBER_WORDS = words_of(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
+NUMBERS = tuple(
+    re.findall(
+        r"\w+",
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen twenty",
+    )
 )
+_NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
+_LIST = re.compile(rf"{_NAMES}(?:, {_NAMES})*,? and {_NAMES}")
 _STOP = words_of(
     "a an and are as at be been being by can could did do does for from had has have he her hers him his how i if in "
     "into is it its itself me my no not of on one or our she so some such than that the their them then there these "
@@ -92,7 +97,7 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
         return "length"
     if not draft.question.rstrip().endswith("?"):
         return "no-question"
-    if all(word in _STOP for word in answer.split()) and answer not in _NUMBER_WORDS and answer not in ("yes", "no"):
+    if all(word in _STOP for word in answer.split()) and answer not in NUMBERS and answer not in ("yes", "no"):
         return "stop-words"
     content = [word for word in words if word not in _STOP]
     if not content:
@@ -129,10 +134,18 @@ def _grounded(draft: Draft, answer: str, texts: Sequence[str]) -> bool:
         return all(f" {part} " in evidence for part in parts if part)
     if draft.kind not in _DERIVED:
         return False
-    if answer in ("yes", "no") or answer in _NUMBER_WORDS:
-        return True
-    number = answer.split()[0]
-    return number in _NUMBER_WORDS or number.replace(".", "", 1).isdigit()
+    return answer in ("yes", "no") or _derivable(answer.split()[0], texts)
+
+
+def _derivable(number: str, texts: Sequence[str]) -> bool:
+    """Whether a number is a count of names that the texts list, or the years between two of their dates."""
+    value = NUMBERS.index(number) if number in NUMBERS else int(number) if number.isdigit() else -1
+    if value < 1:
+        return False
+    text = " ".join(texts)
+    lists = [len(re.split(r", (?:and )?| and ", found[0])) for found in _LIST.finditer(text)]
+    years = [int(year) for year in re.findall(r"\b[12]\d{3}\b", text)]
+    return value in lists or any(abs(first - second) == value for first in years for second in years)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +167,9 @@ def round_trip(
 ) -> RoundTrip:
     """Ask rule drafts back without a model: the support must be the evidence that the question leads to.
 
-    A draft is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and covers
-    its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers another
-    answer of the same type, and as ``conflict`` when the same question was made with another answer.
+    A draft is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and
+    covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
+    another answer of the same type, and as ``conflict`` when the same question was made with another answer.
 
     Parameters
     ----------

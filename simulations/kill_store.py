@@ -1,0 +1,331 @@
+"""Kill a device with SIGKILL while it builds or imports, over and over, and see that its store is always whole.
+
+A child builds a device from a folder whose documents change with each edition, and takes in a delta of a bank after
+each build. It is killed at random moments. What it leaves must open, verify, equal what the same steps make in peace,
+and go on from there: ``python -m simulations.kill_store --rounds 50``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.memory.importing import BANK_VERSION
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Delta, MemoryItem
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+
+NAME = "workshop"
+SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0, "hypergraph.steps": 60})
+FOREIGN = 400  # memories in a delta; enough for an import to last a while
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = (
+    "The glass kiln of Orvale was lit in {year}. Its master fired {count} lamps each week. Blue glass cost 4 coins.",
+    "The ferry Heron crosses Lake Tamm in {count} minutes. It was built in {year}. A cook and a pilot serve on it.",
+    "The orchard at Brisel grows {count} kinds of plum. It was planted in {year} by the town council.",
+    "The clock tower of Nemby holds {count} bells. The largest bell was cast in {year}. It weighs 900 kilograms.",
+    "The library of Halvic lends {count} maps. The first map was drawn in {year}. Its reading room faces the harbour.",
+    "The tram line to Pelluc has {count} stops. It opened in {year}. Two carriages run on Sundays.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KillReport:
+    """How many children were killed in which phase, and how many builds and imports the device had come through."""
+
+    kills: int
+    in_build: int
+    in_import: int
+    editions: int
+    kept: int  # kills after which the step that was under way had been committed
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills} kills ({self.in_build} in a build, {self.in_import} in an import; {self.kept} after the "
+            f"commit), {self.editions} editions: every store opened, verified and equalled its peaceful twin, every next "
+            f"build completed; {self.seconds:.0f} s"
+        )
+
+
+# --- the work -----------------------------------------------------------------------------------
+
+
+def documents(edition: int) -> dict[str, str]:
+    """The documents of an edition, by file name: from one to the next, one goes, one comes back and one changes."""
+    count = len(TEXTS)
+    found = {}
+    for number, text in enumerate(TEXTS):
+        if (edition + number) % count:
+            changed = max(edition - (edition - number) % count, 0)
+            found[f"paper-{number}.txt"] = text.format(year=1700 + changed, count=20 + changed)
+    return found
+
+
+def delta(edition: int, dimension: int) -> Delta:
+    """What a bank sends after an edition: all of its memories are new, and the last edition's go."""
+    vectors = np.random.default_rng(edition).standard_normal((FOREIGN, dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    items = tuple(
+        MemoryItem(
+            id=f"far-{edition}-{number}",
+            question=f"Which year saw fair {number} of edition {edition}?",
+            answer=str(1500 + number),
+            kind="single",
+            answer_type="YEAR",
+            hyperedges=(f"edge-{edition}-{number}",),
+            anchors=(f"fair {number}",),
+            embedding=vector,
+            origin="harbour",
+        )
+        for number, vector in enumerate(vectors)
+    )
+    gone = tuple(f"far-{edition - 1}-{number}" for number in range(FOREIGN))
+    return Delta("bank-of-tests", edition - 1, edition, items, gone)
+
+
+def write_documents(folder: Path, edition: int) -> None:
+    """Make a folder hold exactly an edition's documents."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = documents(edition)
+    for file in folder.iterdir():
+        if file.name not in wanted:
+            file.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def build_edition(device: EdgeDevice, edition: int) -> None:
+    """Take a device's documents to an edition and build."""
+    assert device.documents is not None
+    write_documents(device.documents, edition)
+    device.build()
+
+
+def open_device(root: Path, toolbox: Toolbox) -> EdgeDevice:
+    """Open the device whose documents and store lie under a directory."""
+    return EdgeDevice(NAME, root / "documents", root / "store", SETTINGS, toolbox)
+
+
+def work(root: Path) -> None:
+    """Build and import without end, and say each step before it is taken: what the child does."""
+    toolbox = _toolbox(root)
+    toolbox.encoder.encode(["warm"])
+    toolbox.pipeline.question("Is it warm?")
+    os.write(1, b"ready\n")
+    edition = int(sys.stdin.readline())
+    with open_device(root, toolbox) as device:
+        while True:
+            edition += 1
+            os.write(1, f"build {edition}\n".encode())
+            build_edition(device, edition)
+            following = delta(edition, toolbox.encoder.dimension)
+            os.write(1, f"import {edition}\n".encode())
+            device.import_bank(following)
+
+
+# --- the kills ----------------------------------------------------------------------------------
+
+
+class Twin:
+    """A device that takes the same steps in peace, and how long its last build and import took."""
+
+    def __init__(self, device: EdgeDevice) -> None:
+        self.device = device
+        self.built = 0
+        self.imported = 0
+        self.seconds = {"build": 0.0, "import": 0.0}
+
+    def follow(self, built: int, imported: int) -> None:
+        """Take the steps up to a build and an import."""
+        while self.imported < imported or self.built < built:
+            start = time.perf_counter()
+            if self.imported < self.built:
+                self.imported += 1
+                self.device.import_bank(delta(self.imported, self.device.toolbox.encoder.dimension))
+                self.seconds["import"] = time.perf_counter() - start
+            else:
+                self.built += 1
+                build_edition(self.device, self.built)
+                self.seconds["build"] = time.perf_counter() - start
+
+
+def kill_rounds(directory: Path, rounds: int, seed: int) -> KillReport:
+    """Kill a child in each round at a random moment of a build or an import.
+
+    Parameters
+    ----------
+    directory
+        Where the device, and its twin that is left in peace, live.
+    rounds
+        Children to kill; every second one in an import.
+    seed
+        Draws the moments.
+
+    Raises
+    ------
+    AssertionError
+        A store was not whole, differed from its twin's, or did not go on.
+    """
+    start = time.monotonic()
+    moments = np.random.default_rng(seed)
+    tally: Counter[str] = Counter()
+    toolbox = _toolbox(directory)
+    with open_device(directory / "peace", toolbox) as peace:
+        twin = Twin(peace)
+        with open_device(directory / "device", toolbox) as device:
+            _go_on(device, twin)
+        for number, child in enumerate(_children(directory / "device", rounds)):
+            aim = "import" if number % 2 else "build"
+            phase, begun = _kill(child, twin.built, aim, float(moments.uniform(0.0, 1.1 * twin.seconds[aim])))
+            with open_device(directory / "device", toolbox) as device:
+                committed = _compare(device, twin, phase, begun)
+                _go_on(device, twin)
+            tally.update([phase, *(["kept"] if committed else [])])
+    seconds = time.monotonic() - start
+    return KillReport(rounds, tally["build"], tally["import"], twin.built, tally["kept"], seconds)
+
+
+def _children(root: Path, count: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Give children one after the other; the next one loads its models meanwhile."""
+    started: deque[subprocess.Popen[bytes]] = deque()
+    try:
+        for number in range(count):
+            while len(started) < min(2, count - number):
+                started.append(_spawn(root))
+            yield started[0]
+            started.popleft()
+    finally:
+        for child in started:
+            child.kill()
+            child.communicate()
+
+
+def _spawn(root: Path) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "simulations.kill_store", "--child", str(root)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment
+    )
+
+
+def _kill(child: subprocess.Popen[bytes], edition: int, aim: str, wait: float) -> tuple[str, int]:
+    """Let a child go on from an edition, kill it `wait` seconds into a phase; give the phase that the kill met."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"ready\n", "the child did not start"
+    child.stdin.write(f"{edition}\n".encode())
+    child.stdin.flush()
+    said = ""
+    while not said.startswith(aim):
+        said = child.stdout.readline().decode()
+        assert said, "the child died by itself"
+    time.sleep(wait)
+    child.send_signal(signal.SIGKILL)
+    rest = child.communicate()[0].decode().splitlines()
+    assert child.returncode == -signal.SIGKILL
+    phase, _, begun = [said, *rest][-1].partition(" ")
+    return phase, int(begun)
+
+
+def _compare(device: EdgeDevice, twin: Twin, phase: str, begun: int) -> bool:
+    """Verify a killed device's store and compare it with its twin's; tell whether the last step was committed."""
+    device.store.verify()
+    assert_whole(device.store)
+    built = next(e for e in (begun, begun - 1) if _texts(device.store) == _expected(e))
+    imported = int(device.store.meta(BANK_VERSION) or 0)
+    assert built - 1 <= imported <= built
+    twin.follow(built, imported)
+    assert contents(device.store) == contents(twin.device.store)
+    return (imported if phase == "import" else built) == begun
+
+
+def _go_on(device: EdgeDevice, twin: Twin) -> None:
+    """Take the steps that follow a kill, and see that they lead where undisturbed ones do."""
+    dimension = device.toolbox.encoder.dimension
+    if twin.imported < twin.built:
+        device.import_bank(delta(twin.built, dimension))
+    following = twin.built + 1
+    build_edition(device, following)
+    device.import_bank(delta(following, dimension))
+    twin.follow(following, following)
+    assert device.store.counts() == twin.device.store.counts()
+    assert contents(device.store) == contents(twin.device.store)
+    device.store.verify()
+
+
+# --- what is looked at --------------------------------------------------------------------------
+
+
+def assert_whole(store: MemoryStore) -> None:
+    """See that no document, memory or hyperedge of a store is half there."""
+    sentences = {sentence.id for sentence in store.sentences()}
+    passages = {passage.id: passage for passage in store.passages()}
+    for document_id in store.digests():
+        text = store.document(document_id).text
+        held = [sentence.text for p in passages.values() if p.document_id == document_id for sentence in p.sentences]
+        assert " ".join(held) == text, "a document lacks a unit"
+    assert set(store.units("sentence").ids) == sentences
+    assert set(store.units("paragraph").ids) == set(passages)
+    for item in store.items(origin=NAME):
+        assert item.support, "a memory has lost its support"
+        assert set(item.support) <= sentences | set(passages)
+    for edge in store.hyperedges():
+        assert edge.members, "a hyperedge has lost its members"
+        assert set(edge.members) <= sentences | set(passages)
+    assert not store.documents_without_memories()
+    foreign = {item.id.split("-")[1] for item in store.items(origin="harbour")}
+    assert len(foreign) <= 1, "a part of an import"
+
+
+def contents(store: MemoryStore) -> dict[str, object]:
+    """All that a store holds, but for its vectors."""
+    return {
+        "documents": store.digests(),
+        "passages": store.passages(),
+        "items": [(i.id, i.question, i.answer, i.support, len(i.hyperedges), i.origin) for i in store.items()],
+        "hyperedges": [(edge.granularity, edge.members) for edge in store.hyperedges()],
+    }
+
+
+def _texts(store: MemoryStore) -> dict[str, str]:
+    return {document_id: store.document(document_id).text for document_id in store.digests()}
+
+
+def _expected(edition: int) -> dict[str, str]:
+    return {Path(name).stem: text for name, text in documents(edition).items()}
+
+
+def _toolbox(home: Path) -> Toolbox:
+    return load_toolbox(SETTINGS.models, home)
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50, help="children to kill")
+    parser.add_argument("--seed", type=int, default=7, help="draws the moments")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.child:
+        work(chosen.child)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        print(kill_rounds(Path(directory), chosen.rounds, chosen.seed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""A device that is killed while it builds or imports leaves a store that is whole and goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.toolbox import load_toolbox
+from simulations.kill_store import SETTINGS, assert_whole, build_edition, kill_rounds, open_device
+
+
+def test_a_killed_device_leaves_a_whole_store_and_goes_on(tmp_path: Path) -> None:
+    report = kill_rounds(tmp_path, rounds=8, seed=3)
+    assert report.kills == 8
+    assert report.in_build >= 2
+    assert report.in_import >= 2
+    assert report.kept < 8  # some kills came before the commit
+
+
+def _drop_a_sentence(device: EdgeDevice) -> str:
+    return "DELETE FROM units WHERE number = (SELECT max(number) FROM units WHERE granularity = 'sentence')"
+
+
+def _drop_support(device: EdgeDevice) -> str:
+    return f"DELETE FROM support WHERE item = (SELECT number FROM items WHERE id = '{device.store.items()[0].id}')"
+
+
+def _drop_members(device: EdgeDevice) -> str:
+    return "DELETE FROM members WHERE hyperedge = (SELECT min(number) FROM hyperedges)"
+
+
+@pytest.mark.parametrize("harm", [_drop_a_sentence, _drop_support, _drop_members])
+def test_what_is_half_there_would_be_noticed(tmp_path: Path, harm: object) -> None:
+    assert callable(harm)
+    with open_device(tmp_path, load_toolbox(SETTINGS.models, tmp_path)) as device:
+        build_edition(device, 1)
+        assert_whole(device.store)
+        with device.store._database.writing() as connection:
+            connection.execute(harm(device))
+        with pytest.raises(AssertionError):
+            assert_whole(device.store)
