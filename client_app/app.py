@@ -37,7 +37,12 @@ def describe(message: Message, context: Context) -> Message:
 @app.train("build")
 def build(message: Message, context: Context) -> Message:
     """Bring the memory up to date."""
-    return _handle(message, context, BuildRequest, lambda device, request: device.build(memories=request.memories))
+    return _handle(
+        message,
+        context,
+        BuildRequest,
+        lambda device, request: device.release_report(device.build(memories=request.memories)),
+    )
 
 
 @app.query("share")
@@ -82,7 +87,7 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
         with device_of(context) as device:
             content = wire.encode(act(device, request), run=run)
     except FedragError as error:
-        content = _failure(context, type(error).__name__, str(error), run)
+        content = _failure(context, type(error).__name__, error.abroad, run)
     except Exception as error:
         # The text of an unknown error may quote a document: only its kind is logged and leaves.
         content = _failure(context, type(error).__name__, f"an unexpected error at {_place(error)}", run)
@@ -91,7 +96,11 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
 
 def _failure(context: Context, error: str, what: str, run: str) -> RecordDict:
     log(ERROR, "%s: %s", error, what)
-    return wire.encode(wire.Failure(device_name(context)[:200], error[:200], what[:2000]), run=run)
+    try:
+        device = device_name(context)
+    except FedragError:  # the settings that name the device may be what is wrong
+        device = f"node {context.node_id}"
+    return wire.encode(wire.Failure(device[:200], error[:200], what[:2000]), run=run)
 
 
 def _place(error: BaseException) -> str:

@@ -116,6 +116,9 @@ class Builder:
         fresh = list(self._read((*changed.added, *changed.changed), progress))
         empty = tuple(read.document.id for read in fresh if not read.passages)
         fresh = [read for read in fresh if read.passages]
+        changed = replace(changed, added=tuple(d for d in changed.added if d.id not in empty))
+        if changed.empty:
+            return self._report(reading, changed, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
         made = self._remember(changed, fresh, plan, progress) if plan.memories else _Made()
         self.store.apply(
             Change(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fedrag_flwr.building import Builder, BuildPlan
@@ -12,6 +13,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine, EvidenceLimits
 from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
@@ -19,6 +21,7 @@ from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.opening import open_door
+from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -41,6 +44,7 @@ from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
 
+_MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 
 
@@ -75,6 +79,7 @@ class EdgeDevice:
         self._hide = _OpaqueIds(self.store)
         self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, root)
         self._engine: tuple[int, Engine] | None = None
+        self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
         """Close the store."""
@@ -133,6 +138,16 @@ class EdgeDevice:
         builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
         return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
 
+    def release_report(self, report: BuildReport) -> BuildReport:
+        """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
+        failed = [failure.rpartition(": ") for failure in report.failed[:_MOST_FAILED]]
+        self._hide.prepare([name for name, _, _ in failed])
+        return replace(
+            report,
+            failed=tuple(f"{self._hide(name)}: {reason}" for name, _, reason in failed),
+            loss=report.loss[:_MOST_LOSS],
+        )
+
     def share(self, since: int) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store.
 
@@ -140,6 +155,7 @@ class EdgeDevice:
         """
         version = self.store.version
         since = since if since <= version else 0
+        self._inform_door()
         items = self.store.items(origin=self.name, since=since)
         self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
         released = self.door.release_items(items)
@@ -199,6 +215,7 @@ class EdgeDevice:
         """Evidence for others' questions, through the door and within this device's own limit."""
         start = time.perf_counter()
         evidence = []
+        self._inform_door()
         for request in requests:
             edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
             budget = min(request.budget, self.settings.inference.remote_units)
@@ -224,14 +241,14 @@ class EdgeDevice:
 
     def _make_engine(self) -> Engine:
         memory, inference = self.settings.memory, self.settings.inference
+        matcher, misfit = Matcher(self.store.items(), memory.alpha), Fitting(self.toolbox.encoder).misfit
         return Engine(
             device=self.name,
             store=self.store,
             encoder=self.toolbox.encoder,
             pipeline=self.toolbox.pipeline,
-            memorizer=Memorizer(
-                Matcher(self.store.items(), memory.alpha), memory.delta, Fitting(self.toolbox.encoder).misfit
-            ),
+            memorizer=Memorizer(matcher, memory.delta, misfit),
+            hops=Hops(matcher, misfit),
             cognizer=Cognizer(
                 self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
             ),
@@ -239,8 +256,16 @@ class EdgeDevice:
         )
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
+        self._inform_door()
         released = tuple(self.door.release_answer(answer) for answer in answers)
-        return AnswerBatch(self.name, released, tuple(still_open), peak_rss_mb())
+        asking = tuple(replace(question, vector=self.door.release_vector(question.vector)) for question in still_open)
+        return AnswerBatch(self.name, released, asking, peak_rss_mb())
+
+    def _inform_door(self) -> None:
+        """Tell the door what the documents as they are now show to be private."""
+        if self._informed != (version := self.store.version):
+            self.door.know(read_register(self.store.passages()))
+            self._informed = version
 
     def _identity(self) -> dict[str, str]:
         encoder = self.toolbox.encoder

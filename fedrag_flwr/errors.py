@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class FedragError(Exception):
     """Base of every error that the project raises on purpose.
@@ -16,11 +18,19 @@ class FedragError(Exception):
         What the reader can do about it.
     """
 
+    place_is_private: ClassVar[bool] = False
+
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
         self.what = what
         self.where = where
         self.fix = fix
         super().__init__(": ".join(part for part in (where, what) if part) + (f" ({fix})" if fix else ""))
+
+    @property
+    def abroad(self) -> str:
+        """The error as it may leave the device: without its place where that may be a document's name."""
+        place = "" if self.place_is_private else self.where
+        return ": ".join(part for part in (place, self.what) if part) + (f" ({self.fix})" if self.fix else "")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.what, self.where, self.fix)
@@ -36,6 +46,8 @@ class SettingError(FedragError, ValueError):
 
 class SourceError(FedragError):
     """A document source cannot be read, or holds nothing."""
+
+    place_is_private = True
 
 
 class EmptySourceError(SourceError, FileNotFoundError):
@@ -60,6 +72,8 @@ class ModelHashError(ModelError, ValueError):
 
 class StoreError(FedragError):
     """A device's store cannot be used."""
+
+    place_is_private = True
 
 
 class StoreMismatchError(StoreError, ValueError):

@@ -40,7 +40,7 @@ Name = Annotated[str, Bound(chars=200)]
 Line = Annotated[str, Bound(chars=2_000)]
 Paragraph = Annotated[str, Bound(chars=20_000)]
 Count = Annotated[int, Bound(low=0, high=2**40)]
-Unit = Annotated[float, Bound(low=-1e-3, high=1.001)]
+Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
 Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
 
 
@@ -168,7 +168,7 @@ class EvidenceUnit:
     id: Name  # the unit's id at home, an opaque id when it came from another device
     text: Paragraph
     origin: Name
-    score: float
+    score: Cosine
     title: Line = ""
 
 

@@ -57,7 +57,7 @@ class MemorySettings(_Group):
     alpha: float = Field(0.7, ge=0, le=1)
     delta: float = Field(0.8, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
-    bridges_per_item: int = Field(4, ge=0, le=64)
+    bridges_per_item: int = Field(1, ge=0, le=64)
     max_items: int = Field(1_000_000, ge=1)
 
 

@@ -118,10 +118,12 @@ def decode(content: RecordDict, kind: type[R], *, run: str) -> R:
         raise WireError("a part of the message is of the wrong kind", where=name)
     if envelope.get("schema") != SCHEMA:
         raise SchemaVersionError(
-            f"the message has protocol version {str(envelope.get('schema'))[:20]}, this side speaks {SCHEMA}",
+            f"the message has another protocol version, this side speaks {SCHEMA}",
             where=name,
             fix="run the same version of the app on all devices",
         )
+    if set(envelope) != {"schema", "kind", "run"}:
+        raise WireError("the envelope holds something else than schema, kind and run", where=name)
     if envelope.get("kind") != name:
         raise WireError("the message is of another kind", where=name)
     if envelope.get("run") != run:
@@ -239,6 +241,8 @@ def _scalar(where: str, hint: object, bound: Bound, value: object) -> object:
             raise WireError("expected text", where=where)
         if len(value) > (bound.chars or 200):
             raise WireError(f"a text of {len(value)} characters, at most {bound.chars or 200} are allowed", where=where)
+        if not _is_unicode(value):
+            raise WireError("a text that is not Unicode", where=where)
         return value
     if hint is bool:
         if not isinstance(value, bool):
@@ -256,6 +260,14 @@ def _scalar(where: str, hint: object, bound: Bound, value: object) -> object:
     if (bound.low or bound.high) and not bound.low <= value <= bound.high:
         raise WireError(f"a number outside [{bound.low}, {bound.high}]", where=where)
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return True
 
 
 class _Reader:

@@ -56,8 +56,11 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
     asked = [Question(question.question_id, question.text, question.home) for question in gold]
     tools = ServerTools(settings)
     outcomes: dict[str, RunOutcome] = {}
-    for name in settings.systems:
-        strategy = make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
+    strategies = {  # all of them before the first runs: a wrong name shows at once
+        name: make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
+        for name in settings.systems
+    }
+    for name, strategy in strategies.items():
         strategy.summary()
         outcomes[name] = strategy.run(grid, run_id)
         for device, reason in outcomes[name].traffic.missing.items():

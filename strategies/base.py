@@ -139,16 +139,18 @@ class FederatedRag(Strategy):
         request = DescribeRequest(self.settings.digest())
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
         taken: set[str] = set()
+        spare = 0
         for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
             if not card.sources:
-                continue  # a spare node without documents takes no part
+                spare += 1  # a node without documents takes no part
+                continue
             if card.name in taken:
                 courier.miss(node_id, f"a second device calls itself {card.name}")
                 continue
             taken.add(card.name)
             self.cards[node_id] = card
             courier.names[node_id] = card.name
-        self._require_quorum(len(self.cards), len(node_ids), "describe")
+        self._require_quorum(len(self.cards), len(node_ids) - spare, "describe")
 
     # --- Flower's four methods --------------------------------------------------------------------
 
@@ -163,7 +165,12 @@ class FederatedRag(Strategy):
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take the build reports."""
-        self.builds = self._courier.open(replies, BuildReport)
+        self.builds = {}
+        for node_id, report in self._courier.open(replies, BuildReport).items():
+            if report.device == self._courier.name(node_id):
+                self.builds[node_id] = report
+            else:
+                self._courier.miss(node_id, "it reported in another device's name")
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
             self._remember_peak(report.device, report.peak_rss_mb)
@@ -203,6 +210,9 @@ class FederatedRag(Strategy):
     def take(self, node_id: int, batch: AnswerBatch) -> None:
         """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
         home = self._courier.name(node_id)
+        if batch.device != home:
+            self._courier.miss(node_id, "it answered in another device's name")
+            return
         self._remember_peak(home, batch.peak_rss_mb)
         for answer in batch.answers:
             if self._asked_at(answer.question_id, home):

@@ -54,6 +54,7 @@ class Courier:
     timeout: float
     poll: float
     names: dict[int, str] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)  # message id -> the node that it went to
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
     clock: Callable[[], float] = time.monotonic
@@ -82,9 +83,10 @@ class Courier:
             return []
         phase = sent[0].metadata.message_type
         awaited: dict[str, int] = {}
+        self.asked.clear()
         for message, message_id in zip(sent, self.grid.push_messages(sent), strict=True):
             if message_id:
-                awaited[message_id] = message.metadata.dst_node_id
+                awaited[message_id] = self.asked[message_id] = message.metadata.dst_node_id
                 self.traffic = self.traffic.add(phase, bytes_down=wire.size_of(message.content))
             else:
                 self.miss(message.metadata.dst_node_id, "the message was not accepted")
@@ -104,7 +106,9 @@ class Courier:
         return replies
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:
-        """Decode replies by node; what does not decode is refused and its device named.
+        """Decode replies by the node that was asked; what does not decode is refused and its device named.
+
+        A reply belongs to the node that its message went to: an error reply for a dead node names another source.
 
         Parameters
         ----------
@@ -115,7 +119,7 @@ class Courier:
         """
         opened: dict[int, R] = {}
         for reply in replies:
-            node_id = reply.metadata.src_node_id
+            node_id = self.asked.get(reply.metadata.reply_to_message_id, reply.metadata.src_node_id)
             phase = reply.metadata.message_type
             if reply.has_error():
                 self.miss(node_id, f"{phase} failed with code {reply.error.code}")

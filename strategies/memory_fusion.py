@@ -75,7 +75,8 @@ class MemoryFusion(FederatedRag):
         budget = self.settings.inference.remote_units
         for question in self.open.values():
             for want in question.wants:
-                if (owner := self.node_of(want.owner)) is not None:
+                owner = self.node_of(want.owner)
+                if owner is not None and question.vector.shape == (self.cards[owner].dimension,):
                     requests[owner][question.question_id] = EvidenceRequest(
                         question.question_id, question.vector, want.hyperedges, budget
                     )

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fedrag_flwr.errors import FedragError, SettingError
@@ -42,9 +43,9 @@ def with_errors(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except FedragError as error:
             where = f"{error.where}: " if error.where else ""
-            err.print(f"[bold red]error:[/] {where}{error.what}", highlight=False, markup=True)
+            err.print(f"[bold red]error:[/] {escape(where + error.what)}", highlight=False, soft_wrap=True)
             if error.fix:
-                err.print(f"[dim]what to do:[/] {error.fix}", highlight=False)
+                err.print(f"[dim]what to do:[/] {escape(error.fix)}", highlight=False, soft_wrap=True)
             raise typer.Exit(1) from None
 
     return run

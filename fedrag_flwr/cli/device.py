@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
@@ -69,11 +70,11 @@ def ask(
     if as_json:
         print_json({"answer": answer, "trace": trace})
         return
-    out.print(f"[bold]{answer.text or 'I do not know.'}[/]", highlight=False)
+    out.print(f"[bold]{escape(answer.text or 'I do not know.')}[/]", highlight=False)
     cost = answer.cost
     out.print(
         f"[dim]{answer.path}, score {answer.score:.2f}, {cost.seconds * 1000:.0f} ms, {cost.llm_calls} LLM calls; "
-        f"{answer.explanation}[/]",
+        f"{escape(answer.explanation)}[/]",
         highlight=False,
     )
     for line in trace:
@@ -93,7 +94,7 @@ def show_items(
         return
     table = Table("id", "question", "answer", "kind", "origin")
     for item in items:
-        table.add_row(item.id[:12], item.question, item.answer, item.kind, item.origin)
+        table.add_row(*map(escape, (item.id[:12], item.question, item.answer, item.kind, item.origin)))
     out.print(table)
 
 
@@ -113,10 +114,10 @@ def show_hyperedge(
     tree = Tree(f"hyperedge {edge.id} ({edge.granularity})")
     units = tree.add("units")
     for member, weight in zip(edge.members, edge.weights, strict=True):
-        units.add(f"{weight:.2f}  {member}: {texts[member]}")
+        units.add(escape(f"{weight:.2f}  {member}: {texts[member]}"))
     memories = tree.add("memories")
     for item in items:
-        memories.add(f"{item.question} -> {item.answer}")
+        memories.add(escape(f"{item.question} -> {item.answer}"))
     out.print(tree)
 
 
@@ -132,7 +133,7 @@ def show_document(
     if as_json:
         print_json(brought)
         return
-    tree = Tree(f"document {document_id}")
+    tree = Tree(escape(f"document {document_id}"))
     for kind, ids in (
         ("passages", brought.passages),
         ("sentences", brought.sentences),
@@ -140,10 +141,10 @@ def show_document(
     ):
         branch = tree.add(f"{len(ids)} {kind}")
         for unit_id in ids:
-            branch.add(unit_id)
+            branch.add(escape(unit_id))
     branch = tree.add(f"{len(items)} memories")
     for item in items:
-        branch.add(f"{item.question} -> {item.answer}")
+        branch.add(escape(f"{item.question} -> {item.answer}"))
     out.print(tree)
 
 
@@ -184,4 +185,4 @@ def _show_report(report: BuildReport) -> None:
     if report.rejects:
         out.print("rejected: " + ", ".join(report.rejects))
     for failure in report.failed:
-        err.print(f"[yellow]not read:[/] {failure}")
+        err.print(f"[yellow]not read:[/] {escape(failure)}")

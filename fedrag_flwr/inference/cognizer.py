@@ -99,7 +99,7 @@ def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: S
     """
     best = max((unit.score for unit in units), default=0.0)
     names = [fact.anchor for fact in analysis.facts if fact.type in NAMES]
-    return 0.5 * (max(best, 0.0) + coverage([*analysis.anchors, *names, *names], texts))
+    return 0.5 * (min(max(best, 0.0), 1.0) + coverage([*analysis.anchors, *names, *names], texts))
 
 
 def clean(text: str) -> str:

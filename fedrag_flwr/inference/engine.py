@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
+from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
@@ -63,6 +64,8 @@ class Engine:
         What the device knows and how it reads.
     memorizer, cognizer
         The two paths.
+    hops
+        The second hop over memory.
     limits
         How much evidence the slow path reads.
     clock
@@ -76,6 +79,7 @@ class Engine:
         encoder: Encoder,
         pipeline: Pipeline,
         memorizer: Memorizer,
+        hops: Hops,
         cognizer: Cognizer,
         limits: EvidenceLimits,
         clock: Clock = time.perf_counter,
@@ -85,6 +89,7 @@ class Engine:
         self.encoder = encoder
         self.pipeline = pipeline
         self.memorizer = memorizer
+        self.hops = hops
         self.cognizer = cognizer
         self.limits = limits
         self.clock = clock
@@ -113,7 +118,7 @@ class Engine:
         known = self.memorizer.answer(question.text, asked.analysis, matches)
         if known is not None:
             return self._recalled(asked, known, asked.seconds + self.clock() - start)
-        matches = matches[: self.limits.top_k]
+        matches = self._localised(asked, matches)
         if wants := self._wants(question, matches):
             return OpenQuestion(question.id, asked.vector, wants)
         return self._reasoned(asked, matches, (), start)
@@ -122,8 +127,8 @@ class Engine:
         """Answer an open question at home with whatever other devices gave."""
         asked = self._ask(question)
         start = self.clock()
-        matches = self.memorizer.recall(asked.vector, asked.analysis, self.limits.top_k)
-        return self._reasoned(asked, matches, foreign, start)
+        matches = self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
+        return self._reasoned(asked, self._localised(asked, matches), foreign, start)
 
     def evidence_for(self, vector: Vector, hyperedges: Sequence[str], budget: int) -> list[EvidenceUnit]:
         """The units that this device has for another's question: first those of the named hyperedges, nearest first."""
@@ -138,6 +143,12 @@ class Engine:
         analysis = self.pipeline.question(question.text)
         vector = self.encoder.encode([question.text])[0]
         return _Asked(question, vector, analysis, self.clock() - start)
+
+    def _localised(self, asked: _Asked, matches: Sequence[Match]) -> list[Match]:
+        """The memories that localise evidence: the best matches (eq. 14), and those that a second hop reaches."""
+        k = self.limits.top_k
+        second = self.hops.follow(asked.question.text, asked.analysis, asked.vector, matches, k - 1)
+        return [*matches[:k], *second]
 
     def _recalled(self, asked: _Asked, match: Match, seconds: float) -> Answer:
         item = match.item

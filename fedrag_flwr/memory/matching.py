@@ -46,6 +46,16 @@ class Matcher:
         self._vectors = _unit_rows(self._items)
         self._anchor_counts, self._postings = _invert(self._items)
 
+    @property
+    def items(self) -> tuple[MemoryItem, ...]:
+        """The memories, sorted by id."""
+        return self._items
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Their embeddings, (n, dimension) with unit rows."""
+        return self._vectors
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr.memory.descriptions import describe
 from fedrag_flwr.memory.synthesis_classes import Classes
 from fedrag_flwr.memory.synthesis_clauses import clauses_of
 from fedrag_flwr.memory.synthesis_linear import linear_questions
@@ -14,8 +15,10 @@ from fedrag_flwr.memory.synthesis_nominal import nominal_questions
 from fedrag_flwr.memory.synthesis_questions import Asker
 from fedrag_flwr.memory.synthesis_topic import find_topic
 from fedrag_flwr.memory.synthesis_wording import Asked
-from fedrag_flwr.records import Fact
+from fedrag_flwr.records import Fact, Sentence
 from fedrag_flwr.text.base import ParsedPassage
+
+_NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "NAME"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,30 @@ class RuleSynthesizer:
                 asked = list(_ask_sentence(asker, parsed, start, end))
                 asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
                 drafts.extend(
-                    Draft(item.question, item.answer, item.kind, item.type, (sentence.id,))
+                    Draft(
+                        item.question,
+                        item.answer,
+                        item.kind,
+                        item.type,
+                        _support(item.answer, sentence, parsed),
+                        _description(item),
+                    )
                     for item in rank(asked, self.per_sentence)
                 )
         return drafts
+
+
+def _support(answer: str, sentence: Sentence, parsed: ParsedPassage) -> tuple[str, ...]:
+    """Give the sentence, and where its pronoun stands for the answer, the sentence before that names it."""
+    if answer.lower() in f"{parsed.passage.title}. {sentence.text}".lower():
+        return (sentence.id,)
+    earlier = parsed.passage.sentences[: parsed.passage.sentences.index(sentence)]
+    named = next((other.id for other in reversed(earlier) if answer.lower() in other.text.lower()), None)
+    return (sentence.id, named) if named is not None else (sentence.id,)
+
+
+def _description(item: Asked) -> str:
+    return describe(item.question, item.type) if item.type in _NAMED and item.kind == "single" else ""
 
 
 def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> Iterator[Asked]:

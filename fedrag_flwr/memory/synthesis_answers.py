@@ -40,13 +40,14 @@ def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Class
     if part.role == "complement":
         return list(_in_complement(part, clause, mentions, classes))
     found = list(_of_phrase(part.head, part.tokens, part, clause, mentions, classes))
-    if clause.lemma in NAMING_VERBS and (
-        part.role == "attribute" or (part.prep is not None and part.prep.lower_ == "as")
-    ):
+    as_name = part.role == "attribute" or (part.prep is not None and part.prep.lower_ == "as")
+    if clause.lemma in NAMING_VERBS and (as_name or (part.role == "object" and clause.passive)):
+        of_person = clause.subject.head is not None and type_of_noun(clause.subject.head.lemma_) == "PERSON"
         mode: Mode = "strand" if part.prep is not None else "drop"
-        return [replace(item, whs=(Wh("What", mode),), named=True) for item in found[:1]]
-    if clause.lemma in NAMING_VERBS and part.role == "object" and clause.passive:
-        return [replace(item, whs=(Wh("What"),), named=True) for item in found[:1]]
+        return [
+            replace(item, type=item.type if of_person or not item.type else "NAME", whs=(Wh("What", mode),), named=True)
+            for item in found[:1]
+        ]
     if part.role in ("attribute", "object"):
         found.extend(_nested(part, clause, mentions, classes))
     return found

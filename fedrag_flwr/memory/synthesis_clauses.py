@@ -60,7 +60,7 @@ def _clause(verb: Token) -> Clause | None:
     ):
         return None
     subject, gap = _subject(verb)
-    if subject is None:
+    if subject is None or not subject.tokens:
         return None
     if subject.head is None or subject.head.lower_ in (
         "i",

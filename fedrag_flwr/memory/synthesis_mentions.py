@@ -177,11 +177,16 @@ class Mentions:
             return self._last_person
         if pronoun in _THING or pronoun == "its":
             for text in (subject, self.last_subject):
-                if text and self._classes.type_of(text) != "PERSON" and not self._is_plural_text(text):
+                if text and self._may_be_it(text):
                     return text
             return topic.name if topic is not None and not topic.person and not topic.plural else ""
         return topic.name if topic is not None and topic.plural else ""
 
-    @staticmethod
-    def _is_plural_text(text: str) -> bool:
-        return " and " in text
+    def _may_be_it(self, text: str) -> bool:
+        """Whether "it" may mean a subject: the topic, or a name that is known to be a thing."""
+        if " and " in text or self._classes.type_of(text) == "PERSON":
+            return False
+        topic = self.topic
+        if topic is None or text == topic.name or plain(text) in topic.aliases:
+            return True
+        return topic.person or bool(self._classes.of(text))

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from fedrag_flwr.memory.synthesis_lexicon import ADJUNCT_PREPOSITIONS, COMPLEX_NOUNS, CONNECTIVES, MONTHS, SPLIT_PREPOSITIONS, UNITS
+from fedrag_flwr.memory.synthesis_lexicon import (
+    ADJUNCT_PREPOSITIONS,
+    COMPLEX_NOUNS,
+    CONNECTIVES,
+    MONTHS,
+    SPLIT_PREPOSITIONS,
+    UNITS,
+)
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -152,7 +159,14 @@ def parts_of(verb: Token) -> tuple[Part, ...]:
             for prep in split:
                 target.extend(prep_parts(prep))
         elif child.dep_ in ("prep", "agent", "dative"):
-            target.extend(prep_parts(child, needed=child.i in (verb.i + 1, verb.i + 2) and not has_object and child.lower_ not in ADJUNCT_PREPOSITIONS))
+            target.extend(
+                prep_parts(
+                    child,
+                    needed=child.i in (verb.i + 1, verb.i + 2)
+                    and not has_object
+                    and child.lower_ not in ADJUNCT_PREPOSITIONS,
+                )
+            )
         elif child.dep_ in ("acomp", "prt") or (child.dep_ in ("xcomp",) and child.i > verb.i):
             target.append(Part("complement", child, _complement_tokens(child), needed=True))
         elif child.lower_ in ("later", "earlier", "afterwards") or any(
@@ -169,7 +183,8 @@ def parts_of(verb: Token) -> tuple[Part, ...]:
             target.append(Part("adverb", None, (child,), needed=True))
         elif child.dep_ == "advcl" and child.tag_ == "VB" and child.i > verb.i:
             after.append(Part("complement", child, _complement_tokens(child)))
-    return (*_joined(after), *(part for part in before if part.role != "complement"))
+    found = (*_joined([part for part in after if part.tokens]), *(part for part in before if part.role != "complement"))
+    return tuple(part for part in found if part.tokens)
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:

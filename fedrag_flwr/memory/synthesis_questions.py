@@ -61,7 +61,8 @@ class Asker(Wording):
     def _existential(self, clause: Clause) -> Iterator[Asked]:
         """Ask "How many cameras does X have" where the text says "there are 17 cameras"."""
         attribute, topic = clause.part("attribute"), self.mentions.topic
-        if attribute is None or clause.lemma != "be":
+        be = clause.auxiliaries[-1] if clause.auxiliaries else clause.finite
+        if attribute is None or clause.lemma != "be" or not be:
             return
         for candidate in candidates_of(attribute, clause, self.mentions, self.classes):
             if candidate.type != "CARDINAL" or not candidate.whs:
@@ -69,7 +70,7 @@ class Asker(Wording):
             phrase = candidate.whs[0].phrase
             for rest, weight in self._rests(clause, candidate.gone, attribute, ""):
                 if rest:
-                    yield self._asked(f"{phrase} {clause.auxiliaries[-1]} there {rest}", candidate, weight, "single")
+                    yield self._asked(f"{phrase} {be} there {rest}", candidate, weight, "single")
             if topic is not None and not topic.person:
                 verb = "did" if clause.past else ("do" if topic.plural else "does")
                 yield self._asked(f"{phrase} {verb} {topic.name} have", candidate, 0.9, "single")
@@ -162,6 +163,7 @@ class Asker(Wording):
                 if candidate.named:
                     be = "was" if clause.past and clause.auxiliaries[:1] != ("is",) else "is"
                     yield self._asked(f"What {be} the name of {subject}", candidate, 0.9, "single")
+                    yield self._asked(f"What name was given to {subject}", candidate, 0.85, "single")
                 if candidate.dimension == "time" and part.prep is not None and part.prep.lower_ in ("in", "within"):
                     helper = "did" if clause.past else ("do" if clause.plural_subject else "does")
                     for rest, weight in self._rests(clause, candidate.gone | {part.prep.i}, None, keep):

@@ -120,9 +120,17 @@ class Wording:
             score = 0.0
         elif re.search(r"\s['’]s\b|\b(?:an?|the) (?:in|on|at|of|by|with|from|to)\b", text):
             score = 0.0  # the answer took a word away that the rest needs
+        elif not (balanced(text) and balanced(answer)) or " there be" in text:
+            score = 0.0
         elif words > 16:
             score *= 0.8
         return Asked(text + "?", answer, type_, score, kind)
+
+
+def balanced(text: str) -> bool:
+    """Whether brackets and quotation marks come in pairs."""
+    pairs = text.count("(") == text.count(")") and text.count("[") == text.count("]")
+    return pairs and text.count('"') % 2 == 0 and text.count("“") == text.count("”")
 
 
 def tidy(text: str) -> str:

@@ -21,8 +21,8 @@ _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-pre
 NUMBERS = tuple(
     re.findall(
         r"\w+",
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty",
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty",
     )
 )
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"

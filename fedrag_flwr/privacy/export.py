@@ -16,6 +16,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.persons import PERSON
+from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import Answer, EvidenceUnit, Fact, MemoryItem, Vector
@@ -88,6 +89,7 @@ class ExportDoor:
         self._opaque = opaque
         self._device = device
         self._counts: Counter[str] = Counter()
+        self._register = Register()
 
     @property
     def id(self) -> str:
@@ -99,6 +101,10 @@ class ExportDoor:
     def counts(self) -> Mapping[str, int]:
         """What passed, what was withheld and what was changed why, since the door was made."""
         return MappingProxyType(dict(self._counts))
+
+    def know(self, register: Register) -> None:
+        """Mask from now on also what the device's documents show to be private."""
+        self._register = register
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
         """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
@@ -190,7 +196,7 @@ class ExportDoor:
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Run the chain; an operator that fails stops the release, and its error says nothing of the texts."""
-        current = list(bundles)
+        current = [self._register.tell(bundle) for bundle in bundles]
         for operator in self._operators:
             try:
                 current = operator.operate(current)

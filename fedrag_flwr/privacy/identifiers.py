@@ -272,6 +272,7 @@ _RECOGNISERS = (
     _rule(
         "ID", "hyphenated-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}-\d+(?:-\d+)+)(?![\w/-]|[.,]\d)", _is_hyphenated
     ),
+    _rule("ID", "slashed-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}/\d{3,}/\d{3,})(?![\w/-]|[.,]\d)"),
     _rule("ID", "long-digit-string", r"(?<![\w-])(?<!\d[.,])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
     _rule(
         "DATE_OF_BIRTH",

@@ -86,6 +86,9 @@ class TypeMasking:
             for span in find_identifiers(folded, wanted):
                 surface = folded[span.start : span.end]
                 masks.setdefault(surface, _identifier_mask(surface, span))
+        for fact in bundle.known:
+            if fact.type in wanted:
+                masks.setdefault(fact.text, _identifier_mask(fact.text, Span(0, len(fact.text), fact.type, "known")))
         return list(masks.values())
 
     def _is_public(self, form: Found, present: frozenset[str]) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.privacy.given_names import ALSO_WORDS, GIVEN_NAMES, PARTICLES, TITLES
-from fedrag_flwr.privacy.normalise import normal_name, probe
+from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 PERSON = "PERSON"
@@ -39,6 +40,7 @@ _HUMAN = (
     "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
+_CERTAIN = frozenset({"title", "introduction", "given-name"})
 _SAINTS = frozenset({"st", "saint", "san", "santa"})
 _THING_WORDS = """
 academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
@@ -83,6 +85,13 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
             forms += _beside(text, forms)
         found.append(_tidy(forms))
     return found
+
+
+def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
+    """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
+    others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
+    found = _tidy(_by_rule(_in_mixed_case(clean(text)), others))
+    return [form.text for form in found if form.rule in _CERTAIN and not _is_thing(form.text, text)]
 
 
 def name_tokens(name: str) -> list[str]:

@@ -68,7 +68,7 @@ class FolderSource:
                     documents[outcome.id] = outcome
         if not documents:
             raise EmptySourceError(
-                _why_empty(failures, skipped), where=self.path.name, fix="put readable files into it"
+                _why_empty(failures, skipped), where=_first(self.path.name, failures), fix="put readable files into it"
             )
         return Reading(tuple(documents.values()), tuple(failures), skipped)
 
@@ -141,5 +141,10 @@ def _failure(name: str, error: DocumentError) -> Failure:
 def _why_empty(failures: list[Failure], skipped: int) -> str:
     if not failures and not skipped:
         return "the folder holds no files"
-    first = f", the first being {failures[0].name}: {failures[0].reason}" if failures else ""
+    first = f", the first: {failures[0].reason}" if failures else ""
     return f"no file could be read: {len(failures)} failed and {skipped} are of another kind{first}"
+
+
+def _first(folder: str, failures: list[Failure]) -> str:
+    """The folder, with the first file that could not be read: `what` may leave the device, a file's name may not."""
+    return f"{folder}/{failures[0].name}" if failures else folder

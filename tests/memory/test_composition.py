@@ -30,9 +30,17 @@ def composed(*items: MemoryItem, limit_per_item: int = 4) -> list[Composite]:
     ("question", "answer_type", "description"),
     [
         ("Who discovered Pluto?", "PERSON", "the person who discovered Pluto"),
-        ("Which spacecraft discovered plumes on Enceladus?", "NAME", "the spacecraft that discovered plumes on Enceladus"),
+        (
+            "Which spacecraft discovered plumes on Enceladus?",
+            "NAME",
+            "the spacecraft that discovered plumes on Enceladus",
+        ),
         ("Which astronomer discovered Triton?", "PERSON", "the astronomer who discovered Triton"),
-        ("Which spacecraft was the first to orbit Mercury?", "NAME", "the spacecraft that was the first to orbit Mercury"),
+        (
+            "Which spacecraft was the first to orbit Mercury?",
+            "NAME",
+            "the spacecraft that was the first to orbit Mercury",
+        ),
         ("Where was Yuri Gagarin born?", "GPE", "the place where Yuri Gagarin was born"),
         ("Where did Apollo 11 land?", "LOC", "the place where Apollo 11 landed"),
         ("What is the largest moon of Saturn?", "NAME", "the largest moon of Saturn"),

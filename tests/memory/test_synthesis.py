@@ -76,7 +76,12 @@ CASES = [
         "Which spacecraft orbited Saturn?",
         "Cassini",
     ),
-    ("Curiosity", "Curiosity is a rover. The rover weighs 899 kilograms.", "How much does Curiosity weigh?", "899 kilograms"),
+    (
+        "Curiosity",
+        "Curiosity is a rover. The rover weighs 899 kilograms.",
+        "How much does Curiosity weigh?",
+        "899 kilograms",
+    ),
     (
         "Curiosity",
         "Curiosity is a rover. The rover weighs 899 kilograms.",
@@ -107,7 +112,12 @@ CASES = [
         "When was Uranus discovered?",
         "1781",
     ),
-    ("William Herschel", "William Herschel discovered Uranus in 1781.", "What did William Herschel discover?", "Uranus"),
+    (
+        "William Herschel",
+        "William Herschel discovered Uranus in 1781.",
+        "What did William Herschel discover?",
+        "Uranus",
+    ),
     (
         "Curiosity",
         "Curiosity is a rover. There are 17 cameras on board.",
@@ -184,7 +194,9 @@ def test_answers_stand_in_the_sentence_or_are_the_topic() -> None:
     for title, text, _, _ in CASES:
         passages = parse(title, text)
         texts = {s.id: f"{title}. {s.text}" for parsed in passages for s in parsed.passage.sentences}
-        reasons = [verify(draft, [texts[unit] for unit in draft.support]) for draft in RuleSynthesizer().drafts(passages)]
+        reasons = [
+            verify(draft, [texts[unit] for unit in draft.support]) for draft in RuleSynthesizer().drafts(passages)
+        ]
         assert reasons.count("not-in-evidence") == 0
         assert reasons.count(None) >= 1
 
@@ -195,6 +207,25 @@ def test_twenty_sentences_a_second() -> None:
     started = time.perf_counter()
     RuleSynthesizer().drafts(passages)
     assert sentences / (time.perf_counter() - started) > 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "()",
+        "Yes. No. Why?",
+        'Kal Aaj Aur Kal (Yesterday, Today and "Tomorrow) is a film from 1971.',
+        "There, in 1930, was he who, having been seen, saw it.",
+        "1930. 1931, 1932 and 1933; 5 km, 6 km.",
+        "the of and to in 1930 by with from",
+        "Pluto's. Pluto’s moon’s name, whose, which that who is.",
+        "A. B. C. was D. E. of F., G. and H. in I.",
+    ],
+)
+def test_odd_texts_give_no_error_and_no_open_brackets(text: str) -> None:
+    for draft in draft_document("Pluto", text):
+        assert draft.question.count("(") == draft.question.count(")")
+        assert draft.question.count('"') % 2 == 0
 
 
 def test_an_empty_document_gives_nothing() -> None:

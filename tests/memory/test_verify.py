@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from fedrag_flwr.memory.synthesis import Draft
 from fedrag_flwr.memory.verify import agrees, fits, normalise, round_trip, verify
@@ -101,9 +102,10 @@ SENTENCES = (
 )
 
 
-def unit(*rows: tuple[float, float]) -> np.ndarray:
+def unit(*rows: tuple[float, float]) -> NDArray[np.float32]:
     matrix = np.array(rows, dtype=np.float32)
-    return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return scaled
 
 
 def test_round_trip_keeps_what_leads_back() -> None:

@@ -1,0 +1,60 @@
+"""What a device's own documents show to be private: a name or number found once is masked wherever it turns up again."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers
+from fedrag_flwr.privacy.normalise import clean, probe
+from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.persons import PERSON, find_by_rule, is_ordinary, name_tokens
+from fedrag_flwr.records import Fact, Passage
+
+_WORD = re.compile(r"\w+")
+_TYPES = frozenset(IDENTIFIER_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Private names and identifiers by the words that tell them.
+
+    A sentence seldom says all that its document knows: "Kowalska was admitted" names a person only to one who has read
+    "Dr. Jadwiga Kowalska" elsewhere, and a bare number is a patient's only beside its label.
+    """
+
+    spans: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
+
+    def tell(self, bundle: Bundle) -> Bundle:
+        """Give a bundle with the known spans that its texts may hold."""
+        if not self.spans:
+            return bundle
+        words = {word for text in (*bundle.prose, *bundle.anchors) for word in _words(text)}
+        known = {fact: None for word in sorted(words & self.spans.keys()) for fact in self.spans[word]}
+        return replace(bundle, known=(*bundle.known, *known)) if known else bundle
+
+
+def read_register(passages: Iterable[Passage]) -> Register:
+    """Read the private names and identifiers out of passages, each as a whole.
+
+    Names are those that a title, an introduction or a common given name shows; what only the parser takes for a person
+    is too uncertain to be masked everywhere.
+    """
+    spans: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
+    for passage in passages:
+        for text in (passage.title, passage.text):
+            for form in find_by_rule(text, passage.facts):
+                for word in name_tokens(form):
+                    if not is_ordinary(word):
+                        spans[word.casefold()][Fact(form, PERSON, "")] = None
+            folded = probe(clean(text))
+            for span in find_identifiers(folded, _TYPES):
+                surface = folded[span.start : span.end]
+                spans[_words(surface)[0]][Fact(surface, span.type, "")] = None
+    return Register({word: tuple(facts) for word, facts in spans.items()})
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(probe(text))]

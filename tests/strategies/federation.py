@@ -1,0 +1,179 @@
+"""Five tiny devices with made-up documents, and the federation that they form within this process."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from client_app.app import app
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.records import Question
+from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.local_grid import LocalGrid
+
+Tamper = Callable[[Message], Message | None]
+
+# Nothing here exists; all names are this project's own.
+DOCUMENTS: Mapping[str, Mapping[str, str]] = {
+    "bridges": {
+        "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924 "
+        "and crosses the river Ossel. The bridge is 312 metres long.\n",
+        "quill-viaduct.md": "# Quill Viaduct\n\nThe Quill Viaduct was built by the Halden Company between 1887 and "
+        "1891. It carries the railway over the Marrow Valley.\n",
+    },
+    "harbours": {
+        "port-ferren.md": "# Port Ferren\n\nPort Ferren is the largest harbour of Vessland. It was founded by Admiral "
+        "Jonas Keel in 1702. The harbour exports salt and copper.\n",
+        "grey-lighthouse.md": "# Grey Lighthouse\n\nThe Grey Lighthouse stands at the mouth of the river Ossel. Its "
+        "lamp was lit for the first time in 1856. The tower is 47 metres high.\n",
+    },
+    "museums": {
+        "copper-hall.md": "# Copper Hall\n\nCopper Hall is a museum in the town of Lindmoor. It was opened by the "
+        "collector Berta Solveig in 1931. The museum shows 640 clocks.\n",
+        "salt-archive.md": "# Salt Archive\n\nThe Salt Archive keeps the letters of Jonas Keel. It lies in Port Ferren "
+        "and was founded in 1899.\n",
+    },
+    "people": {
+        "odile-varro.md": "# Odile Varro\n\nOdile Varro was an engineer. She was born in Lindmoor in 1881. Varro "
+        "studied at the Academy of Norrhall and received the Iron Medal in 1926.\n",
+        "jonas-keel.md": "# Jonas Keel\n\nJonas Keel was an admiral. He was born in Brackwater in 1660 and commanded "
+        "the frigate Windhover.\n",
+        "berta-solveig.md": "# Berta Solveig\n\nBerta Solveig was a collector of clocks. She was born in Norrhall in "
+        "1890.\n",
+    },
+    "rivers": {
+        "ossel.md": "# Ossel\n\nThe Ossel is a river of Vessland. It rises on Mount Cairl and is 410 kilometres long. "
+        "The river flows into the Bay of Herons.\n",
+        "mount-cairl.md": "# Mount Cairl\n\nMount Cairl is the highest mountain of Vessland. It is 2,144 metres high. "
+        "The climber Enno Tveit reached its summit in 1868.\n",
+    },
+}
+DEVICES = tuple(DOCUMENTS)
+PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
+
+# (id, question, answer, kind, home, documents)
+QUESTIONS: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
+    ("f1", "Who designed Tarn Bridge?", "Odile Varro", "single", "bridges", ["tarn-bridge"]),
+    ("f2", "In which year was Port Ferren founded?", "1702", "single", "harbours", ["port-ferren"]),
+    ("f3", "How many clocks does Copper Hall show?", "640", "single", "museums", ["copper-hall"]),
+    ("f4", "Where was Odile Varro born?", "Lindmoor", "single", "people", ["odile-varro"]),
+    ("f5", "Where does the Ossel rise?", "Mount Cairl", "single", "rivers", ["ossel"]),
+    (
+        "f6",
+        "Where was the designer of Tarn Bridge born?",
+        "Lindmoor",
+        "multi-hop",
+        "bridges",
+        ["tarn-bridge", "odile-varro"],
+    ),
+    ("f7", "How long is the river that Tarn Bridge crosses?", "410 kilometres", "multi-hop", "bridges", ["ossel"]),
+    ("f8", "Which frigate did Jonas Keel command?", "Windhover", "single", "harbours", ["jonas-keel"]),
+    ("f9", "What did the Duke of Pell eat at his wedding?", "", "unanswerable", "museums", []),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Federation:
+    """A federation's files and settings.
+
+    Parameters
+    ----------
+    root
+        Holds ``data`` with one folder a device, ``home``, the questions and the public names.
+    changes
+        Settings beyond those of all tests.
+    """
+
+    root: Path
+    changes: tuple[tuple[str, Plain], ...] = ()
+
+    @property
+    def config(self) -> dict[str, Plain]:
+        return {
+            "strategy": "memory-fusion",
+            "baselines": "",
+            "home": str(self.root / "home"),
+            "models.generator": "smollm2-135m",
+            "models.generation-cache": False,
+            "models.context-tokens": 2048,
+            "memory.tokens-per-kilotoken": 0,
+            "inference.max-answer-tokens": 12,
+            "privacy.public-names": str(self.root / "names.txt"),
+            "federation.poll-seconds": 0.01,
+            "data.root": str(self.root / "data"),
+            "data.questions": str(self.root / "questions.jsonl"),
+            **dict(self.changes),
+        }
+
+    @property
+    def settings(self) -> Settings:
+        return Settings.from_config(self.config)
+
+    @property
+    def questions(self) -> list[Question]:
+        return [Question(question[0], question[1], question[4]) for question in QUESTIONS]
+
+    def with_changes(self, **changes: Plain) -> Federation:
+        """The same files under other settings; ``__`` stands for a dot, ``_`` for a dash."""
+        named = {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
+        return Federation(self.root, tuple({**dict(self.changes), **named}.items()))
+
+    def grid(self, tamper: Tamper | None = None, nodes: Sequence[Mapping[str, Plain]] | None = None) -> LocalGrid:
+        """A grid of one node a device."""
+        return LocalGrid(app, nodes or self.nodes, self.config, tamper=tamper)
+
+    @property
+    def nodes(self) -> list[dict[str, Plain]]:
+        return [{"partition-id": number, "num-partitions": len(DEVICES)} for number in range(len(DEVICES))]
+
+    def write(self) -> Federation:
+        """Write the documents, the questions and the public names."""
+        for device, documents in DOCUMENTS.items():
+            (self.root / "data" / device).mkdir(parents=True)
+            for name, text in documents.items():
+                (self.root / "data" / device / name).write_text(text, encoding="utf-8")
+        keys = ("id", "question", "answer", "kind", "home", "documents")
+        lines = [json.dumps({**dict(zip(keys, row, strict=True)), "split": "test"}) for row in QUESTIONS]
+        (self.root / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        (self.root / "names.txt").write_text("\n".join(PUBLIC_NAMES), encoding="utf-8")
+        return self
+
+    def copy_to(self, root: Path) -> Federation:
+        """A copy with the same stores and bank, whose documents may change."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        copied = Federation(root, self.changes)
+        for place in ("devices", "bank"):
+            if (root / "home" / place / self.settings.data_key).exists():
+                (root / "home" / place / self.settings.data_key).rename(
+                    root / "home" / place / copied.settings.data_key
+                )
+        return copied
+
+    def device(self, name: str) -> EdgeDevice:
+        """Open one device's store as the ClientApp does."""
+        settings = self.settings
+        root = self.root / "home" / "devices" / settings.data_key / name
+        return EdgeDevice(name, self.root / "data" / name, root, settings, toolbox())
+
+
+@functools.cache
+def toolbox() -> Toolbox:
+    """The tests' models: the default encoder and pipeline, and SmolLM2 without a cache of generations."""
+    models = Settings.from_config(
+        {"models.generator": "smollm2-135m", "models.generation-cache": False, "models.context-tokens": 2048}
+    ).models
+    return load_toolbox(models, Path("unused"))
+
+
+@functools.cache
+def shared_federation(factory: pytest.TempPathFactory) -> Federation:
+    """The federation's documents, with no store yet; once a session."""
+    return Federation(factory.mktemp("federation")).write()

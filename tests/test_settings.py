@@ -1,0 +1,170 @@
+"""Settings: the app's defaults are the program's, and a wrong value names the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+
+PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+
+
+def published() -> dict[str, Plain]:
+    """The app's run config as Flower flattens it."""
+    config = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["tool"]["flwr"]["app"]["config"]
+    flat: dict[str, Plain] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def test_the_published_defaults_are_the_programs() -> None:
+    ours = Settings().flat()
+    assert published() == ours
+    assert {key: type(value) for key, value in published().items()} == {k: type(v) for k, v in ours.items()}
+
+
+def test_the_published_defaults_are_valid() -> None:
+    assert Settings.from_config(published()) == Settings()
+
+
+def test_every_published_key_has_a_comment() -> None:
+    text = PYPROJECT.read_text(encoding="utf-8")
+    section = text[text.index("[tool.flwr.app.config]") : text.index("[tool.ruff]")]
+    lines = [line for line in section.splitlines() if re.match(r"[a-z-]+ = ", line)]
+    assert len(lines) == len(Settings().flat())
+    assert [line for line in lines if not re.search(r"\s# \S.{5,}$", line)] == []
+
+
+WRONG: list[tuple[str, Plain, str]] = [
+    ("memory.delta", 1.5, "less than or equal to 1"),
+    ("memory.delta", "0.8", "valid number"),
+    ("memory.delta", True, "valid number"),
+    ("memory.alpha", -0.1, "greater than or equal to 0"),
+    ("memory.top-k", 0, "greater than or equal to 1"),
+    ("memory.top-k", 5.0, "valid integer"),
+    ("memory.tokens-per-kilotoken", -1, "greater than or equal to 0"),
+    ("models.generation-cache", "false", "valid boolean"),
+    ("models.generation-cache", 1, "valid boolean"),
+    ("models.threads", 0, "greater than or equal to 1"),
+    ("models.context-tokens", 100, "greater than or equal to 512"),
+    ("models.generator", 7, "valid string"),
+    ("hypergraph.threshold", 0, "greater than 0"),
+    ("hypergraph.threshold", 1.0, "less than 1"),
+    ("hypergraph.learning-rate", float("inf"), "less than or equal to 1000"),
+    ("hypergraph.learning-rate", float("nan"), "not allowed"),
+    ("inference.abstain-below", 1.2, "less than or equal to 1"),
+    ("inference.evidence-units", 65, "less than or equal to 64"),
+    ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
+    ("privacy.epsilon", 0, "greater than 0"),
+    ("privacy.group-size", 1, "greater than or equal to 2"),
+    ("federation.quorum", 1.1, "less than or equal to 1"),
+    ("federation.round-timeout", 0, "greater than 0"),
+    ("federation.devices", 0, "greater than or equal to 1"),
+    ("data.limit", -1, "greater than or equal to 0"),
+    ("seed", -1, "greater than or equal to 0"),
+    ("seed", "7", "valid integer"),
+    ("memory", 3, "not allowed"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "allowed"), WRONG)
+def test_a_wrong_value_names_key_value_and_what_is_allowed(key: str, value: Plain, allowed: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        Settings.from_config({key: value})
+    said = str(refused.value)
+    assert key.rpartition(".")[2] in said
+    assert repr(value) in said
+    assert allowed in said
+    assert "pyproject.toml" in refused.value.fix
+
+
+@pytest.mark.parametrize("key", ["colour", "memory.colour", "memory.top_k", "models.generator.name", "Memory.delta"])
+def test_an_unknown_key_is_named(key: str) -> None:
+    with pytest.raises(SettingError, match=r"is not a setting"):
+        Settings.from_config({key: 1})
+
+
+def test_all_wrong_values_are_told_at_once() -> None:
+    with pytest.raises(SettingError) as refused:
+        Settings.from_config({"seed": -1, "memory.delta": 2.0, "colour": "red"})
+    assert all(key in str(refused.value) for key in ("seed", "memory.delta", "colour"))
+
+
+def test_a_long_wrong_value_is_cut() -> None:
+    with pytest.raises(SettingError) as refused:
+        Settings.from_config({"seed": "x" * 10_000})
+    assert len(str(refused.value)) < 400
+
+
+FLOATS = [key for key, value in Settings().flat().items() if isinstance(value, float)]
+
+
+@pytest.mark.parametrize("key", FLOATS)
+def test_an_int_stands_for_a_float(key: str) -> None:
+    value = 0 if key == "memory.alpha" else 1
+    if key == "hypergraph.threshold":  # no integer lies within (0, 1)
+        with pytest.raises(SettingError, match="less than 1"):
+            Settings.from_config({key: value})
+        return
+    read = Settings.from_config({key: value}).flat()[key]
+    assert isinstance(read, float)
+    assert read == value
+
+
+@given(st.integers(0, 2**31), st.floats(0, 1), st.booleans(), st.text(max_size=20))
+def test_settings_survive_their_flat_form(seed: int, delta: float, cache: bool, home: str) -> None:
+    given_ones: dict[str, Plain] = {"seed": seed, "memory.delta": delta, "models.generation-cache": cache, "home": home}
+    read = Settings.from_config(given_ones)
+    assert Settings.from_config(read.flat()) == read
+    assert {key: read.flat()[key] for key in given_ones} == given_ones
+
+
+def test_a_digest_stands_for_all_settings() -> None:
+    changed = [Settings.from_config({"seed": 8}), Settings.from_config({"memory.delta": 0.7}), Settings()]
+    assert len({one.digest() for one in changed}) == 3
+    assert Settings.from_config(Settings().flat()).digest() == Settings().digest()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "baselines", "systems"),
+    [
+        ("memory-fusion", "", ("memory-fusion",)),
+        ("memory-fusion", "local-rag", ("memory-fusion", "local-rag")),
+        ("no-rag", " local-rag , no-rag,, ", ("no-rag", "local-rag")),
+    ],
+)
+def test_systems_are_named_once_the_own_first(strategy: str, baselines: str, systems: tuple[str, ...]) -> None:
+    assert Settings.from_config({"strategy": strategy, "baselines": baselines}).systems == systems
+
+
+def test_sets_of_documents_are_kept_apart() -> None:
+    keys = {Settings.from_config({"data.root": root}).data_key for root in ("demo", "/a/docs", "/b/docs", "/a/docs/x")}
+    assert len(keys) == 4
+    assert all("/" not in key for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("configured", "environment", "expected"),
+    [("/a", "/b", "/a"), ("", "/b", "/b"), ("~/x", None, str(Path.home() / "x"))],
+)
+def test_home(configured: str, environment: str | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FEDRAG_HOME", raising=False)
+    if environment:
+        monkeypatch.setenv("FEDRAG_HOME", environment)
+    assert fedrag_home(configured) == Path(expected)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().seed = 3
