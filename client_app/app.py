@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from logging import ERROR
 from typing import TypeVar
 
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common import log
 
 from client_app.devices import device_name, device_of
 from fedrag_flwr import wire
@@ -48,7 +46,7 @@ def build(message: Message, context: Context) -> Message:
 @app.query("share")
 def share(message: Message, context: Context) -> Message:
     """Share what is new, through the door."""
-    return _handle(message, context, ShareRequest, lambda device, request: device.share(request.since))
+    return _handle(message, context, ShareRequest, lambda device, request: device.share(request))
 
 
 @app.query("import")
@@ -94,13 +92,20 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
     return Message(content, reply_to=message)
 
 
-def _failure(context: Context, error: str, what: str, run: str) -> RecordDict:
-    log(ERROR, "%s: %s", error, what)
+def _failure(context: Context, error: Exception, run: str) -> RecordDict:
+    """What leaves of an error: its kind, that kind's meaning, and where in our code it was raised.
+
+    Its own text stays in the device's log: it names files, and a file's name may name a person.
+    """
     try:
         device = device_name(context)
     except FedragError:  # the settings that name the device may be what is wrong
         device = f"node {context.node_id}"
-    return wire.encode(wire.Failure(device[:200], error[:200], what[:2000]), run=run)
+    meaning = (
+        (type(error).__doc__ or "").partition("\n")[0] if isinstance(error, FedragError) else "an unexpected error"
+    )
+    what = f"{meaning} ({_place(error)}; the device's log says more)"
+    return wire.encode(wire.Failure(device[:200], type(error).__name__[:200], what[:2000]), run=run)
 
 
 def _place(error: BaseException) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
-from fedrag_flwr.inference.memorizer import item_anchors
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.change import Change, NewDocument
 from fedrag_flwr.memory.distilling import Distilled, Distiller
@@ -19,6 +18,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
+from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
@@ -196,7 +196,7 @@ class Builder:
                 kind=draft.kind,
                 answer_type=draft.answer_type,
                 hyperedges=(),
-                anchors=item_anchors(analysis, draft.answer_type)[:64],
+                anchors=item_anchors(analysis, draft.answer_type),
                 embedding=vector,
                 origin=self.device,
                 support=draft.support,

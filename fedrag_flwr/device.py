@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
+import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fedrag_flwr.building import Builder, BuildPlan
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine, EvidenceLimits
 from fedrag_flwr.inference.fitting import Fitting
@@ -20,7 +23,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.opening import open_door
+from fedrag_flwr.privacy.opening import open_door, read_names
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
     Answer,
@@ -37,6 +40,7 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
+    ShareRequest,
     silent,
 )
 from fedrag_flwr.settings import Settings
@@ -45,6 +49,10 @@ from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
 
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
+_LOG = logging.getLogger(__name__)
+
+_DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 
 
@@ -71,7 +79,7 @@ class EdgeDevice:
     """
 
     def __init__(self, name: str, documents: Path | None, root: Path, settings: Settings, toolbox: Toolbox) -> None:
-        self.name = name
+        self.name = valid_name(name)
         self.documents = documents
         self.settings = settings
         self.toolbox = toolbox
@@ -101,7 +109,7 @@ class EdgeDevice:
             sources=("folder",) if self.documents else (),
             encoder_id=self.toolbox.encoder.id,
             dimension=self.toolbox.encoder.dimension,
-            generator_id=self.settings.models.generator.rpartition("/")[2],
+            generator_id=self.toolbox.generator_id,
             documents=counts.documents,
             items=counts.items,
             version=self.store.version,
@@ -148,13 +156,13 @@ class EdgeDevice:
             loss=report.loss[:_MOST_LOSS],
         )
 
-    def share(self, since: int) -> Delta:
+    def share(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store.
 
-        A version that the store has not reached yet belongs to an earlier store: then everything is sent.
+        Where the other side knows another generation, everything is sent.
         """
-        version = self.store.version
-        since = since if since <= version else 0
+        version, generation = self.store.version, self._generation()
+        since = request.since if request.generation == generation and request.since <= version else 0
         self._inform_door()
         items = self.store.items(origin=self.name, since=since)
         self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
@@ -162,6 +170,7 @@ class EdgeDevice:
         gone = self.store.retracted_since(since) if since else []
         return Delta(
             origin=self.name,
+            generation=generation,
             since=since,
             version=version,
             items=released.items,
@@ -171,6 +180,10 @@ class EdgeDevice:
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
+        bank, version = self.store.meta(BANK) or "", int(self.store.meta(BANK_VERSION) or 0)
+        if delta.since and (delta.origin != bank or delta.since > version):
+            raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+        self.store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
         report = self.store.import_delta(delta, snapshot=delta.since == 0)
         self.store.set_meta(BANK, delta.origin)
         return report
@@ -184,7 +197,7 @@ class EdgeDevice:
         still_open: list[OpenQuestion] = []
         for done, question in enumerate(questions):
             progress("answer", done, len(questions))
-            outcome = self.ask(question, mode)
+            outcome = self._isolated(question, lambda asked: self.ask(asked, mode))
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:
@@ -228,7 +241,18 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(part.units)
-        return self._batch([self.engine.finish(question, given[question.id]) for question in questions], [])
+        answers = [
+            self._isolated(question, lambda asked: self.engine.finish(asked, given[asked.id])) for question in questions
+        ]
+        return self._batch([answer for answer in answers if isinstance(answer, Answer)], [])
+
+    def _isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
+        """Answer one question; what goes wrong with it costs no other question its answer."""
+        try:
+            return act(question)
+        except FedragError as error:
+            _LOG.error("question %s: %s", question.id, error)
+            return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")
 
     # --- its parts --------------------------------------------------------------------------------
 
@@ -267,6 +291,12 @@ class EdgeDevice:
             self.door.know(read_register(self.store.passages()))
             self._informed = version
 
+    def _generation(self) -> str:
+        """Names the store and everything that decides what the door lets pass."""
+        privacy = self.settings.privacy
+        parts = (self.store.id, self.door.id, privacy.model_dump_json(), *sorted(read_names(privacy.public_names)))
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
     def _identity(self) -> dict[str, str]:
         encoder = self.toolbox.encoder
         return {
@@ -275,6 +305,23 @@ class EdgeDevice:
             "dimension": str(encoder.dimension),
             "pipeline": self.toolbox.pipeline.id,
         }
+
+
+def valid_name(name: str) -> str:
+    """Check a device's name, which stands in every reference to what the device owns.
+
+    Raises
+    ------
+    SettingError
+        It is not a plain word, or it is reserved for the server.
+    """
+    if not _DEVICE_NAME.fullmatch(name) or name in RESERVED or name.startswith("bank-"):
+        raise SettingError(
+            "this cannot be a device's name",
+            where="device-name",
+            fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
+        )
+    return name
 
 
 class _OpaqueIds:

@@ -268,17 +268,19 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class ShareRequest:
-    """Asks a device for what it shares and has changed since a version of its store."""
+    """Asks a device for what it shares and has changed since a version of a generation of its store."""
 
     what: Share
     since: Count
+    generation: Name = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
     """New and retracted memories of one origin (upload) or of the fused bank (download).
 
-    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
+    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone. Versions
+    count within one `generation`: a store that was made anew, or a door that lets something else pass, begins another.
     """
 
     origin: Name
@@ -287,6 +289,7 @@ class Delta:
     items: Annotated[tuple[MemoryItem, ...], Bound(items=1_000_000)]
     retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
     withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the door kept back
+    generation: Name = ""
 
 
 @dataclass(frozen=True, slots=True)

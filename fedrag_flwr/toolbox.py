@@ -8,6 +8,8 @@ from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_generator
 from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.models.files import REGISTRY
+from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import ModelSettings
 from fedrag_flwr.text.base import Pipeline
@@ -16,11 +18,15 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one."""
+    """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
+
+    `generator_id` is the file's name with the start of its SHA-256, known without loading it.
+    """
 
     encoder: Encoder
     pipeline: Pipeline
     generator: Callable[[], Generator]
+    generator_id: str = ""
 
 
 def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent) -> Toolbox:
@@ -46,4 +52,13 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
             progress=progress,
         )
 
-    return Toolbox(load_encoder(models.encoder, threads=models.threads), SpacyPipeline(models.pipeline), generator)
+    encoder = load_encoder(models.encoder, threads=models.threads)
+    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models.generator))
+
+
+def _generator_id(name_or_path: str) -> str:
+    if name_or_path in REGISTRY:
+        model = REGISTRY[name_or_path]
+        return f"{model.file}-{model.sha256[:12]}"
+    path = Path(name_or_path).expanduser()
+    return f"{path.name}-{file_sha256(path)[:12]}" if path.is_file() else path.name

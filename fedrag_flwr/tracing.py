@@ -56,6 +56,9 @@ def _at_home(store: MemoryStore, device: str, own_id: str) -> list[TraceLine]:
         return [
             line for unit_id in item.support for line in _unit_lines(store, device, own_id, unit_id, item.hyperedges)
         ]
+    edge = _found(lambda: store.hyperedge(own_id))
+    if edge is not None:
+        return [line for unit_id in edge.members for line in _unit_lines(store, device, "", unit_id, (edge.id,))]
     return _unit_lines(store, device, "", own_id, ())
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import types
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -322,8 +321,3 @@ class _Reader:
 
     def _error(self, where: str, what: str) -> WireError:
         return WireError(f"the message holds {what}", where=f"{self.kind}.{where}".rstrip("."))
-
-
-def travelling_kinds() -> dict[str, type]:
-    """Every record that may travel, by name."""
-    return types.MappingProxyType({kind.__name__: kind for kind in (*LIMITS, Failure)})  # type: ignore[return-value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from logging import INFO
@@ -138,16 +139,15 @@ class FederatedRag(Strategy):
         node_ids = self._wait_for_nodes(grid)
         request = DescribeRequest(self.settings.digest())
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
-        taken: set[str] = set()
+        claimed = Counter(card.name for card in cards.values())
         spare = 0
         for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
             if not card.sources:
                 spare += 1  # a node without documents takes no part
                 continue
-            if card.name in taken:
-                courier.miss(node_id, f"a second device calls itself {card.name}")
+            if claimed[card.name] > 1:  # nobody knows which of them it is
+                courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
                 continue
-            taken.add(card.name)
             self.cards[node_id] = card
             courier.names[node_id] = card.name
         self._require_quorum(len(self.cards), len(node_ids) - spare, "describe")

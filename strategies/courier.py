@@ -65,16 +65,15 @@ class Courier:
 
     def messages(self, letters: Iterable[Letter], message_type: str) -> list[Message]:
         """Encode letters as Flower messages with a time to live of one round."""
-        return [
-            Message(
-                wire.encode(letter.record, run=self.run),
-                letter.node_id,
-                message_type,
-                ttl=self.timeout,
-                group_id=self.run,
-            )
-            for letter in letters
-        ]
+        messages = []
+        for letter in letters:
+            try:
+                content = wire.encode(letter.record, run=self.run)
+            except WireError as error:  # what another device gave may make a letter too large
+                self.miss(letter.node_id, f"{message_type} could not be sent: {error}")
+                continue
+            messages.append(Message(content, letter.node_id, message_type, ttl=self.timeout, group_id=self.run))
+        return messages
 
     def deliver(self, messages: Iterable[Message]) -> list[Message]:
         """Push messages and pull replies until all are here or the time is up; one reply a message, the first."""

@@ -16,7 +16,6 @@ from fedrag_flwr.records import (
     ImportReport,
     Question,
     RetrieveRequest,
-    ShareRequest,
 )
 from strategies.base import FederatedRag
 from strategies.courier import Letter
@@ -35,10 +34,10 @@ class MemoryFusion(FederatedRag):
     def share(self) -> None:
         """Take each device's delta into the bank, and give each what it lacks."""
         courier, bank = self._courier, self.tools.bank
-        uploads = [
-            Letter(node_id, ShareRequest("memories", bank.since(report.device)))
-            for node_id, report in self.builds.items()
-        ]
+        for node_id, card in self.cards.items():
+            if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
+                courier.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
+        uploads = [Letter(node_id, bank.known_of(report.device)) for node_id, report in self.builds.items()]
         for node_id, delta in courier.exchange(uploads, "query.share", Delta).items():
             if delta.origin != courier.name(node_id):
                 courier.miss(node_id, "it shared memories in another device's name")
@@ -83,12 +82,12 @@ class MemoryFusion(FederatedRag):
         letters = [Letter(node_id, RetrieveRequest(tuple(asked.values()))) for node_id, asked in requests.items()]
         batches = self._courier.exchange(letters, "query.retrieve", EvidenceBatch)
         for node_id, batch in batches.items():
-            owner_name, asked = self._courier.name(node_id), requests[node_id]
+            owner_name, asked = self._courier.name(node_id), dict(requests[node_id])
             for part in batch.evidence:
                 honest = all(unit.origin == owner_name for unit in part.units)
-                if part.question_id in asked and honest and len(part.units) <= budget:
+                if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
                     help_given[part.question_id].evidence.append(part)
-                    help_given[part.question_id].seconds += batch.seconds / len(asked)
+                    help_given[part.question_id].seconds += batch.seconds / len(requests[node_id])
                 else:
                     self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given

@@ -38,6 +38,7 @@ class Silo:
     documents: Mapping[str, str]
     canaries: Canaries
     questions: tuple[str, ...]
+    unreadable: Mapping[str, bytes] = field(default_factory=dict)
 
 
 SILOS: Mapping[str, Silo] = {
@@ -82,6 +83,10 @@ SILOS: Mapping[str, Silo] = {
             "Who was admitted to the hill clinic of Sorrel in 1988?",
             "How many beds does the hill clinic of Sorrel have?",
         ),
+        {
+            "Tarrowby complaint.txt": b"Lena Marchbanksy complained about Tarrowby. \xff\xfe",
+            "Lena Marchbanksy 7719-44182.jsonl": b'{"text": 12, "title": "Marchbanksy"}',
+        },
     ),
     "cedar": Silo(
         {
@@ -148,6 +153,7 @@ SILOS: Mapping[str, Silo] = {
     ),
 }
 STRATEGIES = ("no-rag", "local-rag", "memory-fusion")
+QUESTIONS = 10  # one at home and one elsewhere for each device: the model is slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +194,7 @@ class Federation:
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
             "data.split": "",
+            "data.limit": QUESTIONS,
         }
         return Settings.from_config(flat | self.changes | changes)
 
@@ -199,9 +206,12 @@ class Federation:
             (self.root / "data" / name).mkdir(parents=True)
             for file, text in silo.documents.items():
                 (self.root / "data" / name / file).write_text(text, encoding="utf-8")
+            for file, raw in silo.unreadable.items():
+                (self.root / "data" / name / file).write_bytes(raw)
             for asked, text in enumerate(silo.questions):
                 for home in (name, names[(number + 1) % len(names)]):
                     line = {"id": f"{name}-{asked}-at-{home}", "question": text, "answer": "withheld", "home": home}
+                    line["kind"] = "at-home" if home == name else "elsewhere"
                     lines.append(json.dumps(line))
         (self.root / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
 

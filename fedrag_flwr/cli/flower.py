@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import FederationError, SettingError
-from fedrag_flwr.settings import Plain, fedrag_home
+from fedrag_flwr.settings import Plain
 
 COMPLETED = "finished:completed"
 _RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
@@ -141,11 +141,6 @@ def app_directory(configured: Path | None = None) -> Path:
     raise SettingError("there is no Flower app here", where="--app", fix="name the directory that holds pyproject.toml")
 
 
-def default_home() -> Path:
-    """The app's home."""
-    return fedrag_home()
-
-
 def _toml(value: Plain) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -157,7 +152,7 @@ def _found(pattern: re.Pattern[str], line: str) -> str:
     return match[1] if match else ""
 
 
-def superlink_pid(port: int = 39093) -> int | None:
+def superlink_pid() -> int | None:
     """The process id of the local SuperLink that runs simulations, where one runs and can be seen."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -169,4 +164,4 @@ def superlink_pid(port: int = 39093) -> int | None:
     return None
 
 
-__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "default_home", "superlink_pid")
+__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "superlink_pid")

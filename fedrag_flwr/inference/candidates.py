@@ -62,4 +62,5 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    return json.dumps(" ".join(text.split()), ensure_ascii=False)
+    plain = "".join(char for char in " ".join(text.split()) if char.isprintable())
+    return json.dumps(plain, ensure_ascii=False)

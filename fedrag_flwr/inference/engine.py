@@ -131,10 +131,8 @@ class Engine:
         return self._reasoned(asked, self._localised(asked, matches), foreign, start)
 
     def evidence_for(self, vector: Vector, hyperedges: Sequence[str], budget: int) -> list[EvidenceUnit]:
-        """The units that this device has for another's question: first those of the named hyperedges, nearest first."""
-        named = self._units_of(hyperedges, vector)
-        nearest = self._nearest("sentence", vector, budget)
-        return _merge(named, nearest)[:budget]
+        """The units of own hyperedges that come nearest to another's question; nothing beyond those hyperedges."""
+        return self._units_of(hyperedges, vector)[:budget]
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -161,7 +159,10 @@ class Engine:
                 f"memory {match.score:.2f} >= {self.memorizer.delta:.2f} "
                 f"(similarity {match.similarity:.2f}, anchors {match.cover:.2f}), {item.kind} item of {item.origin}"
             ),
-            sources=(f"{item.origin}/{item.id}", *(f"{item.origin}/{edge}" for edge in item.hyperedges)),
+            sources=(
+                f"{item.origin}/{item.id}",
+                *("/".join(_owner_of(item.origin, reference)) for reference in item.hyperedges),
+            ),
             cost=Cost(seconds=seconds),
         )
 

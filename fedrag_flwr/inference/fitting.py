@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fedrag_flwr.inference.support import tokens
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem, Vector
+from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
 
 LEAST_NOUN_SIMILARITY = 0.45  # "rocket" and "launcher" are as near, "rocket" and "observatory" are not
@@ -27,7 +28,6 @@ _KINDS = {
     "YESNO": "yesno",
 }
 _CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
-ASKS = "asks:"
 
 
 @dataclass(slots=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.inference.memorizer import item_anchors
 from fedrag_flwr.memory.composition import compose
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Delta, ImportReport, MemoryItem
+from fedrag_flwr.records import Delta, ImportReport, MemoryItem, ShareRequest
+from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
 FUSION = "fusion"  # the origin of memories that fusion composed
@@ -63,6 +63,11 @@ class MemoryBank:
         return self._store.meta(BANK_ID) or ""
 
     @property
+    def encoder_id(self) -> str:
+        """The encoder that made the vectors in the bank."""
+        return self._encoder.id
+
+    @property
     def version(self) -> int:
         """Grows with each change."""
         return self._store.version
@@ -71,14 +76,15 @@ class MemoryBank:
         """All memories in the bank."""
         return self._store.items()
 
-    def since(self, device: str) -> int:
-        """The version of a device's store up to which the bank has its memories; 0 for none."""
-        return int(self._store.meta(f"since {device}") or 0)
+    def known_of(self, device: str) -> ShareRequest:
+        """What the bank has of a device: ask it with this for the rest."""
+        generation, _, since = (self._store.meta(f"shared {device}") or " 0").rpartition(" ")
+        return ShareRequest("memories", int(since), generation)
 
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta; it speaks for that device alone."""
         report = self._store.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
-        self._store.set_meta(f"since {delta.origin}", str(delta.version))
+        self._store.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
         return report
 
     def fuse(self) -> int:
@@ -86,8 +92,6 @@ class MemoryBank:
 
         An item whose answer is a name is put, as a description, into the question of an item that holds that name.
         """
-        if not self._bridges_per_item:
-            return 0
         parts = [_owned(item) for item in self._store.items() if item.origin != FUSION]
         composed = self._composed(parts)
         self._store.import_delta(Delta(FUSION, 0, self.version, composed, ()), one_origin=True, snapshot=True)
@@ -98,6 +102,7 @@ class MemoryBank:
         since = version if bank == self.id and version <= self.version else 0
         return Delta(
             origin=self.id,
+            generation=self.id,
             since=since,
             version=self.version,
             items=tuple(item for item in self._store.items(since=since) if item.origin != device),
@@ -109,7 +114,8 @@ class MemoryBank:
         self._store.close()
 
     def _composed(self, parts: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
-        composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=MOST_COMPOSED)
+        limit = MOST_COMPOSED if self._bridges_per_item else 0
+        composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=limit)
         known = {item.id: item for item in self._store.items(origin=FUSION)}
         ids = [_content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
@@ -123,7 +129,7 @@ class MemoryBank:
                 kind=composite.kind,
                 answer_type=composite.answer_type,
                 hyperedges=composite.hyperedges[:16],
-                anchors=item_anchors(analysis, composite.answer_type)[:64],
+                anchors=item_anchors(analysis, composite.answer_type),
                 embedding=vector,
                 origin=FUSION,
             )

@@ -141,6 +141,12 @@ class MemoryStore:
         return dict(self._identity)
 
     @property
+    def id(self) -> str:
+        """The store's id; a store that was made anew has another."""
+        with self._database.reading() as connection:
+            return reading.state(connection, "store")
+
+    @property
     def version(self) -> int:
         """The store's version; grows by one with each committed change."""
         with self._database.reading() as connection:

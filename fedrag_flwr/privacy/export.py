@@ -37,6 +37,8 @@ _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_LINE = 2_000
 _MOST_PARAGRAPH = 20_000
 _MOST_ANCHORS = 64
+_MOST_HYPEREDGES = 16
+_MOST_SOURCES = 64
 _LABEL = re.compile(r"[A-Za-z][A-Za-z_-]{0,31}|")
 _WORD = re.compile(r"[^\W_]{2,}")
 _ENTITY_ANSWERS = frozenset({PERSON, "ORG", "GPE", "LOC"})
@@ -177,7 +179,7 @@ class ExportDoor:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
             reason = f"withheld: {bundle.refusal}"
             return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
-        sources = tuple(source for source in map(self._source, answer.sources) if source)
+        sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
         return replace(
             answer, text=text[:_MOST_LINE], explanation=explanation[:_MOST_LINE], sources=sources, evidence=()
         )
@@ -232,7 +234,7 @@ class ExportDoor:
 
     def _show(self, item: MemoryItem, bundle: Bundle, vector: Vector) -> MemoryItem:
         question, answer = bundle.prose
-        hyperedges = tuple(dict.fromkeys(map(self._hide, item.hyperedges)))
+        hyperedges = tuple(dict.fromkeys(map(self._hide, item.hyperedges[:_MOST_HYPEREDGES])))
         anchors = tuple(sorted(bundle.anchors))
         return MemoryItem(
             id=self._hide(item.id),
@@ -254,7 +256,7 @@ class ExportDoor:
 
     def _source(self, source: str) -> str:
         """Hide the id of an own source; one of another device is opaque already; anything else is dropped."""
-        origin, slash, own_id = source.partition("/")
+        origin, slash, own_id = source.partition("/")  # a device's name holds no slash
         if not (slash and origin and own_id):
             return ""
         return f"{origin}/{self._hide(own_id)}" if origin == self._device else source

@@ -1,0 +1,292 @@
+"""What is private in a device's documents appears in nothing that leaves it: messages, logs, errors, results, banks."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Message
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fedrag_flwr import wire
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.records import Answer, AnswerMode, EvidenceRequest, Question
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from tests.canary_federation import SILOS, STRATEGIES, Federation, Run
+from tests.canary_search import found_in, found_under
+
+MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
+SENTENCES = [silo.canaries.sentence for silo in SILOS.values()]
+EVIDENCE = {"query.retrieve", "query.finish"}  # by which sentences may leave, on request and masked
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The federation after one run of each strategy."""
+
+    federation: Federation
+    runs: dict[str, Run]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    federation = Federation(tmp_path_factory.mktemp("canaries"))
+    federation.write()
+    return Outcome(federation, {name: federation.run(n + 1, strategy=name) for n, name in enumerate(STRATEGIES)})
+
+
+@pytest.fixture(scope="module")
+def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
+    federation = Federation(tmp_path_factory.mktemp("models"))
+    return load_toolbox(federation.settings().models, federation.home)
+
+
+# --- whole runs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_nothing_that_is_to_be_masked_is_in_any_message(outcome: Outcome, strategy: str) -> None:
+    messages = outcome.runs[strategy].messages
+    assert len(messages) >= 30
+    assert {kind: found for kind, data in messages if (found := found_in(data, MASKED))} == {}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_whole_sentences_leave_only_as_evidence(outcome: Outcome, strategy: str) -> None:
+    leaving = {kind for kind, data in outcome.runs[strategy].messages if found_in(data, SENTENCES)}
+    assert leaving <= (EVIDENCE if strategy == "memory-fusion" else set())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_logs_and_results_hold_no_canary(outcome: Outcome, strategy: str) -> None:
+    run = outcome.runs[strategy]
+    assert any("results:" in line for line in run.logs)
+    assert found_in("\n".join(run.logs).encode(), MASKED + SENTENCES) == set()
+    assert {file.name for file in run.results.iterdir()} >= {"answers.jsonl", "summary.json", "report.html"}
+    assert found_under(run.results, MASKED + SENTENCES) == set()
+
+
+@pytest.mark.parametrize("device", SILOS)
+def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, device: str) -> None:
+    home, canaries = outcome.federation.home, SILOS[device].canaries
+    own = outcome.federation.store(device)
+    cache = home / "generations.sqlite"  # of all devices here; on a device it is its own
+    assert found_under(own, canaries.masked) == set(canaries.masked)
+    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, cache]) == set()
+    assert (home / "bank").is_dir()
+
+
+def test_the_questions_touched_what_is_private(outcome: Outcome) -> None:
+    fused = outcome.runs["memory-fusion"]
+    answers = (fused.results / "answers.jsonl").read_text()
+    assert answers.count("[PERSON]") >= 3  # names were answers, and were masked
+    assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", *EVIDENCE}
+    evidence = b"".join(data for kind, data in fused.messages if kind == "query.retrieve")
+    assert b"[PERSON]" in evidence
+
+
+def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:
+    reports = b"".join(data for kind, data in outcome.runs["local-rag"].messages if kind == "train.build")
+    assert b"not UTF-8 at byte" in reports
+    assert not found_in(reports, ["complaint", ".jsonl", *MASKED])
+
+
+# --- every canary as an answer and as evidence ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Blabbermouth:
+    """The worst model there can be: it answers every question with one and the same private text."""
+
+    secret: str
+    id: str = "blabbermouth"
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        return [Completion(self.secret, 1, 1, 0.0)] * n
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(continuations))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def _written(device: str, canary: str) -> set[str]:
+    """The forms in which a canary stands in its device's documents, with the word before it."""
+    text = " ".join(SILOS[device].documents.values())
+    found = re.finditer(rf"(?:[\w.]+ )?({re.escape(canary)})", text, re.IGNORECASE)
+    return {form for match in found for form in (match[0], match[1])} | {canary, canary.upper(), canary.lower()}
+
+
+def _open(outcome: Outcome, device: str, toolbox: Toolbox) -> EdgeDevice:
+    federation = outcome.federation
+    documents = federation.root / "data" / device
+    return EdgeDevice(device, documents, federation.store(device), federation.settings(), toolbox)
+
+
+def _sent(record: object) -> bytes:
+    content = wire.encode(record, run="1")
+    return b"".join(repr(dict(part)).encode() for part in content.values())
+
+
+@pytest.mark.parametrize("mode", ["passages", "closed-book"])
+@pytest.mark.parametrize("device", SILOS)
+def test_an_answer_that_is_a_canary_does_not_leave(
+    outcome: Outcome, toolbox: Toolbox, device: str, mode: AnswerMode
+) -> None:
+    silo = SILOS[device]
+    questions = [Question(f"q{n}", text, device) for n, text in enumerate(silo.questions)]
+    for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
+        blabbing = replace(toolbox, generator=lambda secret=secret: Blabbermouth(secret))
+        with _open(outcome, device, blabbing) as opened:
+            said = opened.ask(questions[0], mode)
+            assert isinstance(said, Answer)
+            batch = opened.answer(questions, mode)
+        assert mode == "passages" or found_in(said.text.encode(), silo.canaries.masked)
+        assert found_in(_sent(batch), silo.canaries.masked) == set(), secret
+
+
+@pytest.mark.parametrize("device", SILOS)
+def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, toolbox: Toolbox, device: str) -> None:
+    silo = SILOS[device]
+    with _open(outcome, device, toolbox) as opened:
+        delta = opened.share(0)
+        units = opened.store.units("sentence")
+        asked = [EvidenceRequest(f"q{n}", vector, (), 4) for n, vector in enumerate(units.vectors)]
+        batch = opened.retrieve(asked)
+        held = _sent(replace(delta, items=tuple(replace(i, hyperedges=()) for i in opened.store.items(device))))
+    texts = " ".join(unit.text for evidence in batch.evidence for unit in evidence.units)
+    assert silo.canaries.sentence in texts  # every sentence was asked for
+    assert found_in(_sent(batch), silo.canaries.masked) == set()
+    assert found_in(held, silo.canaries.masked)  # as memories they were there
+    assert found_in(_sent(delta), (*silo.canaries.masked, silo.canaries.sentence)) == set()
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def _unreadable(federation: Federation) -> None:
+    folder = federation.root / "data" / "alder"
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "Marta Quillfeather.txt").write_bytes(b"Quillfeather \xff")
+
+
+def _torn(federation: Federation) -> None:
+    file = federation.store("alder") / "store.sqlite"
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def _missing_passage(federation: Federation) -> None:
+    folder = federation.root / "data" / "alder"
+    for file in folder.iterdir():
+        file.rename(file.with_name(f"Quillfeather {file.name}"))
+    (federation.store("alder") / "secret.key").unlink()
+
+
+FAULTS: list[tuple[Callable[[Federation], None], dict[str, str], str, int]] = [
+    (_unreadable, {}, "EmptySourceError", 1),
+    (_torn, {}, "StoreCorruptError", 1),
+    (_missing_passage, {}, "StoreCorruptError", 1),
+    (lambda federation: None, {"models.generator": "model of Quillfeather.gguf"}, "ModelMissingError", 5),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Federation]:
+    """Make federations whose devices are built."""
+
+    def make(name: str) -> Federation:
+        federation = Federation(tmp_path_factory.mktemp(name))
+        federation.write()
+        federation.run(1, strategy="no-rag", **{"data.split": "", "federation.devices": 5, "data.limit": 1})
+        return federation
+
+    return make
+
+
+@pytest.mark.parametrize(("fault", "changes", "error", "failures"), FAULTS)
+def test_errors_that_leave_a_device_hold_no_canary(
+    built: Callable[[str], Federation],
+    fault: Callable[[Federation], None],
+    changes: dict[str, str],
+    error: str,
+    failures: int,
+) -> None:
+    federation = built("faults")
+    fault(federation)
+    run = federation.run(2, strategy="local-rag", **changes)
+    told = [data for _, data in run.messages if b"Failure" in data]
+    assert len(told) == failures
+    assert all(error.encode() in data for data in told)
+    allowed = ["quillfeather"] if changes else []  # a setting comes from the server, which may be told of it
+    canaries = [canary for canary in MASKED + SENTENCES if canary not in allowed]
+    assert found_in(b"\n".join(told), [*canaries, "Marta"]) == set()
+    assert found_in("\n".join(run.logs).encode(), canaries) == set()
+    assert error in "\n".join(run.logs)
+
+
+# --- the search itself ------------------------------------------------------------------------------
+
+HIDING: list[Callable[[bytes], bytes]] = [
+    lambda text: text,
+    bytes.upper,
+    bytes.lower,
+    zlib.compress,
+    gzip.compress,
+    base64.b64encode,
+    base64.urlsafe_b64encode,
+    lambda text: base64.b64encode(gzip.compress(text)),
+    lambda text: gzip.compress(base64.b64encode(zlib.compress(text))),
+    lambda text: text.replace(b" ", b"-"),
+]
+
+
+@pytest.mark.parametrize("hide", HIDING)
+@pytest.mark.parametrize("canary", [MASKED[0], MASKED[1], SENTENCES[0]])
+@given(before=st.binary(max_size=40), after=st.binary(max_size=40))
+def test_the_search_finds_what_is_planted(
+    hide: Callable[[bytes], bytes], canary: str, before: bytes, after: bytes
+) -> None:
+    packed = hide(f"The long text in which {canary} stands, and some more of it.".encode())
+    blob = before + b"\n" + packed + b"\n" + after
+    assert found_in(blob, MASKED + SENTENCES) == {canary}
+
+
+def test_the_search_finds_a_canary_in_a_real_message_and_in_a_report(outcome: Outcome, tmp_path: Path) -> None:
+    question = Question("q", f"Is {MASKED[0].upper()} there?", "alder")
+    content = wire.encode(wire.records.AnswerRequest("memory", (question,)), run="1")
+    assert found_in(_bytes_of(content), MASKED) == {MASKED[0]}
+    report = (outcome.runs["no-rag"].results / "report.html").read_bytes()
+    [packed] = re.findall(rb"H4sI[A-Za-z0-9+/]+=*", report)
+    planted = gzip.compress(gzip.decompress(base64.b64decode(packed)) + MASKED[0].encode())
+    (tmp_path / "report.html").write_bytes(report.replace(packed, base64.b64encode(planted)))
+    assert found_under(tmp_path, MASKED) == {MASKED[0]}
+
+
+def _bytes_of(content: object) -> bytes:
+    from flwr.app import RecordDict
+    from flwr.common.serde import message_to_proto
+
+    assert isinstance(content, RecordDict)
+    return message_to_proto(Message(content, 100, "query.answer", group_id="1")).SerializeToString()
+
+
+@pytest.fixture(autouse=True)
+def _no_name_is_public() -> Iterator[None]:
+    given = Path(__file__).parents[1] / "fedrag_flwr" / "demo" / "public_names.json"
+    assert not found_in(given.read_bytes(), MASKED)
+    yield
