@@ -85,26 +85,18 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
         with device_of(context) as device:
             content = wire.encode(act(device, request), run=run)
     except FedragError as error:
-        content = _failure(context, type(error).__name__, error.abroad, run)
+        content = _failure(context, error, error.abroad, run)
     except Exception as error:
-        # The text of an unknown error may quote a document: only its kind is logged and leaves.
-        content = _failure(context, type(error).__name__, f"an unexpected error at {_place(error)}", run)
+        # The text of an unknown error may quote a document: only its kind and place in our code leave.
+        content = _failure(context, error, f"an unexpected error at {_place(error)}", run)
     return Message(content, reply_to=message)
 
 
-def _failure(context: Context, error: Exception, run: str) -> RecordDict:
-    """What leaves of an error: its kind, that kind's meaning, and where in our code it was raised.
-
-    Its own text stays in the device's log: it names files, and a file's name may name a person.
-    """
+def _failure(context: Context, error: Exception, what: str, run: str) -> RecordDict:
     try:
         device = device_name(context)
     except FedragError:  # the settings that name the device may be what is wrong
         device = f"node {context.node_id}"
-    meaning = (
-        (type(error).__doc__ or "").partition("\n")[0] if isinstance(error, FedragError) else "an unexpected error"
-    )
-    what = f"{meaning} ({_place(error)}; the device's log says more)"
     return wire.encode(wire.Failure(device[:200], type(error).__name__[:200], what[:2000]), run=run)
 
 

@@ -167,4 +167,4 @@ def test_home(configured: str, environment: str | None, expected: str, monkeypat
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Settings().seed = 3
+        Settings().seed = 3  # type: ignore[misc]

@@ -1,0 +1,101 @@
+"""The answers that evidence offers, and the grammar that lets the model say nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar
+from fedrag_flwr.inference.prompts import UNKNOWN
+from fedrag_flwr.models.base import Generator, Prompt
+from fedrag_flwr.records import Fact
+from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+
+def fact(text: str, kind: str) -> Fact:
+    return Fact(text, kind, normalise_anchor(text))
+
+
+EVIDENCE = (
+    fact("Odile Varro", "PERSON"),
+    fact("Tarn Bridge", "FAC"),
+    fact("1924", "YEAR"),
+    fact("312 metres", "QUANTITY"),
+    fact("odile varro", "PERSON"),
+    fact("40 crowns", "MONEY"),
+    fact("seven", "CARDINAL"),
+    fact(" ", "NAME"),
+)
+OFFERED: list[tuple[str, str, tuple[Fact, ...], list[str]]] = [
+    ("Who drew it?", "PERSON", (), ["Odile Varro", "Tarn Bridge"]),
+    ("Who drew Tarn Bridge?", "PERSON", (fact("the Tarn Bridge", "FAC"),), ["Odile Varro"]),
+    ("When did it open?", "DATE", (), ["1924", "312 metres"]),
+    ("How long is it?", "QUANTITY", (), ["312 metres", "seven"]),
+    ("What did it cost?", "MONEY", (), ["40 crowns"]),
+    ("Is it long?", "YESNO", (), ["yes", "no"]),
+    ("What is it?", "", (), ["Odile Varro", "Tarn Bridge", "1924", "312 metres", "40 crowns", "seven"]),
+    ("Which is longer, Ossel or Marl?", "NAME", (fact("Ossel", "LOC"), fact("Marl", "NAME")), ["Ossel", "Marl"]),
+    ("Is it more or less, Ossel?", "NAME", (fact("Ossel", "LOC"),), ["Odile Varro", "Tarn Bridge"]),
+    ("Who of the oracle?", "PERSON", (fact("Odile Varro", "PERSON"), fact("Tarn Bridge", "FAC")), []),
+]
+
+
+@pytest.mark.parametrize(("question", "kind", "held", "offered"), OFFERED)
+def test_what_is_offered(question: str, kind: str, held: tuple[Fact, ...], offered: list[str]) -> None:
+    assert candidates(question, QuestionAnalysis(held, (), kind), EVIDENCE) == offered
+
+
+def test_at_most_so_many_are_offered() -> None:
+    many = [fact(f"Place {number}", "GPE") for number in range(200)]
+    assert candidates("Where?", QuestionAnalysis((), (), "GPE"), many) == [f.text for f in many[:MOST]]
+
+
+REAL: list[tuple[str, str, str]] = [  # asked of the pipeline itself
+    ("Who designed Tarn Bridge?", "The engineer Odile Varro designed Tarn Bridge in 1924.", "Odile Varro"),
+    ("When did Tarn Bridge open?", "Tarn Bridge opened in May 1924 in Lindmoor.", "May 1924"),
+    ("Where was Odile Varro born?", "Odile Varro was born in Lisbon in 1881.", "Lisbon"),
+]
+
+
+@pytest.mark.parametrize(("question", "evidence", "answer"), REAL)
+def test_the_answer_is_among_the_candidates(question: str, evidence: str, answer: str, pipeline: Pipeline) -> None:
+    offered = candidates(question, pipeline.question(question), pipeline.facts([evidence])[0])
+    assert answer in offered
+    assert not any(name in offered for name in ("Tarn Bridge",) if name in question)
+
+
+PROMPT = Prompt("Say anything at all about the harbour, in one long sentence.", "What is in the harbour?")
+HARD: list[list[str]] = [
+    ["Grey Lighthouse", "Port Ferren"],
+    ['the "Windhover"', "O'Keel's"],
+    ["C:\\charts\\new", "a\\b"],
+    ["Ærø", "Łódź", "東京", "Ωmega", "🚢 ship"],
+    ["[PERSON]", "a | b", 'root ::= "x"', "(x)*", "{1,2}", "# no comment"],
+    ["two\nlines", "tab\there", "  wide   gap  "],
+    ["7,1 %", "$5", "-3", "..."],
+]
+
+
+@pytest.mark.parametrize("choices", HARD)
+def test_the_model_can_say_nothing_but_a_choice(choices: list[str], generator: Generator) -> None:
+    said = generator.complete(PROMPT, grammar=choice_grammar(choices), max_tokens=40, n=1)[0].text
+    allowed = {" ".join(choice.split()) for choice in choices} | {UNKNOWN}
+    assert said in allowed
+
+
+@pytest.mark.parametrize("choices", HARD)
+def test_each_choice_can_be_said(choices: list[str], generator: Generator) -> None:
+    for choice in choices:
+        plain = " ".join(choice.split())
+        prompt = Prompt("Repeat the word of the user.", plain, ((plain, plain), (plain, plain), ("x", "x")))
+        only = choice_grammar([choice]).replace(f' | "{UNKNOWN}"', "")
+        assert only != choice_grammar([choice])
+        said = generator.complete(prompt, grammar=type(choice_grammar([choice]))(only), max_tokens=40)[0].text
+        assert said == plain
+
+
+@given(st.lists(st.text(min_size=1), max_size=5))
+def test_a_grammar_has_one_line_whatever_it_offers(choices: list[str]) -> None:
+    assert len(choice_grammar(choices).splitlines()) == 1 or any("\x85" in c or "\u2028" in c for c in choices)

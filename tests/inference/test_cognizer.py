@@ -1,0 +1,177 @@
+"""The slow path: what is near enough to ask the model about, and what of its words is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.inference.cognizer import Cognizer, clean, nearness
+from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
+from fedrag_flwr.inference.support import coverage, is_supported, tokens
+from fedrag_flwr.models.base import Generator
+from fedrag_flwr.records import EvidenceUnit, Fact
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.toolbox import Toolbox
+
+QUESTION = "Who designed Tarn Bridge?"
+TEXT = "Tarn Bridge was designed by the engineer Odile Varro."
+
+
+def unit(text: str = TEXT, score: float = 0.9, title: str = "Tarn Bridge") -> EvidenceUnit:
+    return EvidenceUnit("u1", text, "bridges", score, title)
+
+
+@dataclass
+class Counted:
+    """Gives the real generator and counts how often it was asked for."""
+
+    toolbox: Toolbox
+    times: list[int] = field(default_factory=list)
+
+    def __call__(self) -> Generator:
+        self.times.append(1)
+        return self.toolbox.generator()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Odile Varro", "Odile Varro"),
+        (' "Odile Varro". ', "Odile Varro"),
+        ("Odile Varro.\nShe was an engineer.", "Odile Varro"),
+        ("unknown", ""),
+        ("Unknown.", ""),
+        ("", ""),
+        ("   ", ""),
+    ],
+)
+def test_what_is_kept_of_a_generated_line(text: str, kept: str) -> None:
+    assert clean(text) == kept
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts", "supported"),
+    [
+        ("Odile Varro", [TEXT], True),
+        ("the engineer Odile Varro", [TEXT], True),
+        ("odile varro", [TEXT.upper()], True),
+        ("Varro Odile", [TEXT], False),
+        ("Odile", ["Odilean wines"], False),
+        ("Tarn Varro", [TEXT], False),
+        ("Odile Varro", ["Odile", "Varro"], False),
+        ("yes", ["anything"], True),
+        ("No.", [], True),
+        ("", [TEXT], False),
+        ("?!", [TEXT], False),
+        ("2,144 metres", ["It is 2144 metres high."], True),
+    ],
+)
+def test_support(answer: str, texts: list[str], supported: bool) -> None:
+    assert is_supported(answer, texts) is supported
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_passage_supports_its_own_words(before: str, answer: str, after: str) -> None:
+    assert is_supported(answer, [f"{before} . {answer} . {after}"]) or tokens(answer) != tokens(f" . {answer} . ")
+    assert not is_supported(answer, []) or tokens(answer) in (["yes"], ["no"])
+
+
+@pytest.mark.parametrize(
+    ("anchors", "texts", "share"),
+    [((), [], 1.0), (("tarn bridge",), [TEXT], 1.0), (("tarn bridge", "ossel"), [TEXT], 0.5), (("x",), [], 0.0)],
+)
+def test_coverage(anchors: tuple[str, ...], texts: list[str], share: float) -> None:
+    assert coverage(anchors, texts) == share
+
+
+words = st.text("abcdé ", max_size=12)
+facts = st.builds(Fact, words, st.sampled_from(["PERSON", "DATE", "CONCEPT"]), words)
+
+
+@given(
+    st.lists(facts, max_size=4).map(tuple),
+    st.lists(words, max_size=4).map(tuple),
+    st.lists(st.floats(-10, 10), max_size=4),
+    st.lists(words, max_size=4),
+)
+def test_nearness_lies_between_0_and_1(
+    held: tuple[Fact, ...], anchors: tuple[str, ...], scores: list[float], texts: list[str]
+) -> None:
+    units = [unit(score=score) for score in scores]
+    assert 0.0 <= nearness(QuestionAnalysis(held, anchors, ""), units, texts) <= 1.0
+
+
+def test_evidence_that_lacks_the_name_is_farther_than_one_that_lacks_another_anchor(pipeline: Pipeline) -> None:
+    asked = pipeline.question("In which year did Odile Varro receive the medal?")
+    without_name = nearness(asked, [unit()], ["She received the medal in that year."])
+    without_medal = nearness(asked, [unit()], ["Odile Varro received it."])
+    assert without_name < without_medal
+
+
+FAR: list[tuple[str, list[EvidenceUnit], float]] = [
+    ("What did the Duke of Pell eat?", [unit(score=0.1)], 0.4),
+    (QUESTION, [], 0.6),
+    (QUESTION, [unit()], 1.0),
+]
+
+
+@pytest.mark.parametrize(("question", "units", "threshold"), FAR)
+@pytest.mark.parametrize("free", [True, False])
+def test_far_evidence_costs_no_call(
+    question: str, units: list[EvidenceUnit], threshold: float, free: bool, toolbox: Toolbox
+) -> None:
+    model = Counted(toolbox)
+    verdict = Cognizer(model, 8, threshold).answer(
+        question, toolbox.pipeline.question(question), units, (), None if free else ()
+    )
+    assert (verdict.text, verdict.cost.llm_calls, model.times) == ("", 0, [])
+    assert verdict.score < threshold
+    assert "evidence too far" in verdict.explanation
+
+
+def test_no_fitting_span_costs_no_call(toolbox: Toolbox) -> None:
+    model = Counted(toolbox)
+    question = "What did Tarn Bridge cost in dollars?"
+    analysis = QuestionAnalysis((), (), "MONEY")
+    verdict = Cognizer(model, 8, 0.0).answer(question, analysis, [unit()], (), [Fact("1924", "YEAR", "1924")])
+    assert (verdict.text, verdict.cost.llm_calls, model.times) == ("", 0, [])
+    assert verdict.explanation == "the evidence holds no MONEY"
+
+
+def test_with_facts_the_answer_is_one_of_them(toolbox: Toolbox) -> None:
+    model = Counted(toolbox)
+    offered = toolbox.pipeline.facts([TEXT])[0]
+    verdict = Cognizer(model, 12, 0.1).answer(QUESTION, toolbox.pipeline.question(QUESTION), [unit()], (), offered)
+    assert verdict.text in {"", *(fact.text for fact in offered)}
+    assert verdict.cost.llm_calls == len(model.times) == 1
+    assert verdict.cost.tokens_in > 100
+    assert verdict.cost.tokens_out > 0
+
+
+def test_without_facts_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> None:
+    verdict = Cognizer(toolbox.generator, 12, 0.1).answer(QUESTION, toolbox.pipeline.question(QUESTION), [unit()])
+    assert verdict.cost.llm_calls == 1
+    assert not verdict.text or is_supported(verdict.text, [f"Tarn Bridge. {TEXT}"])
+    assert verdict.text or verdict.explanation in {
+        "the model found no answer in the evidence",
+        "the evidence does not hold the model's answer",
+    }
+
+
+def test_the_model_alone(toolbox: Toolbox) -> None:
+    verdict = Cognizer(toolbox.generator, 6, 0.4).recite("What is the chemical symbol of iron?")
+    assert (verdict.score, verdict.cost.llm_calls) == (0.0, 1)
+    assert verdict.explanation in {"the model alone", "the model does not know"}
+
+
+def test_prompts_hold_what_is_given_and_share_a_prefix() -> None:
+    one, two = evidence_prompt(QUESTION, [unit()]), evidence_prompt("Where?", [unit("It is here.", title="")])
+    assert (one.system, one.examples) == (two.system, two.examples)
+    assert f"- (Tarn Bridge) {TEXT}" in one.user
+    assert one.user.endswith(f"Question: {QUESTION}")
+    assert "- It is here." in two.user
+    assert any(reply == UNKNOWN for _, reply in one.examples)
+    assert QUESTION in closed_book_prompt(QUESTION).user

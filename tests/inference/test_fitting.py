@@ -1,0 +1,123 @@
+"""Which memories may answer which questions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Match, MemoryItem
+from fedrag_flwr.text.asking import MOST_ANCHORS, item_anchors, question_anchors, type_anchor
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+Row = tuple[str, str, str]  # question of the memory, its answer, its type
+
+
+def memory(row: Row, encoder: Encoder, pipeline: Pipeline) -> MemoryItem:
+    question, answer, kind = row
+    anchors = item_anchors(pipeline.question(question), kind)
+    vector = encoder.encode([question])[0]
+    return MemoryItem(f"{question}{answer}", question, answer, "single", kind, (), anchors, vector, "here")
+
+
+FIT: list[tuple[str, Row, str]] = [  # question, memory, part of the reason ("" where it fits)
+    ("Who designed Tarn Bridge?", ("Who drew Tarn Bridge?", "Odile Varro", "PERSON"), ""),
+    ("Who designed Tarn Bridge?", ("When was Tarn Bridge designed?", "1924", "YEAR"), "PERSON is asked for"),
+    ("Who designed Tarn Bridge?", ("What did Tarn Bridge cost?", "$5", "MONEY"), "PERSON is asked for"),
+    ("When did Tarn Bridge open?", ("Who opened Tarn Bridge?", "Odile Varro", "PERSON"), "DATE is asked for"),
+    ("When did Tarn Bridge open?", ("In which year did Tarn Bridge open?", "1924", "YEAR"), ""),
+    ("Where does the Ossel rise?", ("When does the Ossel rise?", "1924", "DATE"), "GPE is asked for"),
+    ("Where does the Ossel rise?", ("Where does the Ossel rise?", "Mount Cairl", "LOC"), ""),
+    ("Did Tarn Bridge open in 1924?", ("When did Tarn Bridge open?", "1924", "YEAR"), "yes or no is asked for"),
+    ("Did Tarn Bridge open in 1924?", ("Did Tarn Bridge open in 1924?", "Yes", "YESNO"), ""),
+    ("Who knew Odile Varro?", ("Who designed Tarn Bridge?", "Odile Varro", "PERSON"), "holds the answer itself"),
+    ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Ossel", "LOC"), ""),
+    ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Danube", "LOC"), "alternatives"),
+    ("Which rocket is it?", ("Which launcher is it?", "Firkin", "NAME"), ""),
+    ("Which river is it?", ("Which museum is it?", "Copper Hall", "NAME"), "a river is asked for"),
+    ("How many clocks are there?", ("How many clocks are shown?", "640", "CARDINAL"), ""),
+    ("How many clocks are there?", ("How many visitors come?", "640", "CARDINAL"), "a clock is asked for"),
+]
+
+
+@pytest.mark.parametrize(("question", "row", "reason"), FIT)
+def test_a_memory_must_be_of_the_kind_asked_for(
+    question: str, row: Row, reason: str, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    said = Fitting(encoder).misfit(question, pipeline.question(question), memory(row, encoder, pipeline))
+    assert reason in said
+    assert bool(said) == bool(reason)
+
+
+def test_nouns_are_encoded_once(encoder: Encoder, pipeline: Pipeline) -> None:
+    fitting = Fitting(encoder)
+    item = memory(("Which museum is it?", "Copper Hall", "NAME"), encoder, pipeline)
+    analysis = pipeline.question("Which river is it?")
+    first = fitting.misfit("Which river is it?", analysis, item)
+    assert set(fitting.nouns) == {"museum", "river"}
+    assert fitting.misfit("Which river is it?", analysis, item) == first
+
+
+@pytest.mark.parametrize(
+    ("kind", "anchors"),
+    [("PERSON", ("answer:person",)), ("YEAR", ("answer:time",)), ("DATE", ("answer:time",)), ("", ()), ("NAME", ())],
+)
+def test_types_that_answer_the_same_share_an_anchor(kind: str, anchors: tuple[str, ...]) -> None:
+    assert type_anchor(kind) == anchors
+
+
+def test_a_question_has_the_same_anchors_asked_or_stored(pipeline: Pipeline) -> None:
+    analysis = pipeline.question("Which river does Tarn Bridge cross?")
+    asked = question_anchors(analysis)
+    assert asked == item_anchors(analysis, analysis.answer_type) == item_anchors(analysis, "")
+    assert "tarn bridge" in asked
+    assert "asks:river" in asked
+
+
+def test_anchors_are_as_many_as_a_message_holds() -> None:
+    analysis = QuestionAnalysis((), tuple(f"place {number}" for number in range(200)), "PERSON", "river")
+    anchors = question_anchors(analysis)
+    assert len(anchors) == MOST_ANCHORS
+    assert anchors[-2:] == ("answer:person", "asks:river")
+
+
+ROWS: list[Row] = [
+    ("Who designed Tarn Bridge?", "Odile Varro", "PERSON"),
+    ("When was Tarn Bridge designed?", "1924", "YEAR"),
+    ("Where does the Ossel rise?", "Mount Cairl", "LOC"),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "delta", "answer"),
+    [
+        ("Who designed Tarn Bridge?", 0.8, "Odile Varro"),
+        ("When was Tarn Bridge designed?", 0.8, "1924"),
+        ("Where does the river Ossel rise?", 0.6, "Mount Cairl"),
+        ("Where does the river Ossel rise?", 1.01, None),  # no score reaches it
+        ("How many sailors drowned?", 0.8, None),
+        ("What did Tarn Bridge cost?", 0.2, None),  # near enough, but no amount of money
+    ],
+)
+def test_memory_answers_where_it_is_near_and_fits(
+    question: str, delta: float, answer: str | None, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    items = [memory(row, encoder, pipeline) for row in ROWS]
+    memorizer = Memorizer(Matcher(items, 0.7), delta, Fitting(encoder).misfit)
+    analysis = pipeline.question(question)
+    matches = memorizer.recall(encoder.encode([question])[0], analysis, 3)
+    assert [match.score for match in matches] == sorted((match.score for match in matches), reverse=True)
+    found = memorizer.answer(question, analysis, matches)
+    assert (found.item.answer if found else None) == answer
+
+
+def test_the_best_of_those_that_fit_answers(encoder: Encoder, pipeline: Pipeline) -> None:
+    items = [memory(row, encoder, pipeline) for row in ROWS]
+    matches = [Match(items[1], 0.99, 1.0, 1.0), Match(items[0], 0.9, 0.9, 0.9), Match(items[0], 0.85, 0.9, 0.9)]
+    memorizer = Memorizer(Matcher([], 0.7), 0.8, Fitting(encoder).misfit)
+    question = "Who designed the bridge?"
+    assert memorizer.answer(question, pipeline.question(question), matches) is matches[1]
+    assert memorizer.recall(np.zeros(encoder.dimension, np.float32), QuestionAnalysis((), (), ""), 5) == []
