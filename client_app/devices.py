@@ -1,7 +1,8 @@
-"""Which device a Flower node is, and the models that devices of one process share."""
+"""Which device a Flower node is, what it decides by itself, and the models that devices of one process share."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -10,8 +11,20 @@ from flwr.app import Context
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.settings import ModelSettings, Settings, fedrag_home
+from fedrag_flwr.settings import ModelSettings, Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+
+STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
+OWN = {  # node config key -> the setting that it decides
+    "home": "home",
+    "model-path": "models.generator",
+    "export": "privacy.export",
+    "public-names": "privacy.public-names",
+    "partition": "privacy.partition",
+    "group-size": "privacy.group-size",
+    "epsilon": "privacy.epsilon",
+    "budget": "privacy.budget",
+}
 
 
 @cache
@@ -20,7 +33,7 @@ def _toolbox(models: ModelSettings, home: Path) -> Toolbox:
 
 
 @cache
-def _settings(flat: frozenset[tuple[str, bool | int | float | str]]) -> Settings:
+def _settings(flat: frozenset[tuple[str, Plain]]) -> Settings:
     return Settings.from_config(dict(flat))
 
 
@@ -29,33 +42,85 @@ def settings_of(context: Context) -> Settings:
     return _settings(frozenset(context.run_config.items()))
 
 
+def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Settings:
+    """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
+
+    The run may ask for a stricter export than the device's, never for a laxer one. A deployed device (one with a
+    ``data-path``) has an own value for everything that its privacy rests on, also where its node config is silent: type
+    masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller groups than the
+    program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are kept there.
+
+    Raises
+    ------
+    SettingError
+        A value in the node config is not allowed.
+    """
+    own = {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
+    if is_deployed(node_config):
+        own = _unless_told(settings) | own
+    try:
+        local = Settings.from_config(settings.flat() | own)
+    except SettingError as error:
+        raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
+    if STRICTNESS.index(local.privacy.export) >= STRICTNESS.index(settings.privacy.export):
+        return local
+    return Settings.from_config(local.flat() | {"privacy.export": settings.privacy.export})
+
+
+def _unless_told(settings: Settings) -> dict[str, Plain]:
+    """What a deployed device holds to where its node config says nothing."""
+    asked, usual = settings.privacy, Settings().privacy
+    return {
+        "home": "",
+        "privacy.export": usual.export,
+        "privacy.public-names": "",
+        "privacy.partition": usual.partition,
+        "privacy.group-size": max(asked.group_size, usual.group_size),
+        "privacy.epsilon": min(asked.epsilon, usual.epsilon),
+        "privacy.budget": min(asked.budget, usual.budget),
+    }
+
+
+def is_deployed(node_config: Mapping[str, Plain]) -> bool:
+    """Whether a node is a device with documents of its own, and not one of a simulation."""
+    return "data-path" in node_config
+
+
 def device_of(context: Context) -> EdgeDevice:
     """Open the device that a node is.
 
     A deployed node names its device and its documents in its node config (``device-name``, ``data-path``); in the
     simulation engine node i is the i-th folder under ``data.root``.
     """
-    settings = settings_of(context)
-    home = fedrag_home(settings.home)
+    settings = local_settings(settings_of(context), context.node_config)
     name = device_name(context)
-    return EdgeDevice(name, _documents(context), store_root(settings, name), settings, _toolbox(settings.models, home))
+    root = deployed_root(settings, name) if is_deployed(context.node_config) else store_root(settings, name)
+    toolbox = _toolbox(settings.models, fedrag_home(settings.home))
+    return EdgeDevice(name, _documents(context), root, settings, toolbox)
 
 
 def device_name(context: Context) -> str:
-    """A node's device name; a spare node of a simulation is called after its number."""
+    """A node's device name: its own, or its folder's; a spare node of a simulation is called after its number."""
     if "device-name" in context.node_config:
         return str(context.node_config["device-name"])
+    if is_deployed(context.node_config):
+        return Path(str(context.node_config["data-path"])).name
     folders, index = _folders(context)
     return folders[index].name if index < len(folders) else f"spare-{index}"
 
 
 def store_root(settings: Settings, name: str) -> Path:
-    """Where a device keeps its store: under the home, apart for each set of documents."""
+    """Where a simulated device keeps its store: under the home, apart for each set of documents."""
     return fedrag_home(settings.home) / "devices" / settings.data_key / name
 
 
+def deployed_root(settings: Settings, name: str) -> Path:
+    """Where a deployed device keeps its store: where `fedrag build` and `ask` look for it, whatever a run is over."""
+    return fedrag_home(settings.home) / "devices" / "local" / name
+
+
 def _documents(context: Context) -> Path | None:
-    if "data-path" in context.node_config:
+    if is_deployed(context.node_config):
         return Path(str(context.node_config["data-path"])).expanduser()
     folders, index = _folders(context)
     return folders[index] if index < len(folders) else None

@@ -20,6 +20,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.segment import under_title
 
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
@@ -138,25 +139,23 @@ class Builder:
         for done, (document, parsed) in enumerate(zip(documents, self.pipeline.parse(documents), strict=True)):
             progress("read", done, len(documents))
             passages = tuple(part.passage for part in parsed)
-            paragraphs = self.encoder.encode([f"{p.title}. {p.text}" for p in passages])
-            sentences = self.encoder.encode([f"{p.title}. {s.text}" for p in passages for s in p.sentences])
+            paragraphs = self.encoder.encode([under_title(p.title, p.text) for p in passages])
+            sentences = self.encoder.encode([under_title(p.title, s.text) for p in passages for s in p.sentences])
             yield _Read(document, tuple(parsed), NewDocument(document, passages, paragraphs, sentences))
         progress("read", len(documents), len(documents))
 
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
-        learning = self._learn(changed, fresh, parsed, plan)
-        distilled = self.distiller.distil(parsed, learning.hyperedges, progress)
+        gone = {*changed.removed, *(document.id for document in changed.changed)}
+        paragraphs, sentences = (self._units(kind, fresh, gone) for kind in ("paragraph", "sentence"))
+        learning = self._learn((paragraphs, sentences), parsed, plan)
+        distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress)
         items = self._items(distilled)
         remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
         return _Made(learning, distilled, items, remembered)
 
-    def _learn(
-        self, changed: _Difference, fresh: Sequence[_Read], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan
-    ) -> Learning:
-        gone = {*changed.removed, *(document.id for document in changed.changed)}
-        units = [self._units(granularity, fresh, gone) for granularity in ("paragraph", "sentence")]
+    def _learn(self, units: Sequence[Units], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan) -> Learning:
         added = {
             unit_id
             for passages in parsed

@@ -23,7 +23,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.opening import open_door, read_names
+from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
     Answer,
@@ -43,7 +43,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     silent,
 )
-from fedrag_flwr.settings import Settings
+from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -85,7 +85,12 @@ class EdgeDevice:
         self.toolbox = toolbox
         self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
         self._hide = _OpaqueIds(self.store)
-        self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, root)
+        kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
+        try:
+            self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept)
+        except BaseException:
+            self.store.close()
+            raise
         self._engine: tuple[int, Engine] | None = None
         self._informed = -1  # the store's version that the door knows the private names of
 
@@ -230,6 +235,8 @@ class EdgeDevice:
         evidence = []
         self._inform_door()
         for request in requests:
+            if request.vector.shape != (self.toolbox.encoder.dimension,):
+                raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
             edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
             budget = min(request.budget, self.settings.inference.remote_units)
             units = self.engine.evidence_for(request.vector, edges, budget)
@@ -251,7 +258,7 @@ class EdgeDevice:
         try:
             return act(question)
         except FedragError as error:
-            _LOG.error("question %s: %s", question.id, error)
+            _LOG.error("question %s: %s", question.id, error.abroad)
             return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")
 
     # --- its parts --------------------------------------------------------------------------------
@@ -276,7 +283,7 @@ class EdgeDevice:
             cognizer=Cognizer(
                 self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
             ),
-            limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k),
+            limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k, inference.memory_notes),
         )
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
@@ -293,8 +300,7 @@ class EdgeDevice:
 
     def _generation(self) -> str:
         """Names the store and everything that decides what the door lets pass."""
-        privacy = self.settings.privacy
-        parts = (self.store.id, self.door.id, privacy.model_dump_json(), *sorted(read_names(privacy.public_names)))
+        parts = (self.store.id, self.door.id, policy_digest(self.settings.privacy))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
     def _identity(self) -> dict[str, str]:

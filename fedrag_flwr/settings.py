@@ -53,7 +53,7 @@ class HypergraphSettings(_Group):
 class MemorySettings(_Group):
     """Synthesis of question-answer memories and their matching (FD-RAG 4.1, eq. 11-13)."""
 
-    tokens_per_kilotoken: int = Field(58, ge=0, le=100_000)
+    tokens_per_kilotoken: int = Field(20, ge=0, le=100_000)
     alpha: float = Field(0.7, ge=0, le=1)
     delta: float = Field(0.8, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
@@ -65,7 +65,8 @@ class InferenceSettings(_Group):
     """The Cognizer's evidence and when a device abstains (FD-RAG 4.2)."""
 
     passages: int = Field(5, ge=1, le=64)
-    evidence_units: int = Field(6, ge=1, le=64)
+    evidence_units: int = Field(4, ge=1, le=64)
+    memory_notes: int = Field(6, ge=1, le=64)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
     abstain_below: float = Field(0.4, ge=-1, le=1)
@@ -76,6 +77,7 @@ class PrivacySettings(_Group):
 
     export: Literal["none", "type-masking", "ldp"] = "type-masking"
     public_names: str = "demo"
+    partition: str = "demo"
     epsilon: float = Field(1.0, gt=0, le=50)
     group_size: int = Field(5, ge=2, le=10_000)
     budget: float = Field(10.0, gt=0, le=1e6)

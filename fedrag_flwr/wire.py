@@ -24,6 +24,7 @@ from fedrag_flwr.records import Bound
 SCHEMA = 1
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
+_FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
 
 LIMITS: Mapping[type, int] = {
@@ -107,6 +108,13 @@ def decode(content: RecordDict, kind: type[R], *, run: str) -> R:
     SchemaVersionError
         It was written by another version of the protocol.
     """
+    try:
+        return _decode(content, kind, run)
+    except WireError as error:
+        raise type(error)(error.what, where=error.where, fix=error.fix or _FIX) from None
+
+
+def _decode(content: RecordDict, kind: type[R], run: str) -> R:
     name = kind.__name__
     if not {"envelope", "columns", "vectors"} == set(content):
         raise WireError("the message does not have the three parts of a record", where=name)

@@ -28,7 +28,7 @@ from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
-NAME = "workshop"
+NAME, BANK = "workshop", "bank-of-tests"
 SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0, "hypergraph.steps": 60})
 FOREIGN = 400  # memories in a delta; enough for an import to last a while
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,8 +56,8 @@ class KillReport:
     def __str__(self) -> str:
         return (
             f"{self.kills} kills ({self.in_build} in a build, {self.in_import} in an import; {self.kept} after the "
-            f"commit), {self.editions} editions: every store opened, verified and equalled its peaceful twin, every next "
-            f"build completed; {self.seconds:.0f} s"
+            f"commit), {self.editions} editions: every store opened, verified and equalled its peaceful twin, every "
+            f"next build completed; {self.seconds:.0f} s"
         )
 
 
@@ -75,8 +75,14 @@ def documents(edition: int) -> dict[str, str]:
     return found
 
 
-def delta(edition: int, dimension: int) -> Delta:
-    """What a bank sends after an edition: all of its memories are new, and the last edition's go."""
+def import_edition(device: EdgeDevice, edition: int) -> None:
+    """Take in what a bank sends after an edition; all of it where the last import was not finished."""
+    card = device.describe()
+    device.import_bank(delta(edition, card.dimension, since=card.bank_version if card.bank == BANK else 0))
+
+
+def delta(edition: int, dimension: int, since: int) -> Delta:
+    """What a bank holds after an edition: all of its memories are new, and the last edition's go."""
     vectors = np.random.default_rng(edition).standard_normal((FOREIGN, dimension)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     items = tuple(
@@ -94,7 +100,7 @@ def delta(edition: int, dimension: int) -> Delta:
         for number, vector in enumerate(vectors)
     )
     gone = tuple(f"far-{edition - 1}-{number}" for number in range(FOREIGN))
-    return Delta("bank-of-tests", edition - 1, edition, items, gone)
+    return Delta(BANK, since, edition, items, gone if since else ())
 
 
 def write_documents(folder: Path, edition: int) -> None:
@@ -132,9 +138,8 @@ def work(root: Path) -> None:
             edition += 1
             os.write(1, f"build {edition}\n".encode())
             build_edition(device, edition)
-            following = delta(edition, toolbox.encoder.dimension)
             os.write(1, f"import {edition}\n".encode())
-            device.import_bank(following)
+            import_edition(device, edition)
 
 
 # --- the kills ----------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ class Twin:
             start = time.perf_counter()
             if self.imported < self.built:
                 self.imported += 1
-                self.device.import_bank(delta(self.imported, self.device.toolbox.encoder.dimension))
+                import_edition(self.device, self.imported)
                 self.seconds["import"] = time.perf_counter() - start
             else:
                 self.built += 1
@@ -255,12 +260,11 @@ def _compare(device: EdgeDevice, twin: Twin, phase: str, begun: int) -> bool:
 
 def _go_on(device: EdgeDevice, twin: Twin) -> None:
     """Take the steps that follow a kill, and see that they lead where undisturbed ones do."""
-    dimension = device.toolbox.encoder.dimension
     if twin.imported < twin.built:
-        device.import_bank(delta(twin.built, dimension))
+        import_edition(device, twin.built)
     following = twin.built + 1
     build_edition(device, following)
-    device.import_bank(delta(following, dimension))
+    import_edition(device, following)
     twin.follow(following, following)
     assert device.store.counts() == twin.device.store.counts()
     assert contents(device.store) == contents(twin.device.store)

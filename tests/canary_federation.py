@@ -65,8 +65,8 @@ SILOS: Mapping[str, Silo] = {
     ),
     "birch": Silo(
         {
-            "ward.txt": "The hill clinic of Sorrel has 30 beds. Dr. Oswin Tarrowby founded the hill clinic of Sorrel in "
-            "1962. Dr. Tarrowby treated Lena Marchbanksy there. Dr. Tarrowby retired in 1999.",
+            "ward.txt": "The hill clinic of Sorrel has 30 beds. Dr. Oswin Tarrowby founded the hill clinic of Sorrel "
+            "in 1962. Dr. Tarrowby treated Lena Marchbanksy there. Dr. Tarrowby retired in 1999.",
             "record.txt": "The record of Lena Marchbanksy has MRN 7719-44182. The patient Lena Marchbanksy was "
             "admitted to the hill clinic of Sorrel in 1988. Her health insurance number is QX-5521907.",
             "wind.txt": "The weather at Sorrel is odd. Nine velvet anvils hummed while the rhubarb comet untied its "
@@ -92,8 +92,8 @@ SILOS: Mapping[str, Silo] = {
         {
             "bank.txt": "The harbour bank of Windle opened in 1911. Its director is Ms. Zofia Brandtmeierov. Zofia "
             "Brandtmeierov pays the harbour dues of Windle. Her account at the harbour bank of Windle is 88213409177.",
-            "dues.txt": "The harbour dues of Windle are paid to IBAN DE89 3704 0044 0532 0130 00. Fishing boats pay with "
-            "the card 4111 1111 1111 1111. The dues were raised in 1974.",
+            "dues.txt": "The harbour dues of Windle are paid to IBAN DE89 3704 0044 0532 0130 00. Fishing boats pay "
+            "with the card 4111 1111 1111 1111. The dues were raised in 1974.",
             "soup.txt": "The sailors of Windle cook on board. A clockwork turnip recited ballads to the bashful "
             "chandelier factory. The soup is served at six.",
         },
@@ -111,12 +111,12 @@ SILOS: Mapping[str, Silo] = {
     ),
     "dogwood": Silo(
         {
-            "press.txt": "The paper mill of Ostrey was built in 1874. Henrik Vossabelle runs the paper mill of Ostrey. H. "
-            "Vossabelle lives beside the mill. The paper mill of Ostrey makes 12 tons of paper a day.",
+            "press.txt": "The paper mill of Ostrey was built in 1874. Henrik Vossabelle runs the paper mill of Ostrey. "
+            "H. Vossabelle lives beside the mill. The paper mill of Ostrey makes 12 tons of paper a day.",
             "union.txt": "The union of Ostrey meets on Mondays. HENRIK VOSSABELLE SIGNED THE CONTRACT IN 2003. Its "
             "members may write to henrik (at) ostrey-union (dot) net. The tax number of the union is 31/815/08155.",
-            "night.txt": "The night shift of Ostrey sings. Three origami bishops buttered the thunder with a trombone of "
-            "cinnamon. The shift ends at five.",
+            "night.txt": "The night shift of Ostrey sings. Three origami bishops buttered the thunder with a trombone "
+            "of cinnamon. The shift ends at five.",
         },
         Canaries(
             ("vossabelle",),
@@ -132,10 +132,10 @@ SILOS: Mapping[str, Silo] = {
     ),
     "elm": Silo(
         {
-            "choir.txt": "The choir of Maunby was founded in 1951. Priya Nandakeshwar leads the choir of Maunby. my name is "
-            "priya nandakeshwar and i sing on fridays. The choir of Maunby has 24 singers.",
-            "keys.txt": "The keys of Maunby hang in the hall. Call Priya Nandakeshwar on (0171) 555 0199 for the keys. The "
-            "social security number on the form is 078-05-1120. The hall was painted in 1990.",
+            "choir.txt": "The choir of Maunby was founded in 1951. Priya Nandakeshwar leads the choir of Maunby. my name "
+            "is priya nandakeshwar and i sing on fridays. The choir of Maunby has 24 singers.",
+            "keys.txt": "The keys of Maunby hang in the hall. Call Priya Nandakeshwar on (0171) 555 0199 for the keys. "
+            "The social security number on the form is 078-05-1120. The hall was painted in 1990.",
             "song.txt": "The choir of Maunby sings new songs. Eleven apologetic walruses laminated the moonlight for a "
             "suspicious librarian. The song has four verses.",
         },
@@ -152,8 +152,8 @@ SILOS: Mapping[str, Silo] = {
         ),
     ),
 }
-STRATEGIES = ("no-rag", "local-rag", "memory-fusion")
-QUESTIONS = 10  # one at home and one elsewhere for each device: the model is slow
+QUESTIONS = {"no-rag": 1, "local-rag": 5, "memory-fusion": 10}  # asked in turn at home and elsewhere; the model is slow
+STRATEGIES = tuple(QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +185,8 @@ class Federation:
             "home": str(self.home),
             "results": str(self.root / "results"),
             "models.generator": "smollm2-135m",
+            "models.context-tokens": 2048,
+            "inference.max-answer-tokens": 12,
             "memory.tokens-per-kilotoken": 0,
             "memory.delta": 0.7,
             "inference.abstain-below": 0.0,
@@ -194,7 +196,6 @@ class Federation:
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
             "data.split": "",
-            "data.limit": QUESTIONS,
         }
         return Settings.from_config(flat | self.changes | changes)
 
@@ -253,4 +254,4 @@ class _Collector(logging.Handler):
 
 
 def _type_of(data: bytes) -> str:
-    return MessageProto.FromString(data).metadata.message_type
+    return str(MessageProto.FromString(data).metadata.message_type)

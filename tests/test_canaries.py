@@ -7,23 +7,26 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from flwr.app import Message
+from flwr.app import Message, RecordDict
+from flwr.common.serde import message_to_proto
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr import wire
+from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
-from fedrag_flwr.records import Answer, AnswerMode, EvidenceRequest, Question
+from fedrag_flwr.records import Answer, AnswerMode, AnswerRequest, EvidenceRequest, Question, ShareRequest
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from tests.canary_federation import SILOS, STRATEGIES, Federation, Run
+from tests.canary_federation import QUESTIONS, SILOS, STRATEGIES, Federation, Run
 from tests.canary_search import found_in, found_under
 
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
@@ -43,7 +46,13 @@ class Outcome:
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     federation = Federation(tmp_path_factory.mktemp("canaries"))
     federation.write()
-    return Outcome(federation, {name: federation.run(n + 1, strategy=name) for n, name in enumerate(STRATEGIES)})
+    return Outcome(
+        federation,
+        {
+            name: federation.run(n + 1, strategy=name, **{"data.limit": QUESTIONS[name]})
+            for n, name in enumerate(STRATEGIES)
+        },
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +67,7 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_nothing_that_is_to_be_masked_is_in_any_message(outcome: Outcome, strategy: str) -> None:
     messages = outcome.runs[strategy].messages
-    assert len(messages) >= 30
+    assert len(messages) >= 20
     assert {kind: found for kind, data in messages if (found := found_in(data, MASKED))} == {}
 
 
@@ -81,9 +90,9 @@ def test_logs_and_results_hold_no_canary(outcome: Outcome, strategy: str) -> Non
 def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, device: str) -> None:
     home, canaries = outcome.federation.home, SILOS[device].canaries
     own = outcome.federation.store(device)
-    cache = home / "generations.sqlite"  # of all devices here; on a device it is its own
+    cache = home.glob("generations.sqlite*")  # of all devices here; on a device it is its own
     assert found_under(own, canaries.masked) == set(canaries.masked)
-    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, cache]) == set()
+    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, *cache]) == set()
     assert (home / "bank").is_dir()
 
 
@@ -150,7 +159,7 @@ def test_an_answer_that_is_a_canary_does_not_leave(
     silo = SILOS[device]
     questions = [Question(f"q{n}", text, device) for n, text in enumerate(silo.questions)]
     for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
-        blabbing = replace(toolbox, generator=lambda secret=secret: Blabbermouth(secret))
+        blabbing = replace(toolbox, generator=partial(Blabbermouth, secret))
         with _open(outcome, device, blabbing) as opened:
             said = opened.ask(questions[0], mode)
             assert isinstance(said, Answer)
@@ -163,9 +172,12 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, toolbox: Toolbox, device: str) -> None:
     silo = SILOS[device]
     with _open(outcome, device, toolbox) as opened:
-        delta = opened.share(0)
+        delta = opened.share(ShareRequest("memories", 0))
         units = opened.store.units("sentence")
-        asked = [EvidenceRequest(f"q{n}", vector, (), 4) for n, vector in enumerate(units.vectors)]
+        asked: list[EvidenceRequest] = []
+        for unit, vector in zip(units.ids, units.vectors, strict=True):
+            edges = opened.store.opaque("own", opened.store.hyperedges_of([unit])[unit])
+            asked.append(EvidenceRequest(f"q{len(asked)}", vector, tuple(edges.values()), 4))
         batch = opened.retrieve(asked)
         held = _sent(replace(delta, items=tuple(replace(i, hyperedges=()) for i in opened.store.items(device))))
     texts = " ".join(unit.text for evidence in batch.evidence for unit in evidence.units)
@@ -190,53 +202,40 @@ def _torn(federation: Federation) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-def _missing_passage(federation: Federation) -> None:
+def _lost_secret(federation: Federation) -> None:
     folder = federation.root / "data" / "alder"
     for file in folder.iterdir():
         file.rename(file.with_name(f"Quillfeather {file.name}"))
     (federation.store("alder") / "secret.key").unlink()
 
 
-FAULTS: list[tuple[Callable[[Federation], None], dict[str, str], str, int]] = [
-    (_unreadable, {}, "EmptySourceError", 1),
-    (_torn, {}, "StoreCorruptError", 1),
-    (_missing_passage, {}, "StoreCorruptError", 1),
-    (lambda federation: None, {"models.generator": "model of Quillfeather.gguf"}, "ModelMissingError", 5),
+def _no_generator(federation: Federation) -> None:
+    (federation.root / "broken.gguf").write_bytes(b"Quillfeather")
+    federation.changes["models.generator"] = str(federation.root / "broken.gguf")
+
+
+FAULTS: list[tuple[Callable[[Federation], None], str, str]] = [
+    (_unreadable, "train.build", "EmptySourceError"),
+    (_torn, "query.describe", "StoreCorruptError"),
+    (_lost_secret, "query.describe", "StoreCorruptError"),
+    (_no_generator, "query.answer", "ModelError"),
 ]
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Federation]:
-    """Make federations whose devices are built."""
-
-    def make(name: str) -> Federation:
-        federation = Federation(tmp_path_factory.mktemp(name))
-        federation.write()
-        federation.run(1, strategy="no-rag", **{"data.split": "", "federation.devices": 5, "data.limit": 1})
-        return federation
-
-    return make
-
-
-@pytest.mark.parametrize(("fault", "changes", "error", "failures"), FAULTS)
+@pytest.mark.parametrize(("fault", "phase", "error"), FAULTS)
 def test_errors_that_leave_a_device_hold_no_canary(
-    built: Callable[[str], Federation],
-    fault: Callable[[Federation], None],
-    changes: dict[str, str],
-    error: str,
-    failures: int,
+    tmp_path: Path, fault: Callable[[Federation], None], phase: str, error: str
 ) -> None:
-    federation = built("faults")
+    federation = Federation(tmp_path, {"strategy": "no-rag", "data.limit": 1})  # it is asked at the faulty device
+    federation.write()
+    federation.run(1, **{"models.generator": str(tmp_path / "none.gguf")})
     fault(federation)
-    run = federation.run(2, strategy="local-rag", **changes)
-    told = [data for _, data in run.messages if b"Failure" in data]
-    assert len(told) == failures
-    assert all(error.encode() in data for data in told)
-    allowed = ["quillfeather"] if changes else []  # a setting comes from the server, which may be told of it
-    canaries = [canary for canary in MASKED + SENTENCES if canary not in allowed]
-    assert found_in(b"\n".join(told), [*canaries, "Marta"]) == set()
-    assert found_in("\n".join(run.logs).encode(), canaries) == set()
-    assert error in "\n".join(run.logs)
+    run = federation.run(2)
+    told = [data for kind, data in run.messages if kind == phase and error.encode() in data]
+    assert len(told) == 1
+    assert found_in(b"\n".join(told), [*MASKED, *SENTENCES, "Marta", str(tmp_path)]) == set()
+    assert found_in("\n".join(run.logs).encode(), MASKED + SENTENCES) == set()
+    assert found_under(run.results, MASKED + SENTENCES) == set()
 
 
 # --- the search itself ------------------------------------------------------------------------------
@@ -268,7 +267,7 @@ def test_the_search_finds_what_is_planted(
 
 def test_the_search_finds_a_canary_in_a_real_message_and_in_a_report(outcome: Outcome, tmp_path: Path) -> None:
     question = Question("q", f"Is {MASKED[0].upper()} there?", "alder")
-    content = wire.encode(wire.records.AnswerRequest("memory", (question,)), run="1")
+    content = wire.encode(AnswerRequest("memory", (question,)), run="1")
     assert found_in(_bytes_of(content), MASKED) == {MASKED[0]}
     report = (outcome.runs["no-rag"].results / "report.html").read_bytes()
     [packed] = re.findall(rb"H4sI[A-Za-z0-9+/]+=*", report)
@@ -277,16 +276,9 @@ def test_the_search_finds_a_canary_in_a_real_message_and_in_a_report(outcome: Ou
     assert found_under(tmp_path, MASKED) == {MASKED[0]}
 
 
-def _bytes_of(content: object) -> bytes:
-    from flwr.app import RecordDict
-    from flwr.common.serde import message_to_proto
-
-    assert isinstance(content, RecordDict)
-    return message_to_proto(Message(content, 100, "query.answer", group_id="1")).SerializeToString()
+def test_no_canary_is_a_public_name() -> None:
+    assert found_in(PUBLIC_NAMES.read_bytes(), MASKED) == set()
 
 
-@pytest.fixture(autouse=True)
-def _no_name_is_public() -> Iterator[None]:
-    given = Path(__file__).parents[1] / "fedrag_flwr" / "demo" / "public_names.json"
-    assert not found_in(given.read_bytes(), MASKED)
-    yield
+def _bytes_of(content: RecordDict) -> bytes:
+    return bytes(message_to_proto(Message(content, 100, "query.answer", group_id="1")).SerializeToString())

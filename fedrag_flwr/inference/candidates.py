@@ -58,7 +58,11 @@ def choice_grammar(choices: Sequence[str]) -> Grammar:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    return list({text.casefold(): text for text in reversed([t.strip() for t in texts]) if text}.values())[::-1]
+    found: dict[str, str] = {}
+    for text in map(str.strip, texts):
+        if text:
+            found.setdefault(text.casefold(), text)
+    return list(found.values())
 
 
 def _literal(text: str) -> str:

@@ -54,15 +54,18 @@ class Cognizer:
         units: Sequence[EvidenceUnit],
         memories: Sequence[MemoryItem] = (),
         facts: Sequence[Fact] | None = None,
+        *,
+        always: bool = False,
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
         With the evidence's typed `facts` the model can only choose among those that fit the question; without them it
-        writes freely, and what it wrote is looked up in the evidence.
+        writes freely, and what it wrote is looked up in the evidence. With `always` the model is asked over any evidence,
+        however far, as plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
-        if score < self.abstain_below:
+        if score < self.abstain_below and not always:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
         grammar = ANSWER_GRAMMAR
         if facts is not None:
@@ -104,5 +107,5 @@ def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: S
 
 def clean(text: str) -> str:
     """A generated answer without quotes and final stop; empty where the model said that it does not know."""
-    line = text.strip().split("\n")[0].strip().strip('"').rstrip(".").strip()
+    line = text.strip().split("\n")[0].strip('" ').rstrip('." ')
     return "" if line.lower().startswith(UNKNOWN) else line

@@ -36,11 +36,12 @@ RECALLED = 3  # times top-k memories are looked through for one that fits
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLimits:
-    """How many units the model may read, by kind of evidence."""
+    """How many units and memories the model may read, and how many memories localise them (K)."""
 
     passages: int
     sentences: int
     top_k: int
+    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Engine:
         asked = self._ask(question)
         start = self.clock()
         units = self._nearest("paragraph", asked.vector, self.limits.passages)
-        verdict = self.cognizer.answer(question.text, asked.analysis, units)
+        verdict = self.cognizer.answer(question.text, asked.analysis, units, always=True)
         verdict = self._timed(verdict, asked.seconds + self.clock() - start)
         return self._answer(question, verdict, "cognizer", units)
 
@@ -143,10 +144,14 @@ class Engine:
         return _Asked(question, vector, analysis, self.clock() - start)
 
     def _localised(self, asked: _Asked, matches: Sequence[Match]) -> list[Match]:
-        """The memories that localise evidence: the best matches (eq. 14), and those that a second hop reaches."""
-        k = self.limits.top_k
-        second = self.hops.follow(asked.question.text, asked.analysis, asked.vector, matches, k - 1)
-        return [*matches[:k], *second]
+        """The memories that localise evidence: the best matches (eq. 14), and those that a second hop reaches.
+
+        The ones that the model reads stand first: half of its notes from each.
+        """
+        k, half = self.limits.top_k, self.limits.notes // 2
+        second = self.hops.follow(asked.question.text, asked.analysis, asked.vector, matches, half)
+        shown = max(self.limits.notes - len(second), 1)
+        return [*matches[:shown], *second, *matches[shown:k]]
 
     def _recalled(self, asked: _Asked, match: Match, seconds: float) -> Answer:
         item = match.item
@@ -170,7 +175,7 @@ class Engine:
         self, asked: _Asked, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], start: float
     ) -> Answer:
         units = self.select(asked.vector, matches, foreign)
-        memories = [match.item for match in matches]
+        memories = [match.item for match in matches[: self.limits.notes]]
         facts = self._facts(units, memories)
         verdict = self.cognizer.answer(asked.question.text, asked.analysis, units, memories, facts)
         verdict = self._timed(verdict, asked.seconds + self.clock() - start)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from fedrag_flwr.records import EvidenceUnit, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.segment import under_title
 
 _WORD = re.compile(r"\w+")
 _YES_NO = {"yes", "no"}
@@ -17,14 +19,24 @@ def tokens(text: str) -> list[str]:
     return _WORD.findall(normalise_anchor(text))
 
 
+@lru_cache(maxsize=65_536)
+def _singular(word: str) -> str:
+    return normalise_anchor(word)
+
+
+def _forms(text: str) -> list[str]:
+    """Tokens in the form in which they compare: a plural is its singular wherever it stands."""
+    return [_singular(word) for word in tokens(text)]
+
+
 def is_supported(answer: str, texts: Iterable[str]) -> bool:
     """Whether the answer's words stand together in one of the texts; yes and no are supported by any evidence."""
-    wanted = tokens(answer)
+    wanted = _forms(answer)
     if not wanted:
         return False
     if len(wanted) == 1 and wanted[0] in _YES_NO:
         return True
-    return any(_contains(tokens(text), wanted) for text in texts)
+    return any(_contains(_forms(text), wanted) for text in texts)
 
 
 def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -34,12 +46,12 @@ def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
 
 def evidence_texts(units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[str]:
     """The texts that an answer may be taken from: units, their titles, and the answers of memories."""
-    return [f"{unit.title}. {unit.text}" for unit in units] + [item.answer for item in memories]
+    return [under_title(unit.title, unit.text) for unit in units] + [item.answer for item in memories]
 
 
 def coverage(anchors: Sequence[str], texts: Sequence[str]) -> float:
     """Share of a question's anchors whose words all occur in the evidence; 1 where it has none."""
     if not anchors:
         return 1.0
-    seen = {word for text in texts for word in tokens(text)}
-    return sum(all(word in seen for word in tokens(anchor)) for anchor in anchors) / len(anchors)
+    seen = {word for text in texts for word in _forms(text)}
+    return sum(all(word in seen for word in _forms(anchor)) for anchor in anchors) / len(anchors)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
 from fedrag_flwr.memory.synthesis_model import EdgeContext, ModelSynthesizer
 from fedrag_flwr.memory.verify import round_trip, round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress
 from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.segment import under_title
 
 ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
 
@@ -58,7 +60,11 @@ class Distiller:
         self.rules = RuleSynthesizer()
 
     def distil(
-        self, documents: Sequence[Sequence[ParsedPassage]], hyperedges: Sequence[Hyperedge], progress: Progress
+        self,
+        documents: Sequence[Sequence[ParsedPassage]],
+        sentences: Units,
+        hyperedges: Sequence[Hyperedge],
+        progress: Progress,
     ) -> Distilled:
         """Distil documents.
 
@@ -66,6 +72,8 @@ class Distiller:
         ----------
         documents
             The parsed passages of each new document.
+        sentences
+            The device's sentences with their vectors, the new ones among them.
         hyperedges
             The device's hyperedges; the model composes over those that hold new units.
         progress
@@ -79,7 +87,7 @@ class Distiller:
         progress("distil", len(documents), len(documents))
         units = _Units.of(part.passage for parsed in documents for part in parsed)
         rejects: Counter[str] = Counter()
-        kept, vectors = self._asked_back(_sound(drafts, units, rejects), units, rejects)
+        kept, vectors = self._asked_back(_sound(drafts, units, rejects), units, sentences, rejects)
         corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
         composed, cost = self._composed(hyperedges, units, kept, corpus_tokens, rejects)
         if composed:
@@ -87,13 +95,14 @@ class Distiller:
         return Distilled((*kept, *composed), vectors, rejects, cost, corpus_tokens)
 
     def _asked_back(
-        self, drafts: Sequence[Draft], units: _Units, rejects: Counter[str]
+        self, drafts: Sequence[Draft], units: _Units, vectors_of: Units, rejects: Counter[str]
     ) -> tuple[list[Draft], NDArray[np.float32]]:
         vectors = self.encoder.encode([draft.question for draft in drafts])
         if not drafts:
             return [], vectors
         sentences = [sentence for passage in units.passages for sentence in passage.sentences]
-        sentence_vectors = self.encoder.encode([units.texts[sentence.id] for sentence in sentences])
+        rows = {unit_id: row for row, unit_id in enumerate(vectors_of.ids)}
+        sentence_vectors = vectors_of.vectors[[rows[sentence.id] for sentence in sentences]]
         asked = round_trip(drafts, vectors, sentences, sentence_vectors)
         rejects.update(asked.rejects)
         return [drafts[index] for index in asked.kept], vectors[list(asked.kept)]
@@ -138,10 +147,10 @@ class _Units:
     @classmethod
     def of(cls, passages: Iterable[Passage]) -> _Units:
         kept = tuple(passages)
-        texts = {p.id: f"{p.title}. {p.text}" for p in kept}
+        texts = {p.id: under_title(p.title, p.text) for p in kept}
         facts = {p.id: p.facts for p in kept}
         for passage in kept:
-            texts |= {s.id: f"{passage.title}. {s.text}" for s in passage.sentences}
+            texts |= {s.id: under_title(passage.title, s.text) for s in passage.sentences}
             facts |= {s.id: s.facts for s in passage.sentences}
         return cls(kept, texts, facts)
 

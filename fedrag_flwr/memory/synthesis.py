@@ -17,6 +17,7 @@ from fedrag_flwr.memory.synthesis_topic import find_topic
 from fedrag_flwr.memory.synthesis_wording import Asked
 from fedrag_flwr.records import Fact, Sentence
 from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.segment import under_title
 
 _NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "NAME"))
 
@@ -109,7 +110,7 @@ class RuleSynthesizer:
 
 def _support(answer: str, sentence: Sentence, parsed: ParsedPassage) -> tuple[str, ...]:
     """Give the sentence, and where its pronoun stands for the answer, the sentence before that names it."""
-    if answer.lower() in f"{parsed.passage.title}. {sentence.text}".lower():
+    if answer.lower() in under_title(parsed.passage.title, sentence.text).lower():
         return (sentence.id,)
     earlier = parsed.passage.sentences[: parsed.passage.sentences.index(sentence)]
     named = next((other.id for other in reversed(earlier) if answer.lower() in other.text.lower()), None)

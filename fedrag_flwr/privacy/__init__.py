@@ -5,7 +5,6 @@ from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
-from fedrag_flwr.privacy.opaque import OpaqueIds, load_key
 from fedrag_flwr.privacy.operators import Bundle, Change, Operator
 from fedrag_flwr.privacy.policy import PrivacyMode, make_door
 from fedrag_flwr.privacy.randomised_response import (
@@ -30,7 +29,6 @@ __all__ = [
     "ExportDoor",
     "Group",
     "LocalDifferentialPrivacy",
-    "OpaqueIds",
     "Operator",
     "Preset",
     "PrivacyMode",
@@ -41,7 +39,6 @@ __all__ = [
     "SurrogateMemo",
     "TypeMasking",
     "build_partition",
-    "load_key",
     "load_partition",
     "make_door",
     "probabilities",

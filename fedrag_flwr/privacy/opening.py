@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.policy import make_door
+from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.base import Pipeline
 
@@ -31,13 +33,16 @@ def open_door(
     encoder, pipeline, opaque, device
         As `ExportDoor` takes them.
     folder
-        Where surrogates and the budget ledger are kept.
+        Where surrogates and the budget ledger are kept; it outlives the store, or budgets would start anew.
 
     Raises
     ------
     SettingError
-        The list of public names cannot be read.
+        The list of public names or the partition cannot be read, or its groups are too small.
+    StoreError
+        The partition's file is torn, or surrogates or ledger cannot be opened.
     """
+    partition = read_partition(settings) if settings.export == "ldp" else None
     return make_door(
         settings.export,
         encoder=encoder,
@@ -45,11 +50,40 @@ def open_door(
         opaque=opaque,
         device=device,
         public_names=read_names(settings.public_names),
+        partition=partition,
         folder=folder,
         epsilon=settings.epsilon,
         budget_limit=settings.budget,
         epoch=settings.epoch,
     )
+
+
+def read_partition(settings: PrivacySettings) -> EntityPartition:
+    """Load the public partition that the settings name.
+
+    Raises
+    ------
+    SettingError
+        There is no such file, or a group has fewer names than `privacy.group-size` asks for.
+    StoreCorruptError
+        The file is not a whole partition.
+    """
+    partition = load_partition(_shipped().get(settings.partition) or Path(settings.partition).expanduser())
+    smallest = min(len(group.members) for group in partition.groups)
+    if smallest < settings.group_size:
+        raise SettingError(
+            f"the partition has a group of {smallest} names, privacy.group-size asks for {settings.group_size}",
+            where="privacy.partition",
+            fix='name a partition of larger groups, such as "demo-strong" with 26, or build one with build_partition',
+        )
+    return partition
+
+
+def policy_digest(settings: PrivacySettings) -> str:
+    """SHA-256 over all that decides what the door lets pass: the settings, the public names and the partition."""
+    partition = read_partition(settings).digest if settings.export == "ldp" else ""
+    parts = (settings.model_dump_json(), partition, *sorted(read_names(settings.public_names)))
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
 def read_names(source: str) -> list[str]:
@@ -73,6 +107,12 @@ def read_names(source: str) -> list[str]:
             f"'{path.name}' is not a list of names", where="privacy.public-names", fix="write a JSON list"
         )
     return [name for name in names if name]
+
+
+def _shipped() -> dict[str, Path]:
+    from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
+
+    return {"demo": PARTITION, "demo-strong": PARTITION_STRONG}
 
 
 def _demo_names() -> Path:

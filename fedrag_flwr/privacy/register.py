@@ -1,4 +1,4 @@
-"""What a device's own documents show to be private: a name or number found once is masked wherever it turns up again."""
+"""What a device's own documents show to be private: a name or number found once is masked wherever it recurs."""
 
 from __future__ import annotations
 

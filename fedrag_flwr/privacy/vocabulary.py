@@ -114,18 +114,23 @@ def load_partition(path: Path) -> EntityPartition:
     Raises
     ------
     SettingError
-        If there is no such file.
+        If there is no such file, or it cannot be read.
     StoreCorruptError
         If the file is too large, malformed, or differs from its digest.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise StoreCorruptError("it is too large for a partition", where=path.name)
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        size = path.stat().st_size
+        lines = (
+            [] if size > _MOST_BYTES else [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        )
     except FileNotFoundError:
         raise SettingError("there is no such file", where=path.name, fix="build it with build_partition") from None
+    except OSError as error:
+        raise SettingError(f"it cannot be read ({type(error).__name__})", where=path.name) from None
     except (ValueError, RecursionError):
         raise StoreCorruptError("it is not JSON lines", where=path.name) from None
+    if size > _MOST_BYTES:
+        raise StoreCorruptError("it is too large for a partition", where=path.name)
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("schema") != SCHEMA:
         raise StoreCorruptError(f"it is not a partition of schema {SCHEMA}", where=path.name)
     header, *rest = lines

@@ -19,7 +19,8 @@ class FolderSource:
     """Text, Markdown, HTML, PDF and JSON-lines files under a folder, in sorted order.
 
     A document's id is its path below the folder without the suffix; in JSON lines it is the line's ``id``, else path
-    and line number. Hidden files are passed over, and links that leave the folder are not followed.
+    and line number. A title is one that the document states, never the file's name: that may name a patient, and titles
+    may leave. Hidden files are passed over, and links that leave the folder are not followed.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class FolderSource:
             raw = self._bytes(file)
             if file.suffix.lower() != JSON_LINES:
                 title, text = READERS[file.suffix.lower()](raw)
-                yield name, make_document(stem, title.strip() or file.stem.replace("_", " "), text)
+                yield name, make_document(stem, "" if title.strip() == file.stem and title not in text else title, text)
                 return
         except DocumentError as error:
             yield name, error

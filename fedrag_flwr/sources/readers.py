@@ -15,6 +15,7 @@ _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?=.*\w)(.+)\n=+\s*$", re.MULTILINE)
+_FILE_NAME = re.compile(r"\A\s*Microsoft \w+ - |\.[A-Za-z][A-Za-z0-9]{1,4}\s*\Z")
 _BLOCKS = (
     "p div section article main li ul ol dl dt dd blockquote pre table tr figure figcaption h1 h2 h3 h4 h5 h6 body hr"
 )
@@ -99,7 +100,7 @@ def read_html(raw: bytes) -> tuple[str, str]:
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:
-    """Read a PDF's text layer; the title from its metadata.
+    """Read a PDF's text layer; the title from its metadata, unless a program wrote a file's name there.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
     text = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", "\n".join(pages))
     if not any(char.isalnum() for char in text):
         raise DocumentError("the PDF has no text layer", fix="run a text recognition over the scan first")
-    return title, text
+    return "" if _FILE_NAME.search(title) else title, text
 
 
 def read_json_lines(raw: bytes) -> Iterator[tuple[int, dict[str, str] | DocumentError]]:

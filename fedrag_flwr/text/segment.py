@@ -43,6 +43,11 @@ def document_title(title: str) -> str:
     return title.split(TITLE_SEPARATOR, 1)[0]
 
 
+def under_title(title: str, text: str) -> str:
+    """Give a text with its title in front, or the text alone where it has none."""
+    return f"{title}. {text}" if title else text
+
+
 def blocks(title: str, text: str) -> list[Block]:
     """Split a document into paragraphs.
 

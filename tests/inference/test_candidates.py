@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar
 from fedrag_flwr.inference.prompts import UNKNOWN
-from fedrag_flwr.models.base import Generator, Prompt
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
@@ -66,7 +66,7 @@ def test_the_answer_is_among_the_candidates(question: str, evidence: str, answer
     assert not any(name in offered for name in ("Tarn Bridge",) if name in question)
 
 
-PROMPT = Prompt("Say anything at all about the harbour, in one long sentence.", "What is in the harbour?")
+PROMPT = Prompt("", "What is in the harbour?")
 HARD: list[list[str]] = [
     ["Grey Lighthouse", "Port Ferren"],
     ['the "Windhover"', "O'Keel's"],
@@ -89,10 +89,9 @@ def test_the_model_can_say_nothing_but_a_choice(choices: list[str], generator: G
 def test_each_choice_can_be_said(choices: list[str], generator: Generator) -> None:
     for choice in choices:
         plain = " ".join(choice.split())
-        prompt = Prompt("Repeat the word of the user.", plain, ((plain, plain), (plain, plain), ("x", "x")))
-        only = choice_grammar([choice]).replace(f' | "{UNKNOWN}"', "")
-        assert only != choice_grammar([choice])
-        said = generator.complete(prompt, grammar=type(choice_grammar([choice]))(only), max_tokens=40)[0].text
+        only = choice_grammar([choice]).removesuffix(f' | "{UNKNOWN}"')
+        assert UNKNOWN not in only
+        said = generator.complete(Prompt("", "Speak."), grammar=Grammar(only), max_tokens=40)[0].text
         assert said == plain
 
 

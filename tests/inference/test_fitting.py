@@ -36,7 +36,7 @@ FIT: list[tuple[str, Row, str]] = [  # question, memory, part of the reason ("" 
     ("Who knew Odile Varro?", ("Who designed Tarn Bridge?", "Odile Varro", "PERSON"), "holds the answer itself"),
     ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Ossel", "LOC"), ""),
     ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Danube", "LOC"), "alternatives"),
-    ("Which rocket is it?", ("Which launcher is it?", "Firkin", "NAME"), ""),
+    ("Which ship is it?", ("Which boat is it?", "Windhover", "NAME"), ""),
     ("Which river is it?", ("Which museum is it?", "Copper Hall", "NAME"), "a river is asked for"),
     ("How many clocks are there?", ("How many clocks are shown?", "640", "CARDINAL"), ""),
     ("How many clocks are there?", ("How many visitors come?", "640", "CARDINAL"), "a clock is asked for"),
@@ -99,7 +99,7 @@ ROWS: list[Row] = [
         ("Where does the river Ossel rise?", 0.6, "Mount Cairl"),
         ("Where does the river Ossel rise?", 1.01, None),  # no score reaches it
         ("How many sailors drowned?", 0.8, None),
-        ("What did Tarn Bridge cost?", 0.2, None),  # near enough, but no amount of money
+        ("How much did Tarn Bridge cost?", 0.2, None),  # near enough, but no amount of money
     ],
 )
 def test_memory_answers_where_it_is_near_and_fits(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import EntityPartition, OpaqueIds, build_partition
+from fedrag_flwr.privacy import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text import SpacyPipeline
 
@@ -21,6 +23,7 @@ PUBLIC = {
 }
 
 ItemMaker = Callable[..., MemoryItem]
+Opaque = Callable[[str], str]
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +44,11 @@ def partition(encoder: Encoder) -> EntityPartition:
 
 
 @pytest.fixture(scope="session")
-def opaque() -> OpaqueIds:
-    return OpaqueIds(bytes(range(32)))
+def opaque() -> Opaque:
+    def hide(own_id: str) -> str:
+        return hmac.new(bytes(range(32)), own_id.encode(), hashlib.sha256).hexdigest()[:32]
+
+    return hide
 
 
 @pytest.fixture(scope="session")

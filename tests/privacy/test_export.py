@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import FedragError, PrivacyError, SettingError
+from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, OpaqueIds, load_key, make_door
+from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, make_door
 from fedrag_flwr.privacy.policy import PrivacyMode
 from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import PUBLIC, ItemMaker
+from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
 
 ZERO_WIDTH = "\u200b"
 CANARIES = {
@@ -37,11 +37,11 @@ CANARIES = {
 
 
 @pytest.fixture(scope="session")
-def door(pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds) -> ExportDoor:
+def door(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportDoor:
     return _door("type-masking", pipeline, encoder, opaque)
 
 
-def _door(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds) -> ExportDoor:
+def _door(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportDoor:
     return make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
 
 
@@ -52,7 +52,7 @@ def _bytes(*things: object) -> bytes:
 def _ldp(
     pipeline: SpacyPipeline,
     encoder: Encoder,
-    opaque: OpaqueIds,
+    opaque: Opaque,
     partition: EntityPartition,
     folder: Path,
     epoch: int = 0,
@@ -86,7 +86,7 @@ def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden
 
 
 def test_an_item_is_rewritten_consistently_and_hidden(
-    door: ExportDoor, item: ItemMaker, encoder: Encoder, opaque: OpaqueIds
+    door: ExportDoor, item: ItemMaker, encoder: Encoder, opaque: Opaque
 ) -> None:
     question = "In which clinic did Maria Lopez have the operation that MARIA LOPEZ described?"
     own = item(question, "the northern one", anchors=("clinic", "maria lopez", "operation"))
@@ -101,7 +101,7 @@ def test_an_item_is_rewritten_consistently_and_hidden(
 
 
 def test_an_unchanged_item_keeps_its_text_embedding_and_released_id(
-    door: ExportDoor, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds
+    door: ExportDoor, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     own = item("What is the mass of Jupiter?", "1.9e27 kilograms", anchors=("jupiter", "mass"))
     [first] = door.release_items([own]).items
@@ -145,7 +145,7 @@ def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
 
 
 def test_mode_none_rewrites_no_text_but_hides_ids(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, item: ItemMaker
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker
 ) -> None:
     own = item("Who is Maria Lopez?", "a nurse")
     [shown] = _door("none", pipeline, encoder, opaque).release_items([own]).items
@@ -154,7 +154,7 @@ def test_mode_none_rewrites_no_text_but_hides_ids(
     assert shown.support == ()
 
 
-def test_evidence_and_answers(door: ExportDoor, opaque: OpaqueIds) -> None:
+def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
     units = [
         EvidenceUnit("passage-9#2.1", "Maria Lopez flew on 3 May.", "device-a", 0.123456, "Lopez"),
         EvidenceUnit("passage-9#2.2", "Nothing here.", "device-b", 0.1),
@@ -193,7 +193,7 @@ def test_vectors_are_rounded_and_checked(door: ExportDoor, encoder: Encoder) -> 
 def test_local_differential_privacy_is_consistent_and_remembered(
     pipeline: SpacyPipeline,
     encoder: Encoder,
-    opaque: OpaqueIds,
+    opaque: Opaque,
     partition: EntityPartition,
     item: ItemMaker,
     tmp_path: Path,
@@ -216,7 +216,7 @@ def test_local_differential_privacy_is_consistent_and_remembered(
 def test_a_spent_budget_withholds_the_item(
     pipeline: SpacyPipeline,
     encoder: Encoder,
-    opaque: OpaqueIds,
+    opaque: Opaque,
     partition: EntityPartition,
     item: ItemMaker,
     tmp_path: Path,
@@ -246,7 +246,7 @@ class _Losing(_Failing):
 
 @pytest.mark.parametrize("operator", [_Failing(), _Losing()])
 def test_a_failing_operator_stops_the_release_and_tells_no_text(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, item: ItemMaker, operator: _Failing
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, operator: _Failing
 ) -> None:
     door = ExportDoor([operator], encoder, pipeline, opaque, "device-a")
     with pytest.raises(PrivacyError) as caught:
@@ -267,14 +267,14 @@ def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: E
     [("quiet", {}), ("ldp", {}), ("type-masking", {"mask_types": ("SHOE",)})],
 )
 def test_settings_are_checked(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, mode: PrivacyMode, other: dict[str, tuple[str, ...]]
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: PrivacyMode, other: dict[str, tuple[str, ...]]
 ) -> None:
     with pytest.raises(SettingError):
         make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
 
 
 def test_the_strong_preset_needs_larger_groups(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: OpaqueIds, partition: EntityPartition, tmp_path: Path
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingError, match="26"):
         make_door(
@@ -313,7 +313,7 @@ def test_own_ids_never_leave(
 def test_no_socket_is_opened(
     pipeline: SpacyPipeline,
     encoder: Encoder,
-    opaque: OpaqueIds,
+    opaque: Opaque,
     partition: EntityPartition,
     item: ItemMaker,
     tmp_path: Path,
@@ -333,17 +333,3 @@ def test_no_socket_is_opened(
     finally:
         watching = False
     assert events == []
-
-
-def test_opaque_ids_resolve_only_with_the_key(tmp_path: Path) -> None:
-    key = load_key(tmp_path / "sub" / "key")
-    assert load_key(tmp_path / "sub" / "key") == key
-    assert (tmp_path / "sub" / "key").stat().st_mode & 0o077 == 0
-    ids = OpaqueIds(key)
-    assert ids.resolve(["a", "b"])[ids("b")] == "b"
-    assert ids("a") != OpaqueIds(bytes(32))("a")
-    with pytest.raises(SettingError):
-        OpaqueIds(b"short")
-    (tmp_path / "torn").write_bytes(b"123")
-    with pytest.raises(FedragError, match="torn"):
-        load_key(tmp_path / "torn")

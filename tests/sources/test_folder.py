@@ -29,15 +29,18 @@ It **left** [Earth](https://example.org) in _1977_ with a `camera`. ![x](y.png)
 """
 
 READABLE = [
-    ("a.txt", b"Plain text.", "a", "a", "Plain text."),
-    ("sub/b_c.txt", b"\xef\xbb\xbfWith a mark.", "sub/b_c", "b c", "With a mark."),
+    ("a.txt", b"Plain text.", "a", "", "Plain text."),
+    ("sub/b_c.txt", b"\xef\xbb\xbfWith a mark.", "sub/b_c", "", "With a mark."),
     ("m.md", MARKDOWN.encode(), "m", "Voyager 1", "# Flight\n\nIt left Earth in 1977 with a camera.\n\nmass; 722 kg"),
     ("n.md", b"Mars\n====\n\nA planet.", "n", "Mars", "Mars\n====\n\nA planet."),
     ("p.pdf", pdf("Voyager left Earth.", "Probe"), "p", "Probe", "Voyager left Earth."),
-    ("q.pdf", pdf("Voyager left Earth."), "q", "q", "Voyager left Earth."),
+    ("q.pdf", pdf("Voyager left Earth."), "q", "", "Voyager left Earth."),
+    ("Ada Morrow.pdf", pdf("A note.", "Ada Morrow"), "Ada Morrow", "", "A note."),
+    ("scan.pdf", pdf("A note.", "Microsoft Word - Ada Morrow.docx"), "scan", "", "A note."),
+    ("scan2.pdf", pdf("A note.", "ada_morrow.tex"), "scan2", "", "A note."),
     ("j.jsonl", b'{"text": "One.", "title": "T", "id": "x1"}', "x1", "T", "One."),
     ("k.jsonl", b'\n{"text": "Two."}\n', "k:2", "", "Two."),
-    ("w.txt", "Voy\u200bager １.".encode(), "w", "w", "Voyager 1."),
+    ("w.txt", "Voy\u200bager １.".encode(), "w", "", "Voyager 1."),
 ]
 
 

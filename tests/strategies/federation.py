@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from server_app.run import run_systems
 from simulations.local_grid import LocalGrid
 
 Tamper = Callable[[Message], Message | None]
@@ -173,7 +175,35 @@ def toolbox() -> Toolbox:
     return load_toolbox(models, Path("unused"))
 
 
-@functools.cache
 def shared_federation(factory: pytest.TempPathFactory) -> Federation:
     """The federation's documents, with no store yet; once a session."""
-    return Federation(factory.mktemp("federation")).write()
+    return _written(factory.getbasetemp())
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """The first run of all systems over the federation: its files, its results, and every message in wire form."""
+
+    files: Federation
+    folder: Path
+    sent: tuple[bytes, ...]
+    seconds: float
+
+
+def first_run(factory: pytest.TempPathFactory) -> FirstRun:
+    """The federation's first run; once a session. Whoever changes its files takes a copy."""
+    return _first_run(factory.getbasetemp())
+
+
+@functools.cache
+def _first_run(base: Path) -> FirstRun:
+    files = _written(base).copy_to(base / "first-run").with_changes(baselines="local-rag, no-rag")
+    grid = files.grid()
+    start = time.perf_counter()
+    folder = run_systems(grid, "1", files.settings)
+    return FirstRun(files, folder, tuple(grid.sent), time.perf_counter() - start)
+
+
+@functools.cache
+def _written(base: Path) -> Federation:
+    return Federation(base / "federation").write()

@@ -1,0 +1,336 @@
+"""The server does not decide a device's privacy: what a device's own settings say, holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from flwr.app import Context, RecordDict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client_app.app import app
+from client_app.devices import OWN, STRICTNESS, device_of, local_settings
+from fedrag_flwr import wire
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.opening import read_partition
+from fedrag_flwr.records import (
+    BuildReport,
+    BuildRequest,
+    Delta,
+    DescribeRequest,
+    DeviceCard,
+    EvidenceBatch,
+    EvidenceRequest,
+    RetrieveRequest,
+    ShareRequest,
+)
+from fedrag_flwr.settings import Plain, Settings
+from server_app.run import run_systems
+from simulations.local_grid import LocalGrid
+
+R = TypeVar("R")
+Config = Mapping[str, Plain]
+AT = {"data-path": "/srv/ward"}
+BASE: dict[str, Plain] = {
+    "baselines": "",
+    "models.generator": "smollm2-135m",
+    "models.generation-cache": False,
+    "models.context-tokens": 2048,
+    "memory.tokens-per-kilotoken": 0,
+    "inference.max-answer-tokens": 12,
+    "federation.poll-seconds": 0.01,
+}
+
+# the run's settings, the node config, what holds at the device
+DECIDED: list[tuple[str, Config, Config, Config]] = [
+    ("a simulated node follows the run", {"privacy.export": "none", "home": "/run"}, {"partition-id": 3}, {}),
+    ("a simulated node may be stricter", {"privacy.export": "none"}, {"export": "ldp"}, {"privacy.export": "ldp"}),
+    ("a laxer run is overridden", {"privacy.export": "none"}, AT | {"export": "ldp"}, {"privacy.export": "ldp"}),
+    (
+        "a stricter run is heard",
+        {"privacy.export": "ldp"},
+        AT | {"export": "type-masking"},
+        {"privacy.export": "ldp"},
+    ),
+    (
+        "a device may be lax where the run is",
+        {"privacy.export": "none"},
+        AT | {"export": "none"},
+        {"privacy.export": "none"},
+    ),
+    ("no laxer than masking by default", {"privacy.export": "none"}, AT, {"privacy.export": "type-masking"}),
+    ("nothing is public by default", {"privacy.public-names": "/srv/ward/patients.txt"}, AT, {}),
+    ("own public names", {"privacy.public-names": ""}, AT | {"public-names": "demo"}, {"privacy.public-names": "demo"}),
+    ("an own epsilon wins", {"privacy.epsilon": 0.1}, AT | {"epsilon": 2.0}, {"privacy.epsilon": 2.0}),
+    ("an own epsilon may be an integer", {}, AT | {"epsilon": 2}, {"privacy.epsilon": 2.0}),
+    ("a large epsilon is not the run's to ask", {"privacy.epsilon": 50.0}, AT, {"privacy.epsilon": 1.0}),
+    ("a smaller epsilon is", {"privacy.epsilon": 0.5}, AT, {"privacy.epsilon": 0.5}),
+    ("an own budget wins", {"privacy.budget": 100.0}, AT | {"budget": 3.0}, {"privacy.budget": 3.0}),
+    ("a large budget is not the run's to ask", {"privacy.budget": 1e6}, AT, {"privacy.budget": 10.0}),
+    ("nor are small groups", {"privacy.group-size": 2}, AT, {"privacy.group-size": 5}),
+    ("larger groups are", {"privacy.group-size": 26}, AT, {"privacy.group-size": 26}),
+    ("nor is the partition", {"privacy.partition": "/etc/p.jsonl"}, AT, {"privacy.partition": "demo"}),
+    ("an own partition", {}, AT | {"partition": "demo-strong"}, {"privacy.partition": "demo-strong"}),
+    ("nor is the home", {"home": "/run/home"}, AT, {"home": ""}),
+    ("an own home", {"home": "/run/home"}, AT | {"home": "/var/fedrag"}, {"home": "/var/fedrag"}),
+    ("an own model", {}, AT | {"model-path": "/models/m.gguf"}, {"models.generator": "/models/m.gguf"}),
+    ("everything else is the run's", {"memory.delta": 0.5, "data.root": "/x"}, AT, {"memory.delta": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("run", "node", "holds"), [row[1:] for row in DECIDED], ids=[row[0] for row in DECIDED])
+def test_who_decides_what(run: Config, node: Config, holds: Config) -> None:
+    asked = Settings.from_config(run)
+    deployed = {"privacy.public-names": "", "home": ""} if "data-path" in node else {}
+    assert local_settings(asked, node).flat() == asked.flat() | deployed | holds
+
+
+WRONG: list[tuple[str, Plain]] = [("export", "plain"), ("epsilon", 0), ("budget", "much"), ("home", 7)]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG)
+def test_a_wrong_node_config_names_key_and_value(key: str, value: Plain) -> None:
+    with pytest.raises(SettingError, match=f"node config: .*{key}' = {value!r} is not allowed"):
+        local_settings(Settings(), AT | {key: value})
+
+
+exports = st.sampled_from(STRICTNESS)
+runs = st.fixed_dictionaries(
+    {},
+    optional={
+        "privacy.export": exports,
+        "privacy.public-names": st.sampled_from(["", "demo", "/a/list.txt"]),
+        "privacy.partition": st.sampled_from(["demo", "/a/groups.jsonl"]),
+        "privacy.epsilon": st.floats(0.01, 50),
+        "privacy.budget": st.floats(0.01, 1e6),
+        "privacy.group-size": st.integers(2, 10_000),
+        "home": st.sampled_from(["", "/run"]),
+        "models.generator": st.sampled_from(["smollm2-135m", "/m.gguf"]),
+    },
+)
+nodes = st.fixed_dictionaries(
+    {},
+    optional={
+        "export": exports,
+        "public-names": st.sampled_from(["", "demo", "/b/list.txt"]),
+        "partition": st.sampled_from(["demo", "/b/groups.jsonl"]),
+        "epsilon": st.floats(0.01, 50),
+        "budget": st.floats(0.01, 1e6),
+        "group-size": st.integers(2, 10_000),
+        "home": st.sampled_from(["", "/own"]),
+        "model-path": st.just("/own.gguf"),
+        "data-path": st.just("/srv/ward"),
+    },
+)
+
+
+@given(runs, nodes)
+def test_what_a_node_config_says_holds_whatever_the_run_asks(run: Config, node: Config) -> None:
+    asked = Settings.from_config(run)
+    local = local_settings(asked, node)
+    flat = local.flat()
+    assert {key: flat[OWN[key]] for key in node if key in OWN and key != "export"} == {
+        key: node[key] for key in node if key in OWN and key != "export"
+    }
+    strict = STRICTNESS.index
+    assert strict(local.privacy.export) >= strict(str(node.get("export", "none")))
+    assert strict(local.privacy.export) >= strict(asked.privacy.export)
+    assert local_settings(local, node) == local
+
+
+@given(runs, runs, nodes)
+def test_no_run_loosens_what_another_run_gets_of_a_deployed_device(first: Config, second: Config, node: Config) -> None:
+    one, other = (local_settings(Settings.from_config(run), {**node, **AT}) for run in (first, second))
+    assert one.home == other.home
+    assert one.privacy.public_names == other.privacy.public_names
+    assert one.privacy.partition == other.privacy.partition
+    usual = Settings().privacy
+    assert one.privacy.epsilon <= node.get("epsilon", usual.epsilon)
+    assert one.privacy.budget <= node.get("budget", usual.budget)
+    assert one.privacy.group_size >= node.get("group-size", usual.group_size)
+    assert one.privacy.export != "none" or node.get("export") == "none"
+
+
+# --- real devices, in this process -----------------------------------------------------------------
+
+PATIENT = "Ottilie Brackenridge"  # named by a file and, elsewhere, by a text
+WARD = {
+    f"{PATIENT}.txt": "The fever fell on the third day. The dose was halved to 20 milligrams on Monday.\n",
+    "ward.md": f"# North ward\n\nThe North ward of Sorrelby has 30 beds. Dr. {PATIENT} founded the North ward of Sorrelby "
+    "in 1962. The North ward was painted in 1990.\n",
+}
+
+
+def _ask(grid: LocalGrid, node: int, kind: str, request: object, reply: type[R]) -> R:
+    message = grid.create_message(wire.encode(request, run="1"), kind, grid.get_node_ids()[node], "1")
+    [answer] = grid.send_and_receive([message])
+    return wire.decode(answer.content, reply, run="1")
+
+
+def _everything(grid: LocalGrid) -> bytes:
+    """Build, and ask for all that a server may ask for; what the device sent, in bytes."""
+    sent = len(grid.sent)
+    card = _ask(grid, 0, "query.describe", DescribeRequest("0"), DeviceCard)
+    built = _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
+    assert built.documents == len(WARD)
+    shared = _ask(grid, 0, "query.share", ShareRequest("memories", 0), Delta)
+    vector = np.zeros(card.dimension, dtype=np.float32)
+    vector[0] = 1.0
+    asked = RetrieveRequest((EvidenceRequest("q", vector, (), 16),))
+    evidence = _ask(grid, 0, "query.retrieve", asked, EvidenceBatch)
+    assert shared.items
+    assert len(evidence.evidence[0].units) >= 2
+    assert any("fever" in unit.text and not unit.title for unit in evidence.evidence[0].units)
+    return b"".join(grid.sent[sent:])
+
+
+def _write(folder: Path, documents: Mapping[str, str]) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in documents.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("node", "seen"),
+    [({}, False), ({"export": "type-masking"}, False), ({"export": "ldp"}, False), ({"export": "none"}, True)],
+    ids=lambda one: str(one),
+)
+def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
+    tmp_path: Path, node: Config, seen: bool
+) -> None:
+    folder = _write(tmp_path / "ward", WARD)
+    own = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    names = _write(tmp_path / "lists", {"names.txt": PATIENT}) / "names.txt"
+    run = BASE | {"privacy.export": "none", "privacy.public-names": str(names), "home": str(tmp_path / "elsewhere")}
+    said = _everything(LocalGrid(app, [own | dict(node)], run))
+    assert (PATIENT.encode() in said) is seen
+    assert (b"Brackenridge" in said) is seen
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_name_never_leaves_even_where_nothing_is_masked(tmp_path: Path) -> None:
+    folder = _write(tmp_path / "ward", WARD | {"ward.md": WARD["ward.md"].replace(f"Dr. {PATIENT}", "A doctor")})
+    own = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home"), "export": "none"}
+    said = _everything(LocalGrid(app, [own], BASE | {"privacy.export": "none"}))
+    assert b"fever" in said
+    assert b"Brackenridge" not in said
+    assert b"Ottilie" not in said
+
+
+def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: Path) -> None:
+    folder = _write(tmp_path / "ward", WARD)
+    own: dict[str, Plain] = {"data-path": str(folder), "home": str(tmp_path / "home")}
+    built = []
+    for number, change in enumerate(({}, {"data.root": str(tmp_path)}, {"home": str(tmp_path / "run"), "seed": 9})):
+        with device_of(Context(number, 7, own, RecordDict(), BASE | change)) as device:
+            assert (device.name, device.documents) == ("ward", folder)
+            built.append(device.build(memories=False))
+    assert [report.added for report in built] == [2, 0, 0]
+    assert [path.name for path in (tmp_path / "home" / "devices").glob("*/*")] == ["ward"]
+    assert not (tmp_path / "run").exists()
+
+
+# --- a federation whose names leave as surrogates ---------------------------------------------------
+
+SILOS = {
+    "pilots": {
+        "armstrong.md": "# Neil Armstrong\n\nNeil Armstrong was born in Wapakoneta in 1930. Neil Armstrong studied at "
+        "Purdue University. Neil Armstrong walked on the Moon in 1969.\n",
+        "gagarin.md": "# Yuri Gagarin\n\nYuri Gagarin was born in Klushino in 1934. Yuri Gagarin orbited Earth in 1961.\n",
+    },
+    "seers": {
+        "tombaugh.md": "# Clyde Tombaugh\n\nClyde Tombaugh was born near Streator in 1906. Clyde Tombaugh discovered Pluto "
+        "in 1930. Clyde Tombaugh worked in Arizona.\n",
+        "herschel.md": "# William Herschel\n\nWilliam Herschel was born in Hanover in 1738. William Herschel discovered "
+        "Uranus in 1781. William Herschel died in Slough in 1822.\n",
+    },
+}
+EPSILON = 0.01
+
+
+@pytest.fixture(scope="module")
+def fused(tmp_path_factory: pytest.TempPathFactory) -> tuple[LocalGrid, dict[str, Plain]]:
+    """Two devices after a run of memory-fusion with `export = "ldp"`."""
+    root = tmp_path_factory.mktemp("ldp")
+    for device, documents in SILOS.items():
+        _write(root / "data" / device, documents)
+    asked = '{"id": "q1", "question": "In which year was Yuri Gagarin born?", "answer": "1934", "kind": "single", '
+    (root / "questions.jsonl").write_text(asked + '"home": "pilots", "split": "test"}\n', encoding="utf-8")
+    run = BASE | {
+        "strategy": "memory-fusion",
+        "home": str(root / "home"),
+        "results": str(root / "results"),
+        "data.root": str(root / "data"),
+        "data.questions": str(root / "questions.jsonl"),
+        "federation.devices": len(SILOS),
+        "memory.bridges-per-item": 0,
+        "privacy.export": "ldp",
+        "privacy.epsilon": EPSILON,
+        "privacy.budget": EPSILON,
+    }
+    grid = LocalGrid(app, _nodes(), run)
+    run_systems(grid, "1", Settings.from_config(run))
+    return grid, run
+
+
+def _nodes() -> list[Config]:
+    return [{"partition-id": number} for number in range(len(SILOS))]
+
+
+def _shared(grid: LocalGrid, node: int) -> Delta:
+    return _ask(grid, node, "query.share", ShareRequest("memories", 0), Delta)
+
+
+def test_names_reach_the_others_as_surrogates(fused: tuple[LocalGrid, dict[str, Plain]]) -> None:
+    grid, run = fused
+    settings = Settings.from_config(run)
+    groups = read_partition(settings.privacy)
+    changed = 0
+    for number, device in enumerate(sorted(SILOS)):
+        with device_of(Context(1, 7, _nodes()[number], RecordDict(), run)) as opened:
+            own = {opened.store.opaque("own", [item.id])[item.id]: item for item in opened.store.items(origin=device)}
+            foreign = {item.id: item for item in opened.store.items() if item.origin != device}
+        shared = {item.id: item for item in _shared(grid, number).items}
+        assert shared
+        for released_id, shown in shared.items():
+            before = own[released_id]
+            changed += (shown.question, shown.answer) != (before.question, before.answer)
+        with device_of(Context(1, 7, _nodes()[1 - number], RecordDict(), run)) as other:
+            arrived = {(item.question, item.answer) for item in other.store.items() if item.origin == device}
+        assert arrived == {(item.question, item.answer) for item in shared.values()}
+        assert foreign
+    assert changed
+    assert groups.find("PERSON", "Yuri Gagarin") is not None
+
+
+def test_surrogates_outlast_the_process_and_the_ledger_refuses_a_new_epoch(
+    fused: tuple[LocalGrid, dict[str, Plain]],
+) -> None:
+    grid, run = fused
+    for number in range(len(SILOS)):
+        first = _shared(grid, number)
+        again = _shared(LocalGrid(app, _nodes(), run), number)
+        assert [(item.id, item.question) for item in again.items] == [(item.id, item.question) for item in first.items]
+        assert again.generation == first.generation
+        later = _shared(LocalGrid(app, _nodes(), run | {"privacy.epoch": 1}), number)
+        assert any(reason.startswith("budget-spent=") for reason in later.withheld)
+        assert later.generation != first.generation
+        named = [name.split(".")[0] for names in SILOS.values() for name in names]
+        assert not [item for item in later.items if any(name in item.question.casefold() for name in named)]
+
+
+def test_describe_works_under_ldp_and_says_what_is_wrong_where_it_cannot(
+    fused: tuple[LocalGrid, dict[str, Plain]],
+) -> None:
+    grid, run = fused
+    card = _ask(grid, 0, "query.describe", DescribeRequest("0"), DeviceCard)
+    assert (card.name, card.documents) == ("pilots", 2)
+    narrow = LocalGrid(app, _nodes(), run | {"privacy.group-size": 6})
+    failure = _ask(narrow, 0, "query.describe", DescribeRequest("0"), wire.Failure)
+    assert "privacy.group-size asks for 6" in dataclasses.asdict(failure)["text"]

@@ -1,0 +1,158 @@
+"""Which path a question takes on one device, over which evidence, and how the answer is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Answer, Delta, EvidenceRequest, EvidenceUnit, MemoryItem, OpenQuestion, Question
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import Pipeline
+from tests.strategies.federation import Federation, shared_federation
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeDevice]:
+    files: Federation = shared_federation(tmp_path_factory)
+    with files.copy_to(tmp_path_factory.mktemp("engine")).device("people") as device:
+        device.build()
+        yield device
+
+
+def asked(text: str) -> Question:
+    return Question("q1", text, "people")
+
+
+REMEMBERED = [
+    ("Where was Odile Varro born?", "Lindmoor", "odile-varro"),
+    ("Who commanded the frigate Windhover?", "Jonas Keel", "jonas-keel"),
+    ("Which medal did Odile Varro receive in 1926?", "Iron Medal", "odile-varro"),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "document"), REMEMBERED)
+def test_memory_answers_without_the_model(question: str, answer: str, document: str, people: EdgeDevice) -> None:
+    given = people.ask(asked(question), "memory")
+    assert isinstance(given, Answer)
+    assert (given.path, given.text, given.cost.llm_calls) == ("memorizer", answer, 0)
+    assert given.score >= people.settings.memory.delta
+    assert {line.document for line in people.trace(given)} >= {document}
+
+
+def test_a_trace_leads_from_the_answer_to_the_sentence(people: EdgeDevice) -> None:
+    given = people.ask(asked("Where was Odile Varro born?"), "memory")
+    assert isinstance(given, Answer)
+    line = next(line for line in people.trace(given) if line.item)
+    assert people.store.item(line.item).answer == given.text
+    assert given.text in line.text
+    assert line.passage.startswith(line.document)
+    assert all(people.store.hyperedge(edge).id == edge for edge in line.hyperedges)
+
+
+def test_a_released_answer_is_traced_by_its_opaque_ids(people: EdgeDevice) -> None:
+    (released,) = people.answer([asked("Where was Odile Varro born?")], "memory").answers
+    own = {item.id for item in people.store.items()} | {edge.id for edge in people.store.hyperedges()}
+    assert not own & {source.partition("/")[2] for source in released.sources}
+    assert {line.document for line in people.trace(released)} >= {"odile-varro"}
+    abroad = people.trace(replace(released, sources=("rivers/0123", "nowhere", "")))
+    assert [(line.origin, line.reference, line.text) for line in abroad if line.origin] == [
+        ("rivers", "0123", ""),
+        ("nowhere", "", ""),
+    ]
+
+
+MODES = [("closed-book", "cognizer", 0), ("passages", "cognizer", 1)]
+
+
+@pytest.mark.parametrize(("mode", "path", "least"), MODES)
+def test_the_other_modes_ask_the_model(mode: str, path: str, least: int, people: EdgeDevice) -> None:
+    given = people.ask(asked("Who commanded the frigate Windhover?"), mode)  # type: ignore[arg-type]
+    assert isinstance(given, Answer)
+    assert given.path in {path, "abstained"}
+    assert given.cost.llm_calls == 1
+    assert len(given.evidence) >= least
+    assert [f"{unit.origin}/{unit.id}" for unit in given.evidence] == list(given.sources)
+
+
+@pytest.mark.parametrize("mode", ["passages", "memory"])
+def test_what_is_far_is_not_answered_and_costs_no_call(mode: str, people: EdgeDevice) -> None:
+    given = people.ask(asked("What did the Duke of Pell eat at his wedding?"), mode)  # type: ignore[arg-type]
+    assert isinstance(given, Answer)
+    assert (given.path, given.text, given.cost.llm_calls) == ("abstained", "", 0)
+    assert "too far" in given.explanation
+
+
+def foreign(question: str, answer: str, kind: str, encoder: Encoder, pipeline: Pipeline) -> MemoryItem:
+    return MemoryItem(
+        id="f" * 32,
+        question=question,
+        answer=answer,
+        kind="single",
+        answer_type=kind,
+        hyperedges=("e" * 32,),
+        anchors=item_anchors(pipeline.question(question), kind),
+        embedding=encoder.encode([question])[0],
+        origin="rivers",
+    )
+
+
+def test_a_question_over_others_memories_stays_open_and_names_whom_to_ask(
+    tmp_path_factory: pytest.TempPathFactory, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("open"))
+    with files.device("people") as device:
+        device.build()
+        item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
+        assert device.import_bank(Delta("bank-1", 0, 1, (item,), ())).accepted == 1
+        question = asked("How wide is the bay where the Ossel ends?")
+        outcome = device.ask(question, "memory")
+        assert isinstance(outcome, OpenQuestion)
+        assert [(want.owner, want.hyperedges) for want in outcome.wants] == [("rivers", item.hyperedges)]
+        assert outcome.vector.shape == (encoder.dimension,)
+
+        given = EvidenceUnit("a" * 32, "The Bay of Herons is 12 kilometres wide.", "rivers", 0.8, "Bay of Herons")
+        closed = device.engine.finish(question, [given])
+        assert f"rivers/{given.id}" in closed.sources
+        assert f"rivers/{item.id}" in closed.sources
+        assert closed.path in {"remote", "abstained"}
+
+        known = device.ask(asked("Which bay does the Ossel flow into?"), "memory")
+        assert isinstance(known, Answer)
+        assert (known.path, known.text) == ("memorizer", "Bay of Herons")
+        assert [line.origin for line in device.trace(known)] == ["rivers", "rivers"]
+
+
+@pytest.mark.parametrize("budget", [1, 2, 4])
+def test_evidence_for_others_keeps_its_budget_and_its_order(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    edges = [edge.id for edge in people.store.hyperedges()]
+    for named in (edges[:1], edges, [*edges, "no-such-edge"]):
+        units = people.engine.evidence_for(vector, named, budget)
+        assert 0 < len(units) <= budget
+        assert len({unit.id for unit in units}) == len(units)
+        assert {unit.origin for unit in units} == {"people"}
+    assert "Brackwater" in people.engine.evidence_for(vector, edges, budget)[0].text
+    assert people.engine.evidence_for(vector, [], budget) == []  # nobody fishes with a vector alone
+    assert people.engine.evidence_for(vector, ["no-such-edge"], budget) == []
+
+
+def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
+    limit = people.settings.inference.evidence_units
+    units = people.engine.select(vector, [], abroad)
+    assert len(units) <= limit
+    assert sum(unit.origin == "rivers" for unit in units) == limit // 2
+    assert {unit.origin for unit in people.engine.select(vector, [], ())} == {"people"}
+
+
+def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:
+    (edge, *_) = people.store.opaque("own", [people.store.hyperedges()[0].id]).values()
+    with pytest.raises(WireError, match="length"):
+        people.retrieve([EvidenceRequest("q1", np.ones(3, dtype=np.float32), (edge,), 2)])

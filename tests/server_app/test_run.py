@@ -1,0 +1,347 @@
+"""A whole federation on the in-process grid, with real encoder, spaCy and SmolLM2."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flwr.app import Context, RecordDict
+from flwr.common.serde import message_from_proto
+from flwr.proto.message_pb2 import Message as MessageProto
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import DocumentError, SettingError, SourceError
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.results import AnswerRow, read_answers, read_summary
+from fedrag_flwr.memory.bank import FUSION, MemoryBank
+from fedrag_flwr.records import Answer, BuildReport, Delta
+from fedrag_flwr.settings import Settings, fedrag_home
+from server_app.app import main
+from server_app.run import questions_of, run_systems, spread
+from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, toolbox
+
+SYSTEM_KEYS = {
+    *("acc", "f1", "em", "abstained", "paths", "latency_s", "llm_calls", "tokens_in", "tokens_out"),
+    *("messages", "bytes_up", "bytes_down", "peak_rss_mb"),
+}
+PATHS = {"memorizer", "cognizer", "remote", "cache", "abstained"}
+
+
+def rows(first: FirstRun, system: str = "memory-fusion") -> dict[str, AnswerRow]:
+    return {row.question_id: row for row in read_answers(first.folder) if row.system == system}
+
+
+def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
+    """What travelled of one kind."""
+    messages = [message_from_proto(MessageProto.FromString(data)) for data in sent]
+    contents = [message.content for message in messages if message.has_content()]
+    return [wire.decode(c, kind, run="1") for c in contents if wire.kind_of(c) == kind.__name__]
+
+
+def bank_of(files: Federation) -> MemoryBank:
+    settings, tools = files.settings, toolbox()
+    root = fedrag_home(settings.home) / "bank" / settings.data_key
+    return MemoryBank.open(root, tools.encoder, tools.pipeline, settings.memory.bridges_per_item, settings.seed)
+
+
+# --- the first run ----------------------------------------------------------------------------------
+
+
+def test_the_results_have_the_documented_keys(first: FirstRun) -> None:
+    summary = json.loads((first.folder / "summary.json").read_text(encoding="utf-8"))
+    assert {"systems", "devices", "manifest"} <= summary.keys()
+    assert list(summary["systems"]) == ["memory-fusion", "local-rag", "no-rag"]
+    assert set(summary["devices"]) == set(DEVICES)
+    for system in summary["systems"].values():
+        assert system.keys() >= SYSTEM_KEYS
+        assert set(system["paths"]) == PATHS
+        assert set(system["latency_s"]) == {"mean", "p50", "p95"}
+        assert sum(system["paths"].values()) == pytest.approx(1.0)
+        assert (system["n"], system["missing"]) == (len(QUESTIONS), 0.0)
+        assert min(system["messages"], system["bytes_up"], system["bytes_down"], system["peak_rss_mb"]) > 0
+    assert (first.folder / "report.html").stat().st_size > 10_000
+    read_summary(first.folder)
+
+
+def test_the_manifest_tells_how_to_repeat_the_run_and_names_no_place(first: FirstRun) -> None:
+    manifest = read_summary(first.folder).manifest
+    assert manifest.seed == first.files.settings.seed
+    assert set(manifest.settings) == set(Settings().flat())
+    assert set(manifest.models) == {"encoder", "generator"}
+    assert "SmolLM2" in manifest.models["generator"]
+    text = (first.folder / "summary.json").read_text(encoding="utf-8")
+    assert str(first.files.root) not in text
+
+
+def test_every_question_has_one_answer_of_each_system(first: FirstRun) -> None:
+    answered = [(row.system, row.question_id) for row in read_answers(first.folder)]
+    assert len(answered) == len(set(answered)) == 3 * len(QUESTIONS)
+    assert {row.path for row in read_answers(first.folder)} <= PATHS
+
+
+HOME = ["f1", "f2", "f3", "f4", "f5"]
+
+
+def test_memory_answers_home_questions_rightly_and_without_the_model(first: FirstRun) -> None:
+    answers = rows(first)
+    assert [(answers[q].path, answers[q].right, answers[q].cost.llm_calls) for q in HOME] == [
+        ("memorizer", True, 0)
+    ] * 5
+
+
+def test_others_memories_answer_what_home_cannot(first: FirstRun) -> None:
+    answer = rows(first)["f7"]  # two documents on two devices
+    assert (answer.home, answer.answer, answer.path) == ("bridges", "410 kilometres", "memorizer")
+    assert any(source.startswith(f"{FUSION}/") for source in answer.sources)
+    assert {source.partition("/")[0] for source in answer.sources} >= {"bridges", "rivers"}
+
+
+def test_nobody_answers_what_no_document_holds(first: FirstRun) -> None:
+    assert rows(first)["f9"].path == rows(first, "local-rag")["f9"].path == "abstained"
+
+
+PATHS_OF = [("no-rag", {"cognizer", "abstained"}), ("local-rag", {"cognizer", "abstained"})]
+
+
+@pytest.mark.parametrize(("system", "paths"), PATHS_OF)
+def test_systems_without_collaboration_use_neither_memory_nor_others(
+    system: str, paths: set[str], first: FirstRun
+) -> None:
+    answers = rows(first, system).values()
+    assert {row.path for row in answers} <= paths
+    assert {source.partition("/")[0] for row in answers for source in row.sources} <= {row.home for row in answers}
+    assert not any(row.sources for row in answers) or system != "no-rag"
+    result = read_summary(first.folder).systems[system]
+    assert {phase.partition(".")[2] for phase in result.by_phase} == {"describe", "build", "answer"}
+
+
+def test_every_answer_is_traced_to_documents_at_their_owners(first: FirstRun) -> None:
+    """Each source but the server's own leads, at the device that owns it, to a document that the device has."""
+    devices = {name: first.files.device(name) for name in DEVICES}
+    seen: set[str] = set()
+    try:
+        for row in rows(first).values():
+            for source in row.sources:
+                origin = source.partition("/")[0]
+                if origin == FUSION:
+                    continue
+                answer = Answer("", "", "memorizer", 0.0, "", (source,))
+                lines = devices[origin].trace(answer)
+                assert lines, source
+                documents = {line.document for line in lines}
+                assert documents <= {Path(name).stem for name in DOCUMENTS[origin]}
+                assert all(line.text and line.passage.startswith(line.document) for line in lines)
+                foreign = devices[row.home].trace(answer)
+                assert origin == row.home or [(line.text, line.document) for line in foreign] == [("", "")]
+                seen |= documents
+    finally:
+        for device in devices.values():
+            device.close()
+    assert {"tarn-bridge", "ossel", "copper-hall"} <= seen
+
+
+def test_gold_documents_are_among_the_traced(first: FirstRun) -> None:
+    answers = rows(first)
+    gold = {question[0]: (question[4], question[5]) for question in QUESTIONS}
+    for question_id in HOME:
+        home, documents = gold[question_id]
+        with first.files.device(home) as device:
+            found = device.trace(Answer("", "", "memorizer", 0.0, "", answers[question_id].sources))
+        assert set(documents) <= {line.document for line in found}
+
+
+def test_private_names_do_not_leave(first: FirstRun) -> None:
+    with first.files.device("rivers") as device:
+        assert any("Enno Tveit" in item.answer for item in device.store.items())
+    assert not any(b"Tveit" in data for data in first.sent)
+    assert any(b"Odile Varro" in data for data in first.sent)  # public by agreement
+
+
+def test_each_device_gets_all_memories_of_the_others_and_none_of_its_own(first: FirstRun) -> None:
+    bank = bank_of(first.files)
+    shared = {item.id: item.origin for item in bank.items()}
+    bank.close()
+    assert {*DEVICES, FUSION} == set(shared.values())
+    for name in DEVICES:
+        with first.files.device(name) as device:
+            held = {item.id: item.origin for item in device.store.items() if item.origin != name}
+        assert held == {item_id: origin for item_id, origin in shared.items() if origin != name}
+
+
+# --- later runs --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def later(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> tuple[Federation, list[bytes], dict[str, int]]:
+    """A second run over unchanged documents, in a copy; with the stores' versions before it."""
+    files = first.files.copy_to(tmp_path_factory.mktemp("later")).with_changes(baselines="")
+    versions = {}
+    for name in DEVICES:
+        with files.device(name) as device:
+            versions[name] = device.store.version
+    grid = files.grid()
+    run_systems(grid, "1", files.settings)
+    return files, grid.sent, versions
+
+
+Later = tuple[Federation, list[bytes], dict[str, int]]
+
+
+def test_a_second_run_builds_nothing(later: Later) -> None:
+    _, sent, versions = later
+    reports: list[BuildReport] = records(sent, BuildReport)
+    assert {report.device: report.version for report in reports} == versions
+    assert [(r.added, r.changed, r.removed, r.loss, r.cost.llm_calls) for r in reports] == [(0, 0, 0, (), 0)] * 5
+
+
+def test_a_second_run_shares_nothing_new(later: Later) -> None:
+    _, sent, _ = later
+    deltas: list[Delta] = records(sent, Delta)
+    assert len(deltas) == 2 * len(DEVICES)  # up, and down
+    assert [(delta.items, delta.retracted) for delta in deltas] == [((), ())] * len(deltas)
+    assert all(delta.since == delta.version > 0 for delta in deltas)
+
+
+def test_a_second_run_answers_alike(first: FirstRun, later: Later) -> None:
+    folder = fedrag_home(later[0].settings.home) / "results" / "1"
+    again = {row.question_id: row for row in read_answers(folder)}
+    before = rows(first)
+    assert {q: (row.answer, row.path, row.sources) for q, row in again.items()} == {
+        q: (row.answer, row.path, row.sources) for q, row in before.items()
+    }
+
+
+def test_what_changes_or_goes_is_retracted_everywhere(first: FirstRun, tmp_path: Path) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(baselines="")
+    ossel = files.root / "data" / "rivers" / "ossel.md"
+    ossel.write_text("# Ossel\n\nThe Ossel is a river of Vessland. It is 377 kilometres long.\n", encoding="utf-8")
+    (files.root / "data" / "people" / "odile-varro.md").unlink()
+    grid = files.grid()
+    folder = run_systems(grid, "1", files.settings)
+
+    reports = {report.device: report for report in records(grid.sent, BuildReport)}
+    assert {n: (r.added, r.changed, r.removed) for n, r in reports.items() if r.changed or r.removed} == {
+        "rivers": (0, 1, 0),
+        "people": (0, 0, 1),
+    }
+    uploads = {delta.origin: delta for delta in records(grid.sent, Delta) if delta.origin in DEVICES}
+    assert all(uploads[name].retracted for name in ("rivers", "people"))
+    assert not any(uploads[name].items or uploads[name].retracted for name in ("bridges", "harbours", "museums"))
+
+    bank = bank_of(files)
+    held = {"the bank": bank.items()}
+    bank.close()
+    for name in DEVICES:
+        with files.device(name) as device:
+            held[name] = device.store.items()
+    for place, items in held.items():
+        texts = " | ".join(f"{item.question} {item.answer}" for item in items)
+        assert "410 kilometres" not in texts, place
+        assert "Mount Cairl" not in texts or "rises" not in texts, place
+        assert "Iron Medal" not in texts, place
+        assert "Norrhall" in texts, place  # Berta Solveig, of the same device, stays
+        assert "377 kilometres" in texts, place
+    answers = {row.question_id: row for row in read_answers(folder)}
+    assert answers["f7"].answer == "377 kilometres"
+    assert answers["f4"].answer != "Lindmoor" or answers["f4"].path != "memorizer"
+
+
+def test_a_device_that_begins_anew_sends_everything_again(first: FirstRun, tmp_path: Path) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(baselines="")
+    shutil.rmtree(files.root / "home" / "devices" / files.settings.data_key / "rivers")
+    grid = files.grid()
+    run_systems(grid, "1", files.settings)
+    uploads = {delta.origin: delta for delta in records(grid.sent, Delta) if delta.origin in DEVICES}
+    assert uploads["rivers"].since == 0
+    assert uploads["rivers"].items
+    assert uploads["bridges"].items == ()
+    bank = bank_of(files)
+    assert sum(item.origin == "rivers" for item in bank.items()) == len(uploads["rivers"].items)
+    bank.close()
+
+
+def test_a_bank_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_path: Path) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(baselines="")
+    shutil.rmtree(files.root / "home" / "bank")
+    grid = files.grid()
+    run_systems(grid, "1", files.settings)
+    deltas = records(grid.sent, Delta)
+    assert all(delta.since == 0 and delta.items for delta in deltas)
+    bank = bank_of(files)
+    origins = {item.origin for item in bank.items()}
+    bank.close()
+    assert origins == {*DEVICES, FUSION}
+
+
+# --- the plan of a run ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "said"),
+    [
+        ({"strategy": "gossip"}, SettingError, "choose one of no-rag, local-rag, memory-fusion"),
+        ({"baselines": "local-rag, gossip"}, SettingError, "'gossip' is not a strategy"),
+        ({"data__split": "dev"}, SettingError, "no questions of split 'dev'"),
+        ({"data__questions": "/no/such/questions.jsonl"}, SourceError, "questions.jsonl"),
+    ],
+)
+def test_a_wrong_plan_is_refused_before_any_message(
+    changes: dict[str, str], kind: type[Exception], said: str, first: FirstRun
+) -> None:
+    files = first.files.with_changes(**changes)
+    grid = files.grid()
+    with pytest.raises(kind, match=said):
+        run_systems(grid, "1", files.settings)
+    assert grid.sent == []
+
+
+def test_a_malformed_question_is_named_by_its_line(first: FirstRun, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "Who?", "answer": ""}\n{"id": "b"}', encoding="utf-8")
+    with pytest.raises(DocumentError, match=r"q\.jsonl:2"):
+        questions_of(first.files.with_changes(data__questions=str(tmp_path / "q.jsonl")).settings)
+
+
+def test_questions_are_those_of_the_split(first: FirstRun) -> None:
+    assert [q.question_id for q in questions_of(first.files.settings)] == [row[0] for row in QUESTIONS]
+    assert len(questions_of(first.files.with_changes(data__limit=3).settings)) == 3
+    demo = questions_of(Settings())
+    assert len(demo) > 50
+    assert {question.split for question in demo} == {"test"}
+    both = {question.split for question in questions_of(Settings.from_config({"data.split": ""}))}
+    assert both == {"test", "train"}
+
+
+GOLD = st.lists(
+    st.builds(GoldQuestion, st.uuids().map(str), st.just("?"), st.just(""), (), st.sampled_from("abc"), (), st.text("xy", max_size=1)),
+    max_size=30,
+    unique_by=lambda question: question.question_id,
+)  # fmt: skip
+
+
+@given(GOLD, st.integers(1, 40))
+def test_a_limit_is_spread_over_homes_and_kinds(questions: list[GoldQuestion], limit: int) -> None:
+    chosen = spread(questions, limit)
+    assert len(chosen) == min(limit, len(questions))
+    assert chosen == [question for question in questions if question in chosen]
+    groups: dict[tuple[str, str], list[int]] = {}
+    for question in questions:
+        groups.setdefault((question.kind, question.home), [0, 0])[0] += 1
+    for question in chosen:
+        groups[question.kind, question.home][1] += 1
+    fewest = min((taken for there, taken in groups.values() if taken < there), default=limit)
+    assert all(taken <= fewest + 1 for _, taken in groups.values())
+
+
+def test_the_server_app_runs_what_the_config_asks_for(first: FirstRun, tmp_path: Path) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(baselines="", strategy="no-rag", data__limit=1)
+    main(files.grid(), Context(1, 1, {}, RecordDict(), dict(files.config)))
+    (row,) = read_answers(fedrag_home(files.settings.home) / "results" / "1")
+    assert row.system == "no-rag"
+    with pytest.raises(SettingError, match="colour"):
+        main(files.grid(), Context(1, 1, {}, RecordDict(), {"colour": "red"}))

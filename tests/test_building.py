@@ -1,0 +1,291 @@
+"""Building: what did not change costs nothing, what changed costs its own share, and what cannot be read is named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Generator
+from fedrag_flwr.records import BuildReport
+from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.toolbox import Toolbox
+from tests.strategies.federation import toolbox as shared_toolbox
+
+TEXTS = {
+    "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
+    "port-ferren.txt": "Port Ferren is a harbour. It was founded by Jonas Keel in 1702 and exports salt.\n",
+    "ossel.md": "# Ossel\n\nThe Ossel is a river. It rises on Mount Cairl and is 410 kilometres long.\n",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+class Watched:
+    """A device in a folder of its own, whose calls of the model are counted."""
+
+    def __init__(self, root: Path, **changes: Plain) -> None:
+        self.documents = root / "documents"
+        self.documents.mkdir(parents=True, exist_ok=True)
+        self.root = root / "store"
+        self.calls = 0
+        config: dict[str, Plain] = {"memory.tokens-per-kilotoken": 0}
+        config |= {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
+        self.settings = Settings.from_config(config)
+
+    def write(self, **texts: str) -> None:
+        for name, text in (texts or TEXTS).items():
+            (self.documents / name).write_text(text, encoding="utf-8")
+
+    def open(self) -> EdgeDevice:
+        shared = shared_toolbox()
+
+        def generator() -> Generator:
+            self.calls += 1
+            return shared.generator()
+
+        tools = Toolbox(shared.encoder, shared.pipeline, generator, shared.generator_id)
+        return EdgeDevice("here", self.documents, self.root, self.settings, tools)
+
+    def build(self, *, memories: bool = True) -> BuildReport:
+        with self.open() as device:
+            return device.build(memories=memories)
+
+    def items(self) -> dict[str, set[str]]:
+        """Ids of the memories that each document supports."""
+        with self.open() as device:
+            return {name: set(device.store.contribution(name).items) for name in device.store.digests()}
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Watched:
+    watched = Watched(tmp_path)
+    watched.write()
+    return watched
+
+
+def test_the_first_build_makes_everything(device: Watched) -> None:
+    report = device.build()
+    assert (report.documents, report.added, report.changed, report.removed) == (3, 3, 0, 0)
+    assert report.passages == 3
+    assert report.sentences == 6
+    assert report.items > 5
+    assert report.hyperedges > 1
+    assert report.corpus_tokens > 30
+    assert report.loss
+    assert report.failed == ()
+    assert all(device.items().values())
+
+
+def test_an_unchanged_source_costs_nothing(device: Watched) -> None:
+    first, held = device.build(), device.items()
+    again = device.build()
+    assert (again.version, again.items, again.hyperedges) == (first.version, first.items, first.hyperedges)
+    assert (again.added, again.changed, again.removed, again.loss) == (0, 0, 0, ())
+    assert (again.cost.llm_calls, again.cost.tokens_out, device.calls) == (0, 0, 0)
+    assert device.items() == held
+
+
+def test_touched_files_are_unchanged_documents(device: Watched) -> None:
+    first = device.build()
+    for file in device.documents.iterdir():
+        file.write_text(file.read_text(encoding="utf-8") + "\n\n", encoding="utf-8")
+        os.utime(file, (1, 1))
+    assert device.build().version == first.version
+
+
+def test_a_model_with_a_budget_is_called_once_and_not_again(tmp_path: Path) -> None:
+    device = Watched(tmp_path, memory__tokens_per_kilotoken=1_500)
+    device.write()
+    first = device.build()
+    assert first.cost.llm_calls > 0
+    assert device.calls == 1
+    assert device.build().cost.llm_calls == 0
+    assert device.calls == 1
+
+
+CHANGES: list[tuple[str, dict[str, str], tuple[str, ...], tuple[int, int, int]]] = [
+    ("changed", {"ossel.md": "# Ossel\n\nThe Ossel is a river. It rises on Mount Brae."}, ("ossel",), (0, 1, 0)),
+    ("added", {"new.md": "# Salt Archive\n\nThe Salt Archive was founded in 1899."}, ("new",), (1, 0, 0)),
+    ("removed", {"ossel.md": ""}, ("ossel",), (0, 0, 1)),
+    (
+        "all at once",
+        {"new.md": "# Copper Hall\n\nCopper Hall opened in 1931.", "ossel.md": "", "port-ferren.txt": "It is a port."},
+        ("new", "ossel", "port-ferren"),
+        (1, 1, 1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "texts", "touched", "counts"), CHANGES)
+def test_a_change_costs_only_its_own_share(
+    case: str, texts: dict[str, str], touched: tuple[str, ...], counts: tuple[int, int, int], device: Watched
+) -> None:
+    first, before = device.build(), device.items()
+    for name, text in texts.items():
+        if text:
+            device.write(**{name: text})
+        else:
+            (device.documents / name).unlink()
+    report, after = device.build(), device.items()
+    assert (report.added, report.changed, report.removed) == counts
+    assert report.version == first.version + 1
+    assert {name: ids for name, ids in after.items() if name not in touched} == {
+        name: ids for name, ids in before.items() if name not in touched
+    }
+    for name in touched:
+        old, new = before.get(name, set()), after.get(name, set())
+        assert old != new or not (old or new)
+    gone = set().union(*before.values()) - set().union(*after.values())
+    with device.open() as opened:
+        assert set(opened.store.retracted_since(first.version)) == gone
+        held = " ".join(item.question + item.answer for item in opened.store.items())
+    assert "Mount Cairl" not in held or "ossel" not in touched
+    if counts[0] == 0 and counts[1] == 0:
+        assert report.corpus_tokens == 0  # nothing was read anew
+    assert report.corpus_tokens < first.corpus_tokens
+
+
+def test_a_document_without_a_sentence_is_named_and_the_next_build_costs_nothing(device: Watched) -> None:
+    device.write(**TEXTS, **{"bare.md": "# Only a heading"})
+    first = device.build()
+    assert first.failed == ("bare: no sentence",)
+    assert (first.documents, first.added) == (3, 3)
+    again = device.build()
+    assert again.failed == first.failed
+    assert (again.version, again.added, again.loss) == (first.version, 0, ())
+
+
+def test_a_document_that_lost_its_sentences_loses_its_memories(device: Watched) -> None:
+    device.build()
+    device.write(**{"ossel.md": "# Ossel"})
+    report = device.build()
+    assert report.failed == ("ossel: no sentence",)
+    assert "ossel" not in device.items()
+    assert report.documents == 2
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "latin.txt": ("Fährhaus am Fluß".encode("latin-1"), "not UTF-8 at byte 1"),
+    "blank.md": (b"  \n\n", "holds no text"),
+    "broken.pdf": (b"%PDF-1.7 nothing more", "PDF cannot be read"),
+    "half.jsonl": (b'{"text": "The Ossel is long.", "id": "a"}\n{"text": ', "not JSON"),
+    "marks.txt": (b"*** --- !!!", "holds no text"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_document_is_named_and_costs_no_other(name: str, device: Watched) -> None:
+    content, reason = BAD[name]
+    (device.documents / name).write_bytes(content)
+    report = device.build()
+    (failure,) = report.failed
+    assert failure.startswith(name)
+    assert reason in failure
+    assert report.documents == (4 if name == "half.jsonl" else 3)
+    assert device.build().version == report.version
+
+
+def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
+    (device.documents / "Marta Quist diagnosis.txt").write_bytes(b"\xff\xfe\x00")
+    (device.documents / "Quist: notes.md").write_text("# Nothing", encoding="utf-8")
+    with device.open() as opened:
+        report = opened.build()
+        shown = opened.release_report(report)
+        assert len(report.failed) == len(shown.failed) == 2
+        assert "Quist" in str(report.failed)
+        assert "Quist" not in repr(shown)
+        hidden = [failure.partition(":")[0] for failure in shown.failed]
+        assert {own for _, own in opened.store.resolve_opaque(hidden).values()} == {
+            failure.rpartition(": ")[0] for failure in report.failed
+        }
+
+
+UNUSABLE: list[tuple[str, type[FedragError], str]] = [
+    ("missing", SourceError, "does not exist"),
+    ("empty", EmptySourceError, "holds no files"),
+    ("other kinds", EmptySourceError, "no file could be read"),
+    ("no folder", SettingError, "no documents"),
+]
+
+
+@pytest.mark.parametrize(("case", "kind", "said"), UNUSABLE)
+def test_a_source_without_documents_is_an_error_of_ours(
+    case: str, kind: type[FedragError], said: str, tmp_path: Path
+) -> None:
+    device = Watched(tmp_path)
+    if case == "missing":
+        device.documents.rmdir()
+    if case == "other kinds":
+        (device.documents / "picture.png").write_bytes(b"\x89PNG")
+    with device.open() as opened:
+        if case == "no folder":
+            opened.documents = None
+        with pytest.raises(kind, match=said) as refused:
+            opened.build()
+    assert refused.value.fix
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_memories_can_be_made_later(device: Watched) -> None:
+    plain = device.build(memories=False)
+    assert (plain.items, plain.hyperedges, plain.loss, plain.documents) == (0, 0, (), 3)
+    later = device.build()
+    assert (later.added, later.changed, later.documents) == (0, 0, 3)
+    assert later.items > 5
+    assert later.hyperedges > 1
+    assert all(device.items().values())
+    assert device.build(memories=False).version == device.build().version == later.version
+
+
+def test_memories_made_later_are_those_made_at_once(device: Watched, tmp_path: Path) -> None:
+    device.build(memories=False)
+    device.build()
+    other = Watched(tmp_path / "other")
+    other.write()
+    other.build()
+    assert device.items() == other.items()
+
+
+def test_documents_that_came_meanwhile_get_memories_too(device: Watched) -> None:
+    device.build(memories=False)
+    device.write(**{"new.md": "# Salt Archive\n\nThe Salt Archive was founded in 1899."})
+    report = device.build()
+    assert report.added == 1
+    assert all(device.items().values())
+    assert len(device.items()) == 4
+
+
+@pytest.mark.parametrize("key", ["encoder", "dimension", "pipeline", "device"])
+def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, device: Watched, tmp_path: Path) -> None:
+    shared = shared_toolbox()
+    identity = {
+        "device": "here",
+        "encoder": shared.encoder.id,
+        "dimension": str(shared.encoder.dimension),
+        "pipeline": shared.pipeline.id,
+    }
+    MemoryStore.open(device.root, identity | {key: "77"}).close()
+    with pytest.raises(StoreMismatchError, match=key) as refused:
+        device.open()
+    assert "77" in str(refused.value)
+    assert refused.value.fix
+    MemoryStore.erase(device.root)  # the way out that the error names
+    assert device.build().documents == 3
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "bank", "fusion", "server", "bank-1", "a b", "x" * 65, ".hidden"])
+def test_a_name_that_would_confuse_references_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="device's name"):
+        EdgeDevice(name, None, tmp_path, Settings(), shared_toolbox())
+    assert list(tmp_path.iterdir()) == []
