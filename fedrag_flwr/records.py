@@ -279,8 +279,8 @@ class ShareRequest:
 class Delta:
     """New and retracted memories of one origin (upload) or of the fused bank (download).
 
-    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone. Versions
-    count within one `generation`: a store that was made anew, or a door that lets something else pass, begins another.
+    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
+    Versions count within one `generation`: a store made anew, or a door that lets something else pass, begins another.
     """
 
     origin: Name
@@ -322,11 +322,12 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that home cannot close: what it needs, and the vector that stands for it abroad."""
+    """A question that home cannot close: its needs, the vector that stands for it abroad, and the seconds so far."""
 
     question_id: Name
     vector: Vector
     wants: Annotated[tuple[Want, ...], Bound(items=64)]
+    seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)

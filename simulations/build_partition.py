@@ -97,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=PARTITION.parent, help="the folder to write to")
     out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     encoder = load_encoder(threads=1)
     entities = public_entities(SpacyPipeline())
     for name, size in SIZES.items():

@@ -54,6 +54,8 @@ class MemoryFusion(FederatedRag):
     def resolve(self) -> None:
         """Ask the owners of the supporting hyperedges for evidence, and let home finish."""
         help_given = self._retrieve()
+        for asking in self.open.values():
+            help_given[asking.question_id].seconds += asking.seconds
         waiting: dict[int, list[Question]] = defaultdict(list)
         for question_id in self.open:
             question = self.questions[question_id]

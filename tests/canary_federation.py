@@ -132,8 +132,8 @@ SILOS: Mapping[str, Silo] = {
     ),
     "elm": Silo(
         {
-            "choir.txt": "The choir of Maunby was founded in 1951. Priya Nandakeshwar leads the choir of Maunby. my name "
-            "is priya nandakeshwar and i sing on fridays. The choir of Maunby has 24 singers.",
+            "choir.txt": "The choir of Maunby was founded in 1951. Priya Nandakeshwar leads the choir of Maunby. my "
+            "name is priya nandakeshwar and i sing on fridays. The choir of Maunby has 24 singers.",
             "keys.txt": "The keys of Maunby hang in the hall. Call Priya Nandakeshwar on (0171) 555 0199 for the keys. "
             "The social security number on the form is 078-05-1120. The hall was painted in 1990.",
             "song.txt": "The choir of Maunby sings new songs. Eleven apologetic walruses laminated the moonlight for a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,12 +33,12 @@ def _drop_members(device: EdgeDevice) -> str:
 
 
 @pytest.mark.parametrize("harm", [_drop_a_sentence, _drop_support, _drop_members])
-def test_what_is_half_there_would_be_noticed(tmp_path: Path, harm: object) -> None:
-    assert callable(harm)
+def test_what_is_half_there_would_be_noticed(tmp_path: Path, harm: Callable[[EdgeDevice], str]) -> None:
     with open_device(tmp_path, load_toolbox(SETTINGS.models, tmp_path)) as device:
         build_edition(device, 1)
         assert_whole(device.store)
+        statement = harm(device)
         with device.store._database.writing() as connection:
-            connection.execute(harm(device))
+            connection.execute(statement)
         with pytest.raises(AssertionError):
             assert_whole(device.store)

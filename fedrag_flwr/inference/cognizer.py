@@ -60,8 +60,8 @@ class Cognizer:
         """Answer over evidence units and memories (eq. 15).
 
         With the evidence's typed `facts` the model can only choose among those that fit the question; without them it
-        writes freely, and what it wrote is looked up in the evidence. With `always` the model is asked over any evidence,
-        however far, as plain retrieval-augmented generation does.
+        writes freely, and what it wrote is looked up in the evidence. With `always` the model is asked over any
+        evidence, however far, as plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])

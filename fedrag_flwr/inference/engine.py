@@ -121,7 +121,7 @@ class Engine:
             return self._recalled(asked, known, asked.seconds + self.clock() - start)
         matches = self._localised(asked, matches)
         if wants := self._wants(question, matches):
-            return OpenQuestion(question.id, asked.vector, wants)
+            return OpenQuestion(question.id, asked.vector, wants, asked.seconds + self.clock() - start)
         return self._reasoned(asked, matches, (), start)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +16,6 @@ from client_app.app import app
 from client_app.devices import OWN, STRICTNESS, device_of, local_settings
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy.opening import read_partition
 from fedrag_flwr.records import (
     BuildReport,
     BuildRequest,
@@ -34,8 +32,8 @@ from server_app.run import run_systems
 from simulations.local_grid import LocalGrid
 
 R = TypeVar("R")
-Config = Mapping[str, Plain]
-AT = {"data-path": "/srv/ward"}
+Config = dict[str, Plain]
+AT: dict[str, Plain] = {"data-path": "/srv/ward"}
 BASE: dict[str, Plain] = {
     "baselines": "",
     "models.generator": "smollm2-135m",
@@ -149,10 +147,10 @@ def test_no_run_loosens_what_another_run_gets_of_a_deployed_device(first: Config
     assert one.home == other.home
     assert one.privacy.public_names == other.privacy.public_names
     assert one.privacy.partition == other.privacy.partition
-    usual = Settings().privacy
-    assert one.privacy.epsilon <= node.get("epsilon", usual.epsilon)
-    assert one.privacy.budget <= node.get("budget", usual.budget)
-    assert one.privacy.group_size >= node.get("group-size", usual.group_size)
+    usual = Settings().flat()
+    assert one.privacy.epsilon <= float(node.get("epsilon", usual["privacy.epsilon"]))
+    assert one.privacy.budget <= float(node.get("budget", usual["privacy.budget"]))
+    assert one.privacy.group_size >= int(node.get("group-size", usual["privacy.group-size"]))
     assert one.privacy.export != "none" or node.get("export") == "none"
 
 
@@ -160,9 +158,9 @@ def test_no_run_loosens_what_another_run_gets_of_a_deployed_device(first: Config
 
 PATIENT = "Ottilie Brackenridge"  # named by a file and, elsewhere, by a text
 WARD = {
-    f"{PATIENT}.txt": "The fever fell on the third day. The dose was halved to 20 milligrams on Monday.\n",
-    "ward.md": f"# North ward\n\nThe North ward of Sorrelby has 30 beds. Dr. {PATIENT} founded the North ward of Sorrelby "
-    "in 1962. The North ward was painted in 1990.\n",
+    f"{PATIENT}.txt": "The Harrow clinic of Pellmoor was opened in 1971. The Harrow clinic of Pellmoor has 12 beds.\n",
+    "ward.md": f"# North ward\n\nThe North ward of Sorrelby has 30 beds. Dr. {PATIENT} founded the North ward of "
+    "Sorrelby in 1962. The North ward was painted in 1990.\n",
 }
 
 
@@ -179,13 +177,11 @@ def _everything(grid: LocalGrid) -> bytes:
     built = _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
     assert built.documents == len(WARD)
     shared = _ask(grid, 0, "query.share", ShareRequest("memories", 0), Delta)
-    vector = np.zeros(card.dimension, dtype=np.float32)
-    vector[0] = 1.0
-    asked = RetrieveRequest((EvidenceRequest("q", vector, (), 16),))
-    evidence = _ask(grid, 0, "query.retrieve", asked, EvidenceBatch)
-    assert shared.items
-    assert len(evidence.evidence[0].units) >= 2
-    assert any("fever" in unit.text and not unit.title for unit in evidence.evidence[0].units)
+    edges = tuple(sorted({edge for item in shared.items for edge in item.hyperedges}))
+    vector = np.full(card.dimension, card.dimension**-0.5, dtype=np.float32)
+    asked = RetrieveRequest((EvidenceRequest("q", vector, edges, 64),))
+    [evidence] = _ask(grid, 0, "query.retrieve", asked, EvidenceBatch).evidence
+    assert [unit.title for unit in evidence.units if "opened" in unit.text] == [""]
     return b"".join(grid.sent[sent:])
 
 
@@ -205,10 +201,15 @@ def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
     tmp_path: Path, node: Config, seen: bool
 ) -> None:
     folder = _write(tmp_path / "ward", WARD)
-    own = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    own: Config = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
     names = _write(tmp_path / "lists", {"names.txt": PATIENT}) / "names.txt"
-    run = BASE | {"privacy.export": "none", "privacy.public-names": str(names), "home": str(tmp_path / "elsewhere")}
-    said = _everything(LocalGrid(app, [own | dict(node)], run))
+    run = BASE | {
+        "privacy.export": "none",
+        "privacy.public-names": str(names),
+        "inference.remote-units": 64,
+        "home": str(tmp_path / "elsewhere"),
+    }
+    said = _everything(LocalGrid(app, [own | node], run))
     assert (PATIENT.encode() in said) is seen
     assert (b"Brackenridge" in said) is seen
     assert not (tmp_path / "elsewhere").exists()
@@ -218,7 +219,7 @@ def test_a_file_name_never_leaves_even_where_nothing_is_masked(tmp_path: Path) -
     folder = _write(tmp_path / "ward", WARD | {"ward.md": WARD["ward.md"].replace(f"Dr. {PATIENT}", "A doctor")})
     own = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home"), "export": "none"}
     said = _everything(LocalGrid(app, [own], BASE | {"privacy.export": "none"}))
-    assert b"fever" in said
+    assert b"was opened in 1971" in said
     assert b"Brackenridge" not in said
     assert b"Ottilie" not in said
 
@@ -227,7 +228,8 @@ def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: P
     folder = _write(tmp_path / "ward", WARD)
     own: dict[str, Plain] = {"data-path": str(folder), "home": str(tmp_path / "home")}
     built = []
-    for number, change in enumerate(({}, {"data.root": str(tmp_path)}, {"home": str(tmp_path / "run"), "seed": 9})):
+    changes: list[Config] = [{}, {"data.root": str(tmp_path)}, {"home": str(tmp_path / "run"), "seed": 9}]
+    for number, change in enumerate(changes):
         with device_of(Context(number, 7, own, RecordDict(), BASE | change)) as device:
             assert (device.name, device.documents) == ("ward", folder)
             built.append(device.build(memories=False))
@@ -242,13 +244,14 @@ SILOS = {
     "pilots": {
         "armstrong.md": "# Neil Armstrong\n\nNeil Armstrong was born in Wapakoneta in 1930. Neil Armstrong studied at "
         "Purdue University. Neil Armstrong walked on the Moon in 1969.\n",
-        "gagarin.md": "# Yuri Gagarin\n\nYuri Gagarin was born in Klushino in 1934. Yuri Gagarin orbited Earth in 1961.\n",
+        "gagarin.md": "# Yuri Gagarin\n\nYuri Gagarin was born in Klushino in 1934. Yuri Gagarin orbited Earth "
+        "in 1961.\n",
     },
     "seers": {
-        "tombaugh.md": "# Clyde Tombaugh\n\nClyde Tombaugh was born near Streator in 1906. Clyde Tombaugh discovered Pluto "
-        "in 1930. Clyde Tombaugh worked in Arizona.\n",
-        "herschel.md": "# William Herschel\n\nWilliam Herschel was born in Hanover in 1738. William Herschel discovered "
-        "Uranus in 1781. William Herschel died in Slough in 1822.\n",
+        "tombaugh.md": "# Clyde Tombaugh\n\nClyde Tombaugh was born near Streator in 1906. Clyde Tombaugh discovered "
+        "Pluto in 1930. Clyde Tombaugh worked in Arizona.\n",
+        "herschel.md": "# William Herschel\n\nWilliam Herschel was born in Hanover in 1738. William Herschel "
+        "discovered Uranus in 1781. William Herschel died in Slough in 1822.\n",
     },
 }
 EPSILON = 0.01
@@ -289,24 +292,17 @@ def _shared(grid: LocalGrid, node: int) -> Delta:
 
 def test_names_reach_the_others_as_surrogates(fused: tuple[LocalGrid, dict[str, Plain]]) -> None:
     grid, run = fused
-    settings = Settings.from_config(run)
-    groups = read_partition(settings.privacy)
     changed = 0
     for number, device in enumerate(sorted(SILOS)):
         with device_of(Context(1, 7, _nodes()[number], RecordDict(), run)) as opened:
             own = {opened.store.opaque("own", [item.id])[item.id]: item for item in opened.store.items(origin=device)}
-            foreign = {item.id: item for item in opened.store.items() if item.origin != device}
-        shared = {item.id: item for item in _shared(grid, number).items}
-        assert shared
-        for released_id, shown in shared.items():
-            before = own[released_id]
-            changed += (shown.question, shown.answer) != (before.question, before.answer)
         with device_of(Context(1, 7, _nodes()[1 - number], RecordDict(), run)) as other:
             arrived = {(item.question, item.answer) for item in other.store.items() if item.origin == device}
-        assert arrived == {(item.question, item.answer) for item in shared.values()}
-        assert foreign
-    assert changed
-    assert groups.find("PERSON", "Yuri Gagarin") is not None
+        shared = _shared(grid, number).items
+        assert arrived == {(shown.question, shown.answer) for shown in shared}
+        for shown in shared:
+            changed += (shown.question, shown.answer) != (own[shown.id].question, own[shown.id].answer)
+    assert changed  # each of the four persons stays in 20 % of draws, and the places too
 
 
 def test_surrogates_outlast_the_process_and_the_ledger_refuses_a_new_epoch(
@@ -333,4 +329,4 @@ def test_describe_works_under_ldp_and_says_what_is_wrong_where_it_cannot(
     assert (card.name, card.documents) == ("pilots", 2)
     narrow = LocalGrid(app, _nodes(), run | {"privacy.group-size": 6})
     failure = _ask(narrow, 0, "query.describe", DescribeRequest("0"), wire.Failure)
-    assert "privacy.group-size asks for 6" in dataclasses.asdict(failure)["text"]
+    assert "privacy.group-size asks for 6" in failure.what

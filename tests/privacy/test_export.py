@@ -105,13 +105,12 @@ def test_an_unchanged_item_keeps_its_text_embedding_and_released_id(
 ) -> None:
     own = item("What is the mass of Jupiter?", "1.9e27 kilograms", anchors=("jupiter", "mass"))
     [first] = door.release_items([own]).items
-    others = [item("How far away is the Sun?", "149597870 km"), replace(own, id="item-77", support=("other#1.1",))]
+    others = [item("How far away is the Sun?", "149597870 km"), replace(own, support=("other#1.1",))]
     again = _door("type-masking", pipeline, encoder, opaque).release_items(others).items[1]
     assert (first.question, first.answer) == (own.question, own.answer)
     assert np.array_equal(first.embedding, own.embedding.astype(np.float16).astype(np.float32))
-    assert again.id == first.id
-    changed = door.release_items([replace(own, answer="1.8e27 kilograms")]).items[0]
-    assert changed.id != first.id
+    assert again.id == first.id == opaque(own.id)  # by which the item can be withdrawn when its own id goes
+    assert door.release_items([replace(own, id="item-77")]).items[0].id != first.id
 
 
 def test_reasons_for_withholding(door: ExportDoor, item: ItemMaker) -> None:

@@ -180,9 +180,7 @@ def test_a_policy_is_known_by_all_that_decides_what_passes(tmp_path: Path) -> No
     names, groups = tmp_path / "names.json", tmp_path / "groups.jsonl"
     names.write_text(PUBLIC_NAMES.read_text(encoding="utf-8"), encoding="utf-8")
     groups.write_bytes(PARTITION.read_bytes())
-    settings = PrivacySettings.model_validate(
-        {"export": "ldp", "public-names": str(names), "partition": str(groups)}
-    )
+    settings = PrivacySettings.model_validate({"export": "ldp", "public-names": str(names), "partition": str(groups)})
     seen = [policy_digest(settings), policy_digest(settings.model_copy(update={"epoch": 1}))]
     names.write_text(json.dumps(["Ada Morrow"]), encoding="utf-8")
     seen.append(policy_digest(settings))

@@ -96,14 +96,15 @@ def test_memory_answers_home_questions_rightly_and_without_the_model(first: Firs
 
 
 def test_others_memories_answer_what_home_cannot(first: FirstRun) -> None:
-    answer = rows(first)["f7"]  # two documents on two devices
-    assert (answer.home, answer.answer, answer.path) == ("bridges", "410 kilometres", "memorizer")
-    assert any(source.startswith(f"{FUSION}/") for source in answer.sources)
-    assert {source.partition("/")[0] for source in answer.sources} >= {"bridges", "rivers"}
+    answer = rows(first)["f7"]
+    assert (answer.home, answer.answer, answer.path) == ("bridges", "2,144 metres", "memorizer")
+    assert {source.partition("/")[0] for source in answer.sources} == {"rivers"}
+    assert not rows(first, "local-rag")["f7"].right
 
 
-def test_nobody_answers_what_no_document_holds(first: FirstRun) -> None:
-    assert rows(first)["f9"].path == rows(first, "local-rag")["f9"].path == "abstained"
+def test_memory_does_not_answer_what_no_document_holds(first: FirstRun) -> None:
+    answer = rows(first)["f9"]
+    assert (answer.path, answer.answer, answer.cost.llm_calls) == ("abstained", "", 0)
 
 
 PATHS_OF = [("no-rag", {"cognizer", "abstained"}), ("local-rag", {"cognizer", "abstained"})]
@@ -205,7 +206,7 @@ def test_a_second_run_shares_nothing_new(later: Later) -> None:
     deltas: list[Delta] = records(sent, Delta)
     assert len(deltas) == 2 * len(DEVICES)  # up, and down
     assert [(delta.items, delta.retracted) for delta in deltas] == [((), ())] * len(deltas)
-    assert all(delta.since == delta.version > 0 for delta in deltas)
+    assert all(delta.since > 0 for delta in deltas)
 
 
 def test_a_second_run_answers_alike(first: FirstRun, later: Later) -> None:
@@ -219,8 +220,8 @@ def test_a_second_run_answers_alike(first: FirstRun, later: Later) -> None:
 
 def test_what_changes_or_goes_is_retracted_everywhere(first: FirstRun, tmp_path: Path) -> None:
     files = first.files.copy_to(tmp_path).with_changes(baselines="")
-    ossel = files.root / "data" / "rivers" / "ossel.md"
-    ossel.write_text("# Ossel\n\nThe Ossel is a river of Vessland. It is 377 kilometres long.\n", encoding="utf-8")
+    cairl = files.root / "data" / "rivers" / "mount-cairl.md"
+    cairl.write_text("# Mount Cairl\n\nMount Cairl is a mountain. It is 2,099 metres high.\n", encoding="utf-8")
     (files.root / "data" / "people" / "odile-varro.md").unlink()
     grid = files.grid()
     folder = run_systems(grid, "1", files.settings)
@@ -242,13 +243,13 @@ def test_what_changes_or_goes_is_retracted_everywhere(first: FirstRun, tmp_path:
             held[name] = device.store.items()
     for place, items in held.items():
         texts = " | ".join(f"{item.question} {item.answer}" for item in items)
-        assert "410 kilometres" not in texts, place
-        assert "Mount Cairl" not in texts or "rises" not in texts, place
+        assert "2,144 metres" not in texts, place
+        assert "highest mountain" not in texts, place
         assert "Iron Medal" not in texts, place
         assert "Norrhall" in texts, place  # Berta Solveig, of the same device, stays
-        assert "377 kilometres" in texts, place
+        assert "2,099 metres" in texts, place
     answers = {row.question_id: row for row in read_answers(folder)}
-    assert answers["f7"].answer == "377 kilometres"
+    assert answers["f7"].answer == "2,099 metres"
     assert answers["f4"].answer != "Lindmoor" or answers["f4"].path != "memorizer"
 
 
@@ -317,11 +318,14 @@ def test_questions_are_those_of_the_split(first: FirstRun) -> None:
     assert both == {"test", "train"}
 
 
+TEXTS = st.just("?")
+NONE = st.just(())
+KINDS, HOMES = st.sampled_from("abc"), st.sampled_from(["", "x", "y"])
 GOLD = st.lists(
-    st.builds(GoldQuestion, st.uuids().map(str), st.just("?"), st.just(""), (), st.sampled_from("abc"), (), st.text("xy", max_size=1)),
+    st.builds(GoldQuestion, st.uuids().map(str), TEXTS, TEXTS, NONE, KINDS, NONE, HOMES),
     max_size=30,
     unique_by=lambda question: question.question_id,
-)  # fmt: skip
+)
 
 
 @given(GOLD, st.integers(1, 40))

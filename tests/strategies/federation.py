@@ -76,7 +76,7 @@ QUESTIONS: tuple[tuple[str, str, str, str, str, list[str]], ...] = (
         "bridges",
         ["tarn-bridge", "odile-varro"],
     ),
-    ("f7", "How long is the river that Tarn Bridge crosses?", "410 kilometres", "multi-hop", "bridges", ["ossel"]),
+    ("f7", "How high is Mount Cairl?", "2,144 metres", "single", "bridges", ["mount-cairl"]),
     ("f8", "Which frigate did Jonas Keel command?", "Windhover", "single", "harbours", ["jonas-keel"]),
     ("f9", "What did the Duke of Pell eat at his wedding?", "", "unanswerable", "museums", []),
 )
@@ -107,7 +107,8 @@ class Federation:
             "models.generation-cache": False,
             "models.context-tokens": 2048,
             "memory.tokens-per-kilotoken": 0,
-            "inference.max-answer-tokens": 12,
+            "inference.max-answer-tokens": 8,
+            "inference.passages": 2,
             "privacy.public-names": str(self.root / "names.txt"),
             "federation.poll-seconds": 0.01,
             "data.root": str(self.root / "data"),
@@ -151,7 +152,8 @@ class Federation:
     def copy_to(self, root: Path) -> Federation:
         """A copy with the same stores and bank, whose documents may change."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
-        copied = Federation(root, self.changes)
+        names = str(self.config["privacy.public-names"])  # a store knows what its door was set to
+        copied = Federation(root, self.changes).with_changes(privacy__public_names=names)
         for place in ("devices", "bank"):
             if (root / "home" / place / self.settings.data_key).exists():
                 (root / "home" / place / self.settings.data_key).rename(

@@ -1,0 +1,51 @@
+"""What one sentence of a device shows to be private is masked in every other text of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.privacy import Bundle, TypeMasking
+from fedrag_flwr.privacy.register import Register, read_register
+from fedrag_flwr.records import Document, Passage
+from fedrag_flwr.text import SpacyPipeline
+
+TEXT = (
+    "Dr. Jadwiga Tarnovelska opened the mill in 1950. The patient Otmar Winter has MRN 4417-88213. "
+    "The Wexham Space Telescope and Mount Orrin lie near it. The tax number of the mill is 31/815/08155."
+)
+
+CASES = [
+    ("Tarnovelska left early.", "[PERSON] left early."),
+    ("tarnovelska's lamp", "[PERSON]'s lamp"),
+    ("TARNOVELSKA", "[PERSON]"),
+    ("4417-88213", "[ID]"),
+    ("31/815/08155", "[ID]"),
+    ("The mill rests in winter.", "The mill rests in winter."),  # an ordinary word that is a name as well
+    ("Wexham and Orrin are near the mill of 1950.", "Wexham and Orrin are near the mill of 1950."),
+]
+
+
+@pytest.fixture(scope="module")
+def passages(pipeline: SpacyPipeline) -> list[Passage]:
+    [parsed] = pipeline.parse([Document("mill", "The mill", TEXT, "")])
+    return [part.passage for part in parsed]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_what_is_known_is_masked_everywhere(
+    pipeline: SpacyPipeline, passages: list[Passage], text: str, expected: str
+) -> None:
+    [told] = TypeMasking(pipeline).operate([read_register(passages).tell(Bundle((text,)))])
+    assert told.prose == (expected,)
+
+
+def test_a_public_name_stays(pipeline: SpacyPipeline, passages: list[Passage]) -> None:
+    masking = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"])
+    [told] = masking.operate([read_register(passages).tell(Bundle(("Jadwiga Tarnovelska left early.",)))])
+    assert told.prose == ("Jadwiga Tarnovelska left early.",)
+
+
+def test_a_text_without_known_words_is_told_nothing(passages: list[Passage]) -> None:
+    bundle = Bundle(("The sails turn slowly.",))
+    assert read_register(passages).tell(bundle) is bundle
+    assert Register().tell(bundle) is bundle
