@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from typing import cast
 
 import numpy as np
 
 from fedrag_flwr.evaluation import GoldQuestion, Manifest, SystemResult, Traffic, collect_manifest, score_system
-from fedrag_flwr.records import Answer, BuildReport, Cost
+from fedrag_flwr.records import Answer, AnswerPath, BuildReport, Cost
 
 DEVICES = ("clinic", "archive", "harbour", "observatory", "school")
 FACTS = (
@@ -120,7 +121,7 @@ def make_answers(system: System, gold: Sequence[GoldQuestion], rng: np.random.Ge
             Answer(
                 question.question_id,
                 text,
-                path,
+                cast(AnswerPath, path),
                 score,
                 f"{path}: best memory scored {score:.2f} against 0.80",
                 tuple(f"{question.home}/m{rng.integers(1000, 9999)}" for _ in range(0 if abstained else 2)),

@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summary, render_report, write_results
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
+from fedrag_flwr.records import AnswerPath
 from tests.evaluation.made_up_run import Run, make_run
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--'{{ 7 * 7 }}{% raw %}\u2028"
@@ -62,7 +64,10 @@ def hostile_run() -> Run:
         systems={name + HOSTILE: replace(r, missing_devices={HOSTILE: HOSTILE}) for name, r in run.systems.items()},
         answers={
             name + HOSTILE: [
-                replace(a, text=HOSTILE, path=a.path + HOSTILE, explanation=HOSTILE, sources=(HOSTILE,)) for a in given
+                replace(
+                    a, text=HOSTILE, path=cast(AnswerPath, a.path + HOSTILE), explanation=HOSTILE, sources=(HOSTILE,)
+                )
+                for a in given
             ]
             for name, given in run.answers.items()
         },

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation import GoldQuestion, PhaseTraffic, Traffic, judge, score_system
-from fedrag_flwr.records import Answer, Cost
+from fedrag_flwr.records import Answer, AnswerPath, Cost
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
 
 
@@ -20,7 +20,7 @@ def gold(
     return GoldQuestion(f"q{number}", "Which moon?", answer, aliases, kind, (), home, "test")
 
 
-def said(text: str, path: str = "memorizer", *, number: int = 0, cost: Cost | None = None) -> Answer:
+def said(text: str, path: AnswerPath = "memorizer", *, number: int = 0, cost: Cost | None = None) -> Answer:
     return Answer(f"q{number}", text, path, 0.9, "", cost=cost or Cost(1.0, 1, 100, 10))
 
 
@@ -58,7 +58,7 @@ def test_metrics_are_averaged_over_devices() -> None:
         said("Titan", number=0),
         said("Titan", "cognizer", number=1),
         said("", "abstained", number=2),
-        said("Rhea", "odd", number=3, cost=Cost(3.0, 3, 300, 30)),
+        said("Rhea", "cache", number=3, cost=Cost(3.0, 3, 300, 30)),
     ]
     result = score_system(questions, answers, Traffic(), peak_rss_mb={"a": 900.0, "b": 1200.0})
     assert result.acc == pytest.approx((2 / 3 + 0) / 2)
@@ -68,7 +68,7 @@ def test_metrics_are_averaged_over_devices() -> None:
     assert result.latency_s.mean == pytest.approx((1 + 3) / 2)
     assert result.latency_s.p50 == pytest.approx(1.0)
     assert result.paths == pytest.approx(
-        {"memorizer": 1 / 6, "cognizer": 1 / 6, "remote": 0, "cache": 0, "abstained": 1 / 6, "odd": 1 / 2}
+        {"memorizer": 1 / 6, "cognizer": 1 / 6, "remote": 0, "cache": 1 / 2, "abstained": 1 / 6}
     )
     assert result.peak_rss_mb == 1200
     assert result.devices["a"].acc == pytest.approx(2 / 3)

@@ -1,0 +1,222 @@
+"""The command line: what a person and a program see, and that every error shows its fix and exits with 1."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from fedrag_flwr.cli import app
+from fedrag_flwr.cli.console import plain, settings_from, toml_value
+from fedrag_flwr.cli.flower import Flower, app_directory
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.models.files import DEFAULT_GENERATOR, REGISTRY
+
+SMALL = ["--set", "models.generator=smollm2-135m", "--set", "memory.tokens-per-kilotoken=0"]
+DOCUMENTS = {
+    "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
+    "marks.md": "# Marks\n\nThe sign [/] and the mark [bold] stand on Port Ferren. Port Ferren was founded in 1702.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of the tests' own, and no way to the network."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network in this test")
+
+    with pytest.MonkeyPatch.context() as patch:
+        root = tmp_path_factory.mktemp("cli-home")
+        patch.setenv("FEDRAG_HOME", str(root))
+        patch.setenv("COLUMNS", "200")
+        patch.setattr(socket.socket, "connect", refuse)
+        yield root
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def parsed(*words: str) -> Any:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def built(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The report of a device that was built from a folder."""
+    folder = tmp_path_factory.mktemp("documents")
+    for name, text in DOCUMENTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "latin.txt").write_bytes("Fluß".encode("latin-1"))
+    return parsed("build", str(folder), "--name", "desk", "--json", *SMALL) | {"folder": str(folder)}
+
+
+def test_help_names_all_commands() -> None:
+    shown = run("--help").stdout
+    assert all(command in shown for command in ("models", "doctor", "simulate", "build", "ask", "inspect"))
+
+
+def test_models_are_listed(home: Path) -> None:
+    models = parsed("models", "list", "--json")
+    assert {model["model"]["name"] for model in models} == set(REGISTRY)
+    here = {model["model"]["name"]: model["path"] is not None for model in models}
+    assert here["smollm2-135m"]
+    assert not here[DEFAULT_GENERATOR]
+    table = run("models", "list").stdout
+    assert all(name in table for name in REGISTRY)
+
+
+def test_a_model_is_verified(home: Path) -> None:
+    assert run("models", "verify", "smollm2-135m").exit_code == 0
+
+
+def test_the_doctor_names_what_to_do(home: Path) -> None:
+    result = run("doctor", "--json")
+    findings = {finding["what"]: finding for finding in json.loads(result.stdout)}
+    assert {"Python", "llama-cpp-python", "flwr", "spaCy pipeline", "memory", "disk"} <= findings.keys()
+    assert findings[f"model {DEFAULT_GENERATOR}"]["fix"] == f"fedrag models pull {DEFAULT_GENERATOR}"
+    assert findings["model smollm2-135m"]["fix"] == ""
+    assert result.exit_code == 1  # the default generator is absent in this home
+    assert f"fedrag models pull {DEFAULT_GENERATOR}" in run("doctor").stdout
+
+
+def test_a_build_reports_what_it_made(built: Any) -> None:
+    assert (built["documents"], built["added"], built["device"]) == (2, 2, "desk")
+    assert built["items"] > 3
+    assert built["failed"] == ["latin.txt: not UTF-8 at byte 3 (save the file as UTF-8)"]
+
+
+def test_a_second_build_costs_nothing_and_names_what_was_not_read(built: Any) -> None:
+    again = run("build", built["folder"], "--name", "desk", *SMALL)
+    assert again.exit_code == 0
+    assert re.search(r"added\D+0\b", again.stdout)
+    assert "latin.txt: not UTF-8" in again.stderr
+    assert parsed("build", built["folder"], "--name", "desk", "--json", *SMALL)["version"] == built["version"]
+
+
+def test_a_rebuild_forgets_the_old_store(built: Any, tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "store"), "--name", "spare", "--json", *SMALL]
+    assert parsed("build", built["folder"], *store)["added"] == 2
+    assert parsed("build", built["folder"], *store)["added"] == 0
+    assert parsed("build", built["folder"], *store, "--rebuild")["added"] == 2
+
+
+def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:
+    asked = parsed("ask", "Who designed Tarn Bridge?", "--name", "desk", "--json", *SMALL)
+    assert (asked["answer"]["text"], asked["answer"]["path"]) == ("Odile Varro", "memorizer")
+    assert asked["answer"]["cost"]["llm_calls"] == 0
+    assert "tarn-bridge" in {line["document"] for line in asked["trace"]}
+    shown = run("ask", "Who designed Tarn Bridge?", "--name", "desk", *SMALL).stdout
+    assert "Odile Varro" in shown
+    assert "memorizer, score" in shown
+    assert "tarn-bridge (Tarn Bridge)" in shown
+
+
+def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
+    shown = run("ask", "What did the Duke of Pell eat?", "--name", "desk", *SMALL)
+    assert shown.exit_code == 0
+    assert "I do not know." in shown.stdout
+    assert "abstained" in shown.stdout
+
+
+def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
+    brought = parsed("inspect", "document", "marks", "--name", "desk", "--json")
+    assert brought["passages"]
+    assert brought["items"]
+    items = {item["id"]: item for item in parsed("inspect", "items", "--name", "desk", "--limit", "0", "--json")}
+    assert set(brought["items"]) <= items.keys()
+    edge = parsed("inspect", "hyperedge", brought["hyperedges"][0], "--name", "desk", "--json")
+    assert set(edge["units"]) == set(edge["hyperedge"]["members"])
+    assert set(edge["items"]) <= items.keys()
+    assert len(parsed("inspect", "items", "--name", "desk", "--limit", "2", "--json")) == 2
+
+
+def test_marks_in_a_text_are_shown_as_they_are(built: Any) -> None:
+    brought = parsed("inspect", "document", "marks", "--name", "desk", "--json")
+    for edge in brought["hyperedges"]:
+        shown = run("inspect", "hyperedge", edge, "--name", "desk")
+        assert shown.exit_code == 0
+    texts = [run("inspect", "hyperedge", edge, "--name", "desk").stdout for edge in brought["hyperedges"]]
+    assert any("[/] and the mark [bold]" in re.sub(r"\s+", " ", text) for text in texts)
+    for words in (["items"], ["document", "marks"]):
+        assert run("inspect", *words, "--name", "desk").exit_code == 0
+
+
+ERRORS: list[tuple[list[str], str, str]] = [
+    (["build", "/no/such/folder", *SMALL], "folder does not exist", "data-path"),
+    (["build", ".", "--name", "a/b", *SMALL], "cannot be a device's name", "letters"),
+    (["build", ".", "--set", "memory.delta=7"], "less than or equal to 1", "[tool.flwr.app.config]"),
+    (["build", ".", "--set", "memory.delta"], "has no value", "KEY=VALUE"),
+    (["build", ".", "--set", "colour=red"], "'colour' is not a setting", "pyproject.toml"),
+    (["ask", "Who?", "--name", "nobody"], "has no memory yet", "fedrag build FOLDER --name nobody"),
+    (["inspect", "items", "--name", "nobody"], "has no memory yet", "fedrag build"),
+    (["inspect", "hyperedge", "zzz", "--name", "desk"], "zzz", ""),
+    (["inspect", "document", "zzz", "--name", "desk"], "zzz", ""),
+    (["ask", "Who?", "--name", "other", "--store", "STORE"], "was built with device = 'desk'", "device"),
+    (["models", "pull", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),
+    (["models", "verify", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),
+    (["models", "verify"], DEFAULT_GENERATOR, "pull it first"),
+    (["simulate", "--set", "federation.quorum=3"], "less than or equal to 1", "pyproject.toml"),
+    (["simulate", "--app", "/no/such/app"], "no Flower app", "pyproject.toml"),
+]
+
+
+@pytest.mark.parametrize(("words", "said", "fix"), ERRORS)
+def test_an_error_shows_its_fix_and_exits_with_1(words: list[str], said: str, fix: str, built: Any, home: Path) -> None:
+    store = str(home / "devices" / "local" / "desk")
+    result = run(*(store if word == "STORE" else word for word in words))
+    shown = re.sub(r"\s+", " ", result.stderr)
+    assert result.exit_code == 1
+    assert "error:" in shown
+    assert said in shown
+    assert fix in shown
+    assert "Traceback" not in result.output
+
+
+def test_nothing_was_written_outside_the_home(built: Any, home: Path) -> None:
+    assert (home / "devices" / "local" / "desk").is_dir()
+    assert not (home / "models" / REGISTRY[DEFAULT_GENERATOR].file).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", 1), ("0.5", 0.5), ("true", True), ('"x"', "x"), ("x", "x"), ("[1]", "[1]"), ("a b", "a b"), ("", "")],
+)
+def test_values_are_read_as_toml_and_else_as_text(text: str, value: object) -> None:
+    assert toml_value(text) == value
+    assert type(toml_value(text)) is type(value)
+
+
+def test_changes_become_settings() -> None:
+    settings = settings_from(["memory.delta=1", "data.root = /a=b", "models.generation-cache=false"])
+    assert (settings.memory.delta, settings.data.root, settings.models.generation_cache) == (1.0, "/a=b", False)
+    assert settings_from(None) == settings_from([])
+
+
+def test_json_output_takes_anything_of_ours() -> None:
+    value = plain({"path": Path("/a"), 3: (1, None, True, {"x"})})
+    assert json.loads(json.dumps(value)) == {"path": "/a", "3": [1, None, True, "{'x'}"]}
+
+
+def test_flower_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FLWR_HOME", raising=False)
+    told = Flower(tmp_path).environment
+    assert told["FLWR_HOME"] == str(tmp_path / "flwr")
+    assert told["FEDRAG_HOME"] == str(tmp_path)
+    assert (told["FLWR_TELEMETRY_ENABLED"], told["FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION"]) == ("0", "1")
+
+
+def test_the_app_is_found_and_what_is_none_is_refused(tmp_path: Path) -> None:
+    assert (app_directory(Path(__file__).parents[2]) / "pyproject.toml").is_file()
+    with pytest.raises(SettingError, match="no Flower app"):
+        app_directory(tmp_path)
