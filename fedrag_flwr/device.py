@@ -272,7 +272,8 @@ class EdgeDevice:
 
     def _make_engine(self) -> Engine:
         memory, inference = self.settings.memory, self.settings.inference
-        matcher, misfit = Matcher(self.store.items(), memory.alpha), Fitting(self.toolbox.encoder).misfit
+        matcher = Matcher(self.store.items(), memory.alpha)
+        misfit = Fitting(self.toolbox.encoder, matcher.items).misfit
         return Engine(
             device=self.name,
             store=self.store,

@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from logging import INFO
+from logging import ERROR, INFO
 from pathlib import Path
 
 from flwr.common import log
 from flwr.serverapp import Grid
 
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import write_results
@@ -60,9 +60,17 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         name: make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
         for name in settings.systems
     }
+    failure: FederationError | None = None
     for name, strategy in strategies.items():
         strategy.summary()
-        outcomes[name] = strategy.run(grid, run_id)
+        try:
+            outcomes[name] = strategy.run(grid, run_id)
+        except FederationError as error:
+            if not outcomes:
+                raise
+            failure = error  # what the systems before it brought is kept
+            log(ERROR, "%s failed: %s", name, error)
+            break
         for device, reason in outcomes[name].traffic.missing.items():
             log(INFO, "%s went on without %s: %s", name, device, reason)
     folder = write_results(
@@ -81,6 +89,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         _builds(outcomes),
     )
     log(INFO, "results: %s", folder)
+    if failure is not None:
+        raise failure
     return folder
 
 
@@ -98,13 +108,13 @@ def questions_of(settings: Settings) -> list[GoldQuestion]:
 
 
 def spread(questions: Sequence[GoldQuestion], limit: int) -> list[GoldQuestion]:
-    """At most `limit` questions, taken in turn from each (kind, home), in their own order."""
+    """At most `limit` questions, from each (kind, home) in proportion to its size, in their own order."""
     groups: dict[tuple[str, str], list[GoldQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.kind, question.home].append(question)
-    turns = max(map(len, groups.values()), default=0)
-    in_turn = [group[turn] for turn in range(turns) for group in groups.values() if turn < len(group)]
-    chosen = {question.question_id for question in in_turn[:limit]}
+    places = [((place + 0.5) / len(group), q) for group in groups.values() for place, q in enumerate(group)]
+    first = sorted(places, key=lambda pair: pair[0])[:limit]
+    chosen = {question.question_id for _, question in first}
     return [question for question in questions if question.question_id in chosen]
 
 

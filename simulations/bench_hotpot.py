@@ -48,6 +48,7 @@ def run(data: Path, questions: int, devices: int, seed: int, home: Path) -> tupl
             "data.root": str(root),
             "data.questions": str(root / "questions.jsonl"),
             "data.split": "dev",
+            "data.limit": 0,
             "privacy.export": "none",
             "federation.devices": devices,
             "federation.round-timeout": 36_000.0,

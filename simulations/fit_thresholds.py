@@ -87,7 +87,7 @@ def _recall(settings: Settings, gold: Sequence[GoldQuestion]) -> dict[str, dict[
     for home in sorted({question.home for question in gold}):
         with EdgeDevice(home, None, store_root(settings, home), settings, toolbox) as device:
             items = device.store.items()
-        misfit = Fitting(toolbox.encoder).misfit
+        misfit = Fitting(toolbox.encoder, items).misfit
         asked = [question for question in gold if question.home == home]
         vectors = toolbox.encoder.encode([question.text for question in asked])
         analyses = toolbox.pipeline.questions([question.text for question in asked])
@@ -156,6 +156,7 @@ def main() -> None:
             "home": arguments.home,
             "baselines": "",
             "data.split": "train",
+            "data.limit": 0,
             "memory.delta": 1.0,
             "inference.abstain-below": -1.0,
             "results": str(fedrag_home(arguments.home) / "fitting"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.inference.candidates import NAMES, candidates, choice_grammar
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
-from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported
+from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -78,6 +78,8 @@ class Cognizer:
         text = clean(completion.text)
         if not text:
             return Verdict("", score, "the model found no answer in the evidence", cost)
+        if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
+            return Verdict("", score, "the model said yes or no to another kind of question", cost)
         if facts is None and not is_supported(text, texts):
             return Verdict("", score, "the evidence does not hold the model's answer", cost)
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost)

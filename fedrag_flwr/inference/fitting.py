@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import InitVar, dataclass, field
 
 from fedrag_flwr.inference.support import tokens
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
 
-LEAST_NOUN_SIMILARITY = 0.45  # "rocket" and "launcher" are as near, "rocket" and "observatory" are not
+LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
+LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
 _MOST_NOUNS = 4_096
 
 # Answer types that can only be answered by their own kind; the others name things, and recognisers mix them up.
@@ -38,10 +41,19 @@ class Fitting:
     ----------
     encoder
         Tells how near two nouns are.
+    items
+        All memories: the nouns that their questions ask for say what their answers are called.
     """
 
     encoder: Encoder
+    items: InitVar[Iterable[MemoryItem]] = ()
+    called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     nouns: dict[str, Vector] = field(default_factory=dict)
+
+    def __post_init__(self, items: Iterable[MemoryItem]) -> None:
+        for item in items:
+            if noun := _asked_by(item):
+                self.called[item.answer.casefold()].add(noun)
 
     def misfit(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         """Why an item cannot answer a question, or "" where it can.
@@ -58,24 +70,31 @@ class Fitting:
             return "" if item.answer.casefold() in {"yes", "no"} else "yes or no is asked for"
         if expected in _KINDS and _KINDS.get(given) != _KINDS[expected]:
             return f"{expected} is asked for"
-        if expected and expected not in _KINDS and given in _KINDS and given != "PERSON":
-            return f"{expected} is asked for"
+        if expected not in _KINDS and (expected or analysis.asks) and given in _KINDS and given != "PERSON":
+            return f"{expected or analysis.asks} is asked for"
         held = _within(item.answer, question)
         if _CHOICE.search(question) and expected not in _KINDS:
             return "" if held else "one of the alternatives is asked for"
         if held:
             return "the question holds the answer itself"
+        if _shared(question, item) < LEAST_COVERAGE:
+            return "it holds too little of the question"
         return self._noun_misfit(analysis, item)
 
     def _noun_misfit(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         asked = analysis.asks
-        offered = next((anchor.removeprefix(ASKS) for anchor in item.anchors if anchor.startswith(ASKS)), "")
-        if not asked or asked == offered or asked in tokens(f"{item.question} {item.answer}"):
+        offered = _asked_by(item)
+        if not asked or asked == offered or asked in tokens(item.answer):
             return ""
-        if not offered:
-            return f"it does not count {asked}" if analysis.answer_type == "CARDINAL" else ""
-        near = float(self._vector(asked) @ self._vector(offered))
-        return "" if near >= LEAST_NOUN_SIMILARITY else f"it tells a {offered}, a {asked} is asked for"
+        if analysis.answer_type == "CARDINAL" and not offered:
+            return "" if asked in tokens(item.question) else f"it does not count {asked}"
+        nouns = {offered} if offered else self.called.get(item.answer.casefold(), set())
+        if not nouns or any(self._near(asked, noun) for noun in nouns):
+            return ""
+        return f"it tells a {min(nouns)}, a {asked} is asked for"
+
+    def _near(self, first: str, second: str) -> bool:
+        return float(self._vector(first) @ self._vector(second)) >= LEAST_NOUN_SIMILARITY
 
     def _vector(self, noun: str) -> Vector:
         if noun not in self.nouns:
@@ -83,6 +102,16 @@ class Fitting:
                 self.nouns.clear()
             self.nouns[noun] = self.encoder.encode([noun])[0]
         return self.nouns[noun]
+
+
+def _asked_by(item: MemoryItem) -> str:
+    return next((anchor.removeprefix(ASKS) for anchor in item.anchors if anchor.startswith(ASKS)), "")
+
+
+def _shared(question: str, item: MemoryItem) -> float:
+    """Share of a question's content words that a memory holds; 1 where it has none."""
+    asked = set(tokens(question)) - STOP_WORDS
+    return len(asked & set(tokens(f"{item.question} {item.answer}"))) / len(asked) if asked else 1.0
 
 
 def _within(part: str, whole: str) -> bool:

@@ -34,9 +34,15 @@ def is_supported(answer: str, texts: Iterable[str]) -> bool:
     wanted = _forms(answer)
     if not wanted:
         return False
-    if len(wanted) == 1 and wanted[0] in _YES_NO:
+    if is_yes_no(answer):
         return True
     return any(_contains(_forms(text), wanted) for text in texts)
+
+
+def is_yes_no(answer: str) -> bool:
+    """Whether an answer is the word yes or no."""
+    words = tokens(answer)
+    return len(words) == 1 and words[0] in _YES_NO
 
 
 def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -57,11 +57,24 @@ def asked_noun(doc: Doc) -> str:
     """Give the lemma of the noun that a question phrase asks for ("which rocket", "how many moons"), or ""."""
     for token in doc:
         word = token.text.casefold()
-        if word in {"which", "what"} and token.dep_ == "det" and token.head.pos_ in {"NOUN", "PROPN"}:
-            return token.head.lemma_.casefold()
-        if word == "how" and token.head.text.casefold() == "many" and token.head.head.pos_ == "NOUN":
-            return token.head.head.lemma_.casefold()
+        if word in {"which", "what"} or (word == "many" and token.i and doc[token.i - 1].text.casefold() == "how"):
+            return _noun_after(doc, token.i + 1)
     return ""
+
+
+def _noun_after(doc: Doc, start: int) -> str:
+    """Give the lemma of the last noun of the run of adjectives and nouns that begins here, or ""."""
+    noun = ""
+    for token in doc[start:]:
+        if token.pos_ in {"NOUN", "PROPN"}:
+            noun = token.lemma_.casefold()
+        elif (
+            noun
+            or token.pos_ not in {"ADJ", "NUM", "ADV", "PUNCT", "VERB"}
+            or token.tag_ not in {"JJ", "JJR", "JJS", "CD", "RB", "HYPH", "VBN"}
+        ):
+            break
+    return noun
 
 
 def answer_type(doc: Doc) -> str:

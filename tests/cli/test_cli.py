@@ -19,7 +19,8 @@ from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.files import DEFAULT_GENERATOR, REGISTRY
 
-SMALL = ["--set", "models.generator=smollm2-135m", "--set", "memory.tokens-per-kilotoken=0"]
+CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
+SMALL = [word for change in CHANGES for word in ("--set", change)]
 DOCUMENTS = {
     "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
     "marks.md": "# Marks\n\nThe sign [/] and the mark [bold] stand on Port Ferren. Port Ferren was founded in 1702.\n",

@@ -107,6 +107,8 @@ class Federation:
             "models.generation-cache": False,
             "models.context-tokens": 2048,
             "memory.tokens-per-kilotoken": 0,
+            "memory.delta": 0.8,  # thresholds that are fitted elsewhere decide nothing here
+            "inference.abstain-below": 0.4,
             "inference.max-answer-tokens": 8,
             "inference.passages": 2,
             "privacy.public-names": str(self.root / "names.txt"),
