@@ -77,9 +77,9 @@ class Fitting:
             return "" if held else "one of the alternatives is asked for"
         if held:
             return "the question holds the answer itself"
-        if _shared(question, item) < LEAST_COVERAGE:
-            return "it holds too little of the question"
-        return self._noun_misfit(analysis, item)
+        if reason := self._noun_misfit(analysis, item):
+            return reason
+        return "it holds too little of the question" if _shared(question, item) < LEAST_COVERAGE else ""
 
     def _noun_misfit(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         asked = analysis.asks

@@ -185,6 +185,7 @@ def test_without_facts_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> No
     assert verdict.text or verdict.explanation in {
         "the model found no answer in the evidence",
         "the evidence does not hold the model's answer",
+        "the model said yes or no to another kind of question",
     }
 
 

@@ -36,10 +36,12 @@ FIT: list[tuple[str, Row, str]] = [  # question, memory, part of the reason ("" 
     ("Who knew Odile Varro?", ("Who designed Tarn Bridge?", "Odile Varro", "PERSON"), "holds the answer itself"),
     ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Ossel", "LOC"), ""),
     ("Which is longer, the Ossel or the Marl?", ("Which river is longest?", "Danube", "LOC"), "alternatives"),
-    ("Which ship is it?", ("Which boat is it?", "Windhover", "NAME"), ""),
-    ("Which river is it?", ("Which museum is it?", "Copper Hall", "NAME"), "a river is asked for"),
+    ("Which ship crossed the Ossel?", ("Which boat crossed the Ossel?", "Windhover", "NAME"), ""),
+    ("Which river did Odile Varro love?", ("Which museum did Odile Varro love?", "Copper Hall", "NAME"), "a river is"),
     ("How many clocks are there?", ("How many clocks are shown?", "640", "CARDINAL"), ""),
     ("How many clocks are there?", ("How many visitors come?", "640", "CARDINAL"), "a clock is asked for"),
+    ("Which ship sank off Mount Cairl?", ("What is called so?", "Windhover", "NAME"), "too little of the question"),
+    ("Which gauge did Odile Varro read?", ("When did Odile Varro read?", "1924", "YEAR"), "is asked for"),
 ]
 
 
@@ -57,8 +59,18 @@ def test_nouns_are_encoded_once(encoder: Encoder, pipeline: Pipeline) -> None:
     item = memory(("Which museum is it?", "Copper Hall", "NAME"), encoder, pipeline)
     analysis = pipeline.question("Which river is it?")
     first = fitting.misfit("Which river is it?", analysis, item)
+    assert "a river is asked for" in first
     assert set(fitting.nouns) == {"museum", "river"}
     assert fitting.misfit("Which river is it?", analysis, item) == first
+
+
+def test_what_other_memories_call_an_answer_counts(encoder: Encoder, pipeline: Pipeline) -> None:
+    unnamed = memory(("What burnt on Mount Cairl?", "Copper Hall", "NAME"), encoder, pipeline)
+    named = memory(("Which museum stands in Lund?", "Copper Hall", "NAME"), encoder, pipeline)
+    question = "Which river burnt on Mount Cairl?"
+    analysis = pipeline.question(question)
+    assert Fitting(encoder).misfit(question, analysis, unnamed) == ""
+    assert "a river is asked for" in Fitting(encoder, [unnamed, named]).misfit(question, analysis, unnamed)
 
 
 @pytest.mark.parametrize(
