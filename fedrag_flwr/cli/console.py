@@ -24,7 +24,7 @@ from fedrag_flwr.settings import Settings
 P = ParamSpec("P")
 R = TypeVar("R")
 
-out = Console()
+out = Console(width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

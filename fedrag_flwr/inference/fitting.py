@@ -77,9 +77,7 @@ class Fitting:
             return "" if held else "one of the alternatives is asked for"
         if held:
             return "the question holds the answer itself"
-        if reason := self._noun_misfit(analysis, item):
-            return reason
-        return "it holds too little of the question" if _shared(question, item) < LEAST_COVERAGE else ""
+        return self._noun_misfit(analysis, item)
 
     def _noun_misfit(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         asked = analysis.asks
@@ -108,10 +106,11 @@ def _asked_by(item: MemoryItem) -> str:
     return next((anchor.removeprefix(ASKS) for anchor in item.anchors if anchor.startswith(ASKS)), "")
 
 
-def _shared(question: str, item: MemoryItem) -> float:
-    """Share of a question's content words that a memory holds; 1 where it has none."""
+def is_about(question: str, item: MemoryItem) -> bool:
+    """Whether a memory holds enough of a question's content words to answer it by itself."""
     asked = set(tokens(question)) - STOP_WORDS
-    return len(asked & set(tokens(f"{item.question} {item.answer}"))) / len(asked) if asked else 1.0
+    held = asked & set(tokens(f"{item.question} {item.answer}"))
+    return len(held) >= LEAST_COVERAGE * len(asked)
 
 
 def _within(part: str, whole: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.inference.fitting import Misfit
+from fedrag_flwr.inference.fitting import Misfit, is_about
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.records import Match, Vector
 from fedrag_flwr.text.asking import question_anchors
@@ -36,5 +36,5 @@ class Memorizer:
 
     def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
         """The best of the matches that answers a question and is near enough; None where memory does not know."""
-        near = (match for match in matches if match.score >= self.delta)
+        near = (match for match in matches if match.score >= self.delta and is_about(question, match.item))
         return next((match for match in near if not self.misfit(question, analysis, match.item)), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.fitting import Fitting, is_about
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.models.base import Encoder
@@ -40,7 +40,6 @@ FIT: list[tuple[str, Row, str]] = [  # question, memory, part of the reason ("" 
     ("Which river did Odile Varro love?", ("Which museum did Odile Varro love?", "Copper Hall", "NAME"), "a river is"),
     ("How many clocks are there?", ("How many clocks are shown?", "640", "CARDINAL"), ""),
     ("How many clocks are there?", ("How many visitors come?", "640", "CARDINAL"), "a clock is asked for"),
-    ("Which ship sank off Mount Cairl?", ("What is called so?", "Windhover", "NAME"), "too little of the question"),
     ("Which gauge did Odile Varro read?", ("When did Odile Varro read?", "1924", "YEAR"), "is asked for"),
 ]
 
@@ -62,6 +61,14 @@ def test_nouns_are_encoded_once(encoder: Encoder, pipeline: Pipeline) -> None:
     assert "a river is asked for" in first
     assert set(fitting.nouns) == {"museum", "river"}
     assert fitting.misfit("Which river is it?", analysis, item) == first
+
+
+def test_a_memory_that_holds_too_little_of_a_question_is_about_something_else(
+    encoder: Encoder, pipeline: Pipeline
+) -> None:
+    item = memory(("Which ship sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
+    assert is_about("Which ship sank off Mount Cairl in 1924?", item)
+    assert not is_about("Which crew loaded copper ingots at Lund before daybreak?", item)
 
 
 def test_what_other_memories_call_an_answer_counts(encoder: Encoder, pipeline: Pipeline) -> None:
