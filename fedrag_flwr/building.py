@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ import numpy as np
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.memory.change import Change, NewDocument
+from fedrag_flwr.memory.change import Change, NewDocument, content_id
 from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
@@ -187,7 +186,7 @@ class Builder:
         items: dict[str, MemoryItem] = {}
         analyses = self.pipeline.questions([draft.question for draft in distilled.drafts])
         for draft, vector, analysis in zip(distilled.drafts, distilled.vectors, analyses, strict=True):
-            item_id = _content_id(self.device, draft.question, draft.answer, *draft.support)
+            item_id = content_id(self.device, draft.question, draft.answer, *draft.support)
             items[item_id] = MemoryItem(
                 id=item_id,
                 question=draft.question,
@@ -235,7 +234,3 @@ class _Made:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence
-
-
-def _content_id(*parts: str) -> str:
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 
 from fedrag_flwr.inference.prompts import UNKNOWN
+from fedrag_flwr.inference.support import is_choice
 from fedrag_flwr.models.base import Grammar
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -23,7 +23,6 @@ _OFFERED = {
     **dict.fromkeys(("CARDINAL", "QUANTITY", "PERCENT"), _AMOUNTS),
     "MONEY": frozenset({"MONEY"}),
 }
-_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact]) -> list[str]:
@@ -44,7 +43,7 @@ def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact])
     if analysis.answer_type == "YESNO":
         return ["yes", "no"]
     names = [fact.text for fact in analysis.facts if fact.type in NAMES]
-    if _CHOICE.search(question) and len(names) > 1:
+    if is_choice(question) and len(names) > 1:
         return _distinct(names)
     held = {fact.anchor for fact in analysis.facts}
     wanted = _OFFERED.get(analysis.answer_type)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field
 
-from fedrag_flwr.inference.support import tokens
+from fedrag_flwr.inference.support import is_choice, tokens
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
@@ -30,7 +29,6 @@ _KINDS = {
     "MONEY": "money",
     "YESNO": "yesno",
 }
-_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -73,7 +71,7 @@ class Fitting:
         if expected not in _KINDS and (expected or analysis.asks) and given in _KINDS and given != "PERSON":
             return f"{expected or analysis.asks} is asked for"
         held = _within(item.answer, question)
-        if _CHOICE.search(question) and expected not in _KINDS:
+        if is_choice(question) and expected not in _KINDS:
             return "" if held else "one of the alternatives is asked for"
         if held:
             return "the question holds the answer itself"

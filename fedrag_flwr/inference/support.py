@@ -11,6 +11,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import under_title
 
 _WORD = re.compile(r"\w+")
+_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 _YES_NO = {"yes", "no"}
 
 
@@ -37,6 +38,11 @@ def is_supported(answer: str, texts: Iterable[str]) -> bool:
     if is_yes_no(answer):
         return True
     return any(_contains(_forms(text), wanted) for text in texts)
+
+
+def is_choice(question: str) -> bool:
+    """Whether a question offers alternatives: "the Ossel or the Marl"."""
+    return _CHOICE.search(question) is not None
 
 
 def is_yes_no(answer: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedrag_flwr.memory.change import content_id
 from fedrag_flwr.memory.composition import compose
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
@@ -117,7 +117,7 @@ class MemoryBank:
         limit = MOST_COMPOSED if self._bridges_per_item else 0
         composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=limit)
         known = {item.id: item for item in self._store.items(origin=FUSION)}
-        ids = [_content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
+        ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]
         vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)
@@ -141,7 +141,3 @@ class MemoryBank:
 def _owned(item: MemoryItem) -> MemoryItem:
     """An item whose hyperedges name their owner, as those of composed items do."""
     return replace(item, hyperedges=tuple(f"{item.origin}/{edge}" for edge in item.hyperedges))
-
-
-def _content_id(*parts: str) -> str:
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]

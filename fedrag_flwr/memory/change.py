@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,3 +70,8 @@ class Contribution:
     sentences: tuple[str, ...]
     hyperedges: tuple[str, ...]
     items: tuple[str, ...]
+
+
+def content_id(*parts: str) -> str:
+    """The id of a memory: first 32 hex digits of the SHA-256 over what makes it what it is."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
