@@ -273,14 +273,15 @@ class EdgeDevice:
     def _make_engine(self) -> Engine:
         memory, inference = self.settings.memory, self.settings.inference
         matcher = Matcher(self.store.items(), memory.alpha)
-        misfit = Fitting(self.toolbox.encoder, matcher.items).misfit
+        fitting = Fitting(self.toolbox.encoder, matcher.items)
         return Engine(
             device=self.name,
             store=self.store,
             encoder=self.toolbox.encoder,
             pipeline=self.toolbox.pipeline,
-            memorizer=Memorizer(matcher, memory.delta, misfit),
-            hops=Hops(matcher, misfit),
+            memorizer=Memorizer(matcher, memory.delta, fitting.misfit),
+            hops=Hops(matcher, fitting.misfit),
+            fitting=fitting,
             cognizer=Cognizer(
                 self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
             ),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
+from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.inference.rewriting import Rewrite, Rewriter, is_said, tells
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
@@ -30,7 +32,11 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.segment import document_title
 
+LEAST_REACH = 0.5  # nearness at which a name is taken for what a description stands for
+SURE_REACH = 0.7  # nearness at which the model is asked about the name instead
+LEAST_SECOND = 0.75  # score at which a memory answers a question with the first hop taken
 RECALLED = 3  # times top-k memories are looked through for one that fits
 
 
@@ -51,7 +57,19 @@ class _Asked:
     question: Question
     vector: Vector
     analysis: QuestionAnalysis
-    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """What memory says to a question: the matches, and the one that answers it.
+
+    `via` is the first hop, where `asked` is not the question as it came but one with a name in a description's place.
+    """
+
+    asked: _Asked
+    matches: Sequence[Match]
+    known: Match | None = None
+    via: Rewrite | None = None
 
 
 class Engine:
@@ -67,6 +85,8 @@ class Engine:
         The two paths.
     hops
         The second hop over memory.
+    fitting
+        What memories call a name, for the first hop.
     limits
         How much evidence the slow path reads.
     clock
@@ -81,6 +101,7 @@ class Engine:
         pipeline: Pipeline,
         memorizer: Memorizer,
         hops: Hops,
+        fitting: Fitting,
         cognizer: Cognizer,
         limits: EvidenceLimits,
         clock: Clock = time.perf_counter,
@@ -91,6 +112,7 @@ class Engine:
         self.pipeline = pipeline
         self.memorizer = memorizer
         self.hops = hops
+        self.rewriter = Rewriter(memorizer.matcher, fitting, encoder, pipeline, self.nearest_sentences)
         self.cognizer = cognizer
         self.limits = limits
         self.clock = clock
@@ -104,32 +126,31 @@ class Engine:
 
     def from_passages(self, question: Question) -> Answer:
         """Plain retrieval-augmented generation: the model reads the nearest passages."""
-        asked = self._ask(question)
         start = self.clock()
+        asked = self._ask(question)
         units = self._nearest("paragraph", asked.vector, self.limits.passages)
         verdict = self.cognizer.answer(question.text, asked.analysis, units, always=True)
-        verdict = self._timed(verdict, asked.seconds + self.clock() - start)
+        verdict = self._timed(verdict, self.clock() - start)
         return self._answer(question, verdict, "cognizer", units)
 
     def from_memory(self, question: Question) -> Answer | OpenQuestion:
         """Memory if it is near enough; else evidence at home, or an open question that names whom to ask."""
-        asked = self._ask(question)
         start = self.clock()
-        matches = self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
-        known = self.memorizer.answer(question.text, asked.analysis, matches)
-        if known is not None:
-            return self._recalled(asked, known, asked.seconds + self.clock() - start)
-        matches = self._localised(asked, matches)
-        if wants := self._wants(question, matches):
-            return OpenQuestion(question.id, asked.vector, wants, asked.seconds + self.clock() - start)
-        return self._reasoned(asked, matches, (), start)
+        lead = self._lead(question)
+        if lead.known is not None:
+            return self._recalled(question, lead, self.clock() - start)
+        if wants := self._wants(question, lead.matches):
+            return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
+        return self._reasoned(question, lead, (), start)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question at home with whatever other devices gave."""
-        asked = self._ask(question)
         start = self.clock()
-        matches = self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
-        return self._reasoned(asked, self._localised(asked, matches), foreign, start)
+        return self._reasoned(question, self._lead(question), foreign, start)
+
+    def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
+        """The device's own sentences that come nearest to a vector, best first."""
+        return self._nearest("sentence", vector, count)
 
     def evidence_for(self, vector: Vector, hyperedges: Sequence[str], budget: int) -> list[EvidenceUnit]:
         """The units of own hyperedges that come nearest to another's question; nothing beyond those hyperedges."""
@@ -138,10 +159,41 @@ class Engine:
     # --- steps ----------------------------------------------------------------------------------
 
     def _ask(self, question: Question) -> _Asked:
-        start = self.clock()
-        analysis = self.pipeline.question(question.text)
-        vector = self.encoder.encode([question.text])[0]
-        return _Asked(question, vector, analysis, self.clock() - start)
+        return self._ask_all([question])[0]
+
+    def _ask_all(self, questions: Sequence[Question]) -> list[_Asked]:
+        texts = [question.text for question in questions]
+        analyses, vectors = self.pipeline.questions(texts), self.encoder.encode(texts)
+        return [_Asked(*parts) for parts in zip(questions, vectors, analyses, strict=True)]
+
+    def _lead(self, question: Question) -> _Lead:
+        """What memory says to a question as it came; where it does not answer that, to one with the first hop taken."""
+        asked = self._ask(question)
+        matches = self._recall(asked)
+        known = self.memorizer.answer(question.text, asked.analysis, matches)
+        if known is not None:
+            return _Lead(asked, matches, known)
+        return self._second_lead(asked, matches) or _Lead(asked, self._localised(asked, matches))
+
+    def _second_lead(self, asked: _Asked, first: Sequence[Match]) -> _Lead | None:
+        """The best reading of a question with a name in a description's place; None where no name is near enough."""
+        rewrites = [r for r in self.rewriter.rewrites(asked.question.text, asked.analysis) if r.reach >= LEAST_REACH]
+        renamed = self._ask_all([replace(asked.question, text=rewrite.question) for rewrite in rewrites])
+        best, best_score = None, 0.0
+        for rewrite, second in zip(rewrites, renamed, strict=True):
+            said = [m for m in self._recall(second) if is_said(rewrite.name, m.item.question)]
+            telling = [m for m in said if m.score >= LEAST_SECOND and tells(second.question.text, rewrite.name, m.item)]
+            known = self.memorizer.answer(second.question.text, second.analysis, telling)
+            about = _distinct([*said, *self.hops.about(rewrite.name, second.vector, self.limits.top_k)])
+            score = 2 * rewrite.reach + ((known or about[0]).score if about else 0.0) + (known is not None)
+            if score > best_score and (known or rewrite.reach >= SURE_REACH):
+                half = self.limits.notes // 2
+                best_score = score
+                best = _Lead(second, _distinct([*about[:half], *first[:half], *about[half:]]), known, rewrite)
+        return best
+
+    def _recall(self, asked: _Asked) -> list[Match]:
+        return self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
 
     def _localised(self, asked: _Asked, matches: Sequence[Match]) -> list[Match]:
         """The memories that localise evidence: the best matches (eq. 14), and those that a second hop reaches.
@@ -153,10 +205,12 @@ class Engine:
         shown = max(self.limits.notes - len(second), 1)
         return [*matches[:shown], *second, *matches[shown:k]]
 
-    def _recalled(self, asked: _Asked, match: Match, seconds: float) -> Answer:
+    def _recalled(self, question: Question, lead: _Lead, seconds: float) -> Answer:
+        match = lead.known
+        assert match is not None
         item = match.item
         return Answer(
-            question_id=asked.question.id,
+            question_id=question.id,
             text=item.answer,
             path="memorizer",
             score=match.score,
@@ -171,32 +225,39 @@ class Engine:
             cost=Cost(seconds=seconds),
         )
 
-    def _reasoned(
-        self, asked: _Asked, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], start: float
-    ) -> Answer:
-        units = self.select(asked.vector, matches, foreign)
-        memories = [match.item for match in matches[: self.limits.notes]]
+    def _reasoned(self, question: Question, lead: _Lead, foreign: Sequence[EvidenceUnit], start: float) -> Answer:
+        asked = lead.asked
+        units = self.select(asked.vector, lead.matches, foreign, lead.via.name if lead.via else "")
+        memories = [match.item for match in lead.matches[: self.limits.notes]]
         facts = self._facts(units, memories)
         verdict = self.cognizer.answer(asked.question.text, asked.analysis, units, memories, facts)
-        verdict = self._timed(verdict, asked.seconds + self.clock() - start)
+        verdict = self._timed(verdict, self.clock() - start)
         remote = any(unit.origin != self.device for unit in units)
-        answer = self._answer(asked.question, verdict, "remote" if remote else "cognizer", units)
+        answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)
         used = tuple(f"{item.origin}/{item.id}" for item in memories)
         return replace(answer, sources=(*used, *answer.sources)[:64])
 
-    def select(self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
-        """A question's evidence: units of the matches' hyperedges (eq. 14), the nearest sentences, foreign units."""
+    def select(
+        self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], name: str = ""
+    ) -> list[EvidenceUnit]:
+        """A question's evidence: units of the matches' hyperedges (eq. 14), the nearest sentences, foreign units.
+
+        Units that say the `name` that the first hop led to come before the others.
+        """
+
+        def order(unit: EvidenceUnit) -> tuple[bool, float, str]:
+            return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -unit.score, unit.id)
+
         named = self._units_of(self._own_hyperedges(matches), vector)
-        nearest = self._nearest("sentence", vector, self.limits.sentences)
-        home = sorted(_merge(named, nearest), key=lambda unit: (-unit.score, unit.id))
-        if not foreign:
-            return home[: self.limits.sentences]
-        abroad = sorted(foreign, key=lambda unit: (-unit.score, unit.id))[: self.limits.sentences // 2]
+        home = sorted(_merge(named, self.nearest_sentences(vector, self.limits.sentences)), key=order)
+        abroad = sorted(foreign, key=order)[: self.limits.sentences // 2]
         return home[: self.limits.sentences - len(abroad)] + abroad
 
     def _facts(self, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:
         """The typed facts of evidence (eq. 15): of its units, and the answers of memories."""
+        titles = list(dict.fromkeys(unit.title for unit in units))
         found = [fact for facts in self.pipeline.facts([unit.text for unit in units]) for fact in facts]
+        found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(document_title, titles) if title]
         return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
 
     def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
@@ -268,6 +329,10 @@ def _owner_of(origin: str, reference: str) -> tuple[str, str]:
     """Owner and id of a hyperedge reference: composed items name each owner as ``owner/id``."""
     owner, slash, edge = reference.rpartition("/")
     return (owner, edge) if slash else (origin, reference)
+
+
+def _distinct(matches: Iterable[Match]) -> list[Match]:
+    return list({match.item.id: match for match in reversed(list(matches))}.values())[::-1]
 
 
 def _merge(*groups: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:

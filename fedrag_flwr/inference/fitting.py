@@ -12,6 +12,7 @@ from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.lexicon import is_person
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
@@ -29,6 +30,7 @@ _KINDS = {
     "MONEY": "money",
     "YESNO": "yesno",
 }
+_PLACES = frozenset({"GPE", "LOC", "FAC"})
 
 
 @dataclass(slots=True)
@@ -46,12 +48,24 @@ class Fitting:
     encoder: Encoder
     items: InitVar[Iterable[MemoryItem]] = ()
     called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     nouns: dict[str, Vector] = field(default_factory=dict)
 
     def __post_init__(self, items: Iterable[MemoryItem]) -> None:
         for item in items:
+            name = _key(item.answer)
+            self.types[name].add(item.answer_type)
             if noun := _asked_by(item):
-                self.called[item.answer.casefold()].add(noun)
+                self.called[name].add(noun)
+
+    def is_called(self, name: str, noun: str) -> bool | None:
+        """Whether memories call a name such a thing ("Voyager 2" a "probe"); None where they do not say."""
+        types, nouns = self.types.get(_key(name), set()), self.called.get(_key(name), set())
+        if is_person(noun):
+            return "PERSON" in types if types else None
+        if types == {"PERSON"}:
+            return False
+        return any(self._near(noun, called) for called in nouns) if nouns else None
 
     def misfit(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         """Why an item cannot answer a question, or "" where it can.
@@ -70,6 +84,8 @@ class Fitting:
             return f"{expected} is asked for"
         if expected not in _KINDS and (expected or analysis.asks) and given in _KINDS and given != "PERSON":
             return f"{expected or analysis.asks} is asked for"
+        if expected in _PLACES and given == "PERSON" and item.question.startswith("Who"):
+            return f"{expected} is asked for"
         held = _within(item.answer, question)
         if is_choice(question) and expected not in _KINDS:
             return "" if held else "one of the alternatives is asked for"
@@ -82,9 +98,11 @@ class Fitting:
         offered = _asked_by(item)
         if not asked or asked == offered or asked in tokens(item.answer):
             return ""
+        if offered and any(offered == description.noun for description in analysis.descriptions):
+            return f"it tells the {offered} that the question describes"
         if analysis.answer_type == "CARDINAL" and not offered:
             return "" if asked in tokens(item.question) else f"it does not count {asked}"
-        nouns = {offered} if offered else self.called.get(item.answer.casefold(), set())
+        nouns = {offered} if offered else self.called.get(_key(item.answer), set())
         if not nouns or any(self._near(asked, noun) for noun in nouns):
             return ""
         return f"it tells a {min(nouns)}, a {asked} is asked for"
@@ -100,15 +118,24 @@ class Fitting:
         return self.nouns[noun]
 
 
+def _key(name: str) -> str:
+    return " ".join(tokens(name))
+
+
 def _asked_by(item: MemoryItem) -> str:
     return next((anchor.removeprefix(ASKS) for anchor in item.anchors if anchor.startswith(ASKS)), "")
 
 
-def is_about(question: str, item: MemoryItem) -> bool:
-    """Whether a memory holds enough of a question's content words to answer it by itself."""
+def is_about(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> bool:
+    """Whether a memory holds enough of a question's content words to answer it by itself.
+
+    A memory that holds only what the question describes, and nothing of what it asks about that, does not.
+    """
     asked = set(tokens(question)) - STOP_WORDS
-    held = asked & set(tokens(f"{item.question} {item.answer}"))
-    return len(held) >= LEAST_COVERAGE * len(asked)
+    told = set(tokens(f"{item.question} {item.answer}"))
+    around = [set(tokens(f"{part.before} {part.after}")) - STOP_WORDS for part in analysis.descriptions]
+    enough = len(asked & told) >= LEAST_COVERAGE * len(asked)
+    return enough and (not around or not min(around, key=len).isdisjoint(told))
 
 
 def _within(part: str, whole: str) -> bool:

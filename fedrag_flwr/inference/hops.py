@@ -17,6 +17,7 @@ from fedrag_flwr.records import Match, Vector
 from fedrag_flwr.text.base import QuestionAnalysis
 
 COMMONEST = 0.02  # a name in more of the items than this leads everywhere
+EACH = 2  # memories of one origin that say a name
 FEWEST = 20  # but one in at most so many items is never too common
 _NAME = re.compile(r"[A-Z0-9][\w'’.-]*(?: (?:of the |of |the )?[A-Z0-9][\w'’.-]*)*")
 _LETTER = re.compile(r"[A-Z]")
@@ -39,7 +40,7 @@ class Hops:
         self._misfit = misfit
         self._by_name: dict[str, list[int]] = defaultdict(list)
         for row, item in enumerate(matcher.items):
-            for name in set(names_in(item.question)):
+            for name in {*names_in(item.question), *names_in(item.answer, inside=False)}:
                 self._by_name[name].append(row)
         self._most = max(FEWEST, int(COMMONEST * len(matcher.items)))
 
@@ -74,6 +75,17 @@ class Hops:
             if len(found) == k:
                 break
         return found
+
+    def about(self, name: str, vector: Vector, k: int) -> list[Match]:
+        """The k memories that say a name and come nearest to a vector of shape (dimension,), two of each origin."""
+        rows = self._by_name.get(" ".join(tokens(name)), [])
+        near = {row: float(self._matcher.vectors[row] @ vector) for row in rows}
+        found: dict[str, list[Match]] = defaultdict(list)
+        for row in sorted(near, key=lambda row: (-near[row], row)):
+            item = self._matcher.items[row]
+            if len(found[item.origin]) < EACH:
+                found[item.origin].append(Match(item, near[row], near[row], 0.0))
+        return sorted((m for ms in found.values() for m in ms), key=lambda m: (-m.score, m.item.id))[:k]
 
     def _bridges(self, question: str, first: Sequence[Match]) -> dict[str, float]:
         """Names that the first hop leads to, each with the best score of a memory that holds it."""

@@ -36,5 +36,5 @@ class Memorizer:
 
     def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
         """The best of the matches that answers a question and is near enough; None where memory does not know."""
-        near = (match for match in matches if match.score >= self.delta and is_about(question, match.item))
+        near = (match for match in matches if match.score >= self.delta and is_about(question, analysis, match.item))
         return next((match for match in near if not self.misfit(question, analysis, match.item)), None)

@@ -135,3 +135,8 @@ HEAD_ANSWERS = by_word(
 )
 
 PERSON_SUFFIX = re.compile(r"[a-z]{3,}(?:ist|ician|grapher|onomer)$")
+
+
+def is_person(noun: str) -> bool:
+    """Whether a noun stands for a person: "engineer", "astronomer"."""
+    return HEAD_ANSWERS.get(noun) == "PERSON" or PERSON_SUFFIX.match(noun) is not None
