@@ -283,7 +283,11 @@ class EdgeDevice:
             hops=Hops(matcher, fitting.misfit),
             fitting=fitting,
             cognizer=Cognizer(
-                self.toolbox.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
+                self.toolbox.generator,
+                inference.max_answer_tokens,
+                inference.abstain_below,
+                self.settings.seed,
+                fitting.is_called,
             ),
             limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k, inference.memory_notes),
         )

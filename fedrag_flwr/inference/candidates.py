@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr.inference.prompts import UNKNOWN
 from fedrag_flwr.inference.support import is_choice
 from fedrag_flwr.models.base import Grammar
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.lexicon import GENERIC
 
 MOST = 64
 NAMES = frozenset(
@@ -25,11 +26,22 @@ _OFFERED = {
 }
 
 
-def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact]) -> list[str]:
+IsCalled = Callable[[str, str], bool | None]
+
+
+def unknown(name: str, noun: str) -> bool | None:
+    """Says of no name what it is."""
+    return None
+
+
+def candidates(
+    question: str, analysis: QuestionAnalysis, facts: Iterable[Fact], is_called: IsCalled = unknown
+) -> list[str]:
     """The spans that may answer a question, in order of appearance, at most 64.
 
     A question between two names is answered by one of them, a yes-or-no question by yes or no; otherwise by a span of
-    the evidence of a fitting type that the question does not hold itself.
+    the evidence of a fitting type that the question does not hold itself. Where the question asks for a kind of thing
+    ("which rocket"), names that are known as another kind fall away.
 
     Parameters
     ----------
@@ -39,6 +51,8 @@ def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact])
         Its typed spans and the type of answer that it asks for.
     facts
         The typed spans of the evidence.
+    is_called
+        Whether a name is known as a kind of thing; None where that is not known.
     """
     if analysis.answer_type == "YESNO":
         return ["yes", "no"]
@@ -47,8 +61,11 @@ def candidates(question: str, analysis: QuestionAnalysis, facts: Iterable[Fact])
         return _distinct(names)
     held = {fact.anchor for fact in analysis.facts}
     wanted = _OFFERED.get(analysis.answer_type)
-    fitting = [f.text for f in facts if f.anchor not in held and (wanted is None or f.type in wanted)]
-    return _distinct(fitting)[:MOST]
+    spans = [f.text for f in facts if f.anchor not in held and (wanted is None or f.type in wanted)]
+    fitting = _distinct(spans)
+    if analysis.asks and analysis.asks not in GENERIC and (analysis.answer_type in ("", "NAME") or analysis.answer_type in NAMES):
+        fitting = [text for text in fitting if is_called(text, analysis.asks) is not False] or fitting
+    return fitting[:MOST]
 
 
 def choice_grammar(choices: Sequence[str]) -> Grammar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.inference.candidates import NAMES, candidates, choice_grammar
+from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
@@ -40,12 +40,15 @@ class Cognizer:
         Nearness of the evidence below which the model is not asked at all.
     seed
         Of the model's sampling.
+    is_called
+        Whether a name is known as a kind of thing; None where that is not known.
     """
 
     generator: Callable[[], Generator]
     max_tokens: int
     abstain_below: float
     seed: int = 0
+    is_called: IsCalled = unknown
 
     def answer(
         self,
@@ -69,7 +72,7 @@ class Cognizer:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
         grammar = ANSWER_GRAMMAR
         if facts is not None:
-            choices = candidates(question, analysis, facts)
+            choices = candidates(question, analysis, facts, self.is_called)
             if not choices:
                 wanted = analysis.answer_type or "fitting span"
                 return Verdict("", score, f"the evidence holds no {wanted}", Cost())

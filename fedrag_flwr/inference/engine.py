@@ -32,7 +32,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
-from fedrag_flwr.text.segment import document_title
+from fedrag_flwr.text.segment import subject_of
 
 LEAST_REACH = 0.5  # nearness at which a name is taken for what a description stands for
 SURE_REACH = 0.7  # nearness at which the model is asked about the name instead
@@ -257,7 +257,7 @@ class Engine:
         """The typed facts of evidence (eq. 15): of its units, and the answers of memories."""
         titles = list(dict.fromkeys(unit.title for unit in units))
         found = [fact for facts in self.pipeline.facts([unit.text for unit in units]) for fact in facts]
-        found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(document_title, titles) if title]
+        found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(subject_of, titles) if title]
         return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
 
     def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:

@@ -12,7 +12,7 @@ from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.lexicon import is_person
+from fedrag_flwr.text.lexicon import HEAD_ANSWERS, is_person
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
@@ -64,7 +64,7 @@ class Fitting:
         if is_person(noun):
             return "PERSON" in types if types else None
         if types == {"PERSON"}:
-            return False
+            return False if noun in HEAD_ANSWERS else None  # "which hero" may be a person
         return any(self._near(noun, called) for called in nouns) if nouns else None
 
     def misfit(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:

@@ -43,6 +43,11 @@ def document_title(title: str) -> str:
     return title.split(TITLE_SEPARATOR, 1)[0]
 
 
+def subject_of(title: str) -> str:
+    """Give what a passage's running title names, without the bracket that tells it from others of its name."""
+    return re.sub(r"\s*\([^)]*\)\s*$", "", document_title(title))
+
+
 def under_title(title: str, text: str) -> str:
     """Give a text with its title in front, or the text alone where it has none."""
     return f"{title}. {text}" if title else text
