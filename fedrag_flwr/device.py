@@ -14,10 +14,13 @@ from pathlib import Path
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.engine import Engine, EvidenceLimits
+from fedrag_flwr.inference.engine import Engine
+from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import Hops
+from fedrag_flwr.inference.leads import EvidenceLimits, Leads
 from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.inference.rewriting import Rewriter
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
@@ -274,23 +277,24 @@ class EdgeDevice:
         memory, inference = self.settings.memory, self.settings.inference
         matcher = Matcher(self.store.items(), memory.alpha)
         fitting = Fitting(self.toolbox.encoder, matcher.items)
-        return Engine(
-            device=self.name,
-            store=self.store,
+        shelf = EvidenceShelf(self.name, self.store, inference.evidence_units)
+        rewriter = Rewriter(matcher, fitting, self.toolbox.encoder, self.toolbox.pipeline, shelf.nearest_sentences)
+        leads = Leads(
+            memorizer=Memorizer(matcher, memory.delta, fitting.misfit),
+            rewriter=rewriter,
+            hops=Hops(matcher, fitting.misfit),
             encoder=self.toolbox.encoder,
             pipeline=self.toolbox.pipeline,
-            memorizer=Memorizer(matcher, memory.delta, fitting.misfit),
-            hops=Hops(matcher, fitting.misfit),
-            fitting=fitting,
-            cognizer=Cognizer(
-                self.toolbox.generator,
-                inference.max_answer_tokens,
-                inference.abstain_below,
-                self.settings.seed,
-                fitting.is_called,
-            ),
-            limits=EvidenceLimits(inference.passages, inference.evidence_units, memory.top_k, inference.memory_notes),
+            limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
         )
+        cognizer = Cognizer(
+            self.toolbox.generator,
+            inference.max_answer_tokens,
+            inference.abstain_below,
+            self.settings.seed,
+            fitting.is_called,
+        )
+        return Engine(leads, shelf, cognizer)
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
         self._inform_door()

@@ -63,7 +63,11 @@ def candidates(
     wanted = _OFFERED.get(analysis.answer_type)
     spans = [f.text for f in facts if f.anchor not in held and (wanted is None or f.type in wanted)]
     fitting = _distinct(spans)
-    if analysis.asks and analysis.asks not in GENERIC and (analysis.answer_type in ("", "NAME") or analysis.answer_type in NAMES):
+    if (
+        analysis.asks
+        and analysis.asks not in GENERIC
+        and (analysis.answer_type in ("", "NAME") or analysis.answer_type in NAMES)
+    ):
         fitting = [text for text in fitting if is_called(text, analysis.asks) is not False] or fitting
     return fitting[:MOST]
 

@@ -72,7 +72,9 @@ class Rewriter:
         found: dict[tuple[str, str], Rewrite] = {}
         for description, vector in zip(analysis.descriptions, vectors, strict=True):
             for name, reach, source in self._names(description, vector, analysis, said):
-                longest = found.setdefault((description.noun, name), Rewrite(description.named(name), name, reach, source))
+                longest = found.setdefault(
+                    (description.noun, name), Rewrite(description.named(name), name, reach, source)
+                )
                 if reach > longest.reach:
                     found[description.noun, name] = replace(longest, reach=reach, source=source)
         return sorted(found.values(), key=lambda rewrite: (-rewrite.reach, rewrite.question))[:_MOST]
@@ -111,6 +113,6 @@ def is_said(name: str, text: str) -> bool:
 
 
 def tells(question: str, name: str, item: MemoryItem) -> bool:
-    """Whether a memory shares a content word with a question beside the name: a short one is near for the name alone."""
+    """Whether a memory shares a content word with a question beside the name, and is not near for the name alone."""
     asked = set(tokens(question)) - set(tokens(name)) - STOP_WORDS
     return not asked.isdisjoint(tokens(item.question))

@@ -21,11 +21,11 @@ _MOST_CUT = 4  # words of the question's own predicate that a parse takes into a
 
 
 def descriptions(doc: Doc) -> tuple[Description, ...]:
-    """Give a question's descriptions: nouns with a relative clause or a participle, or with what they have or are to it.
+    """Give a question's descriptions: nouns with a relative clause, a participle, or what they have or belong to.
 
-    "Which rocket launched *the probe that first visited Pluto*?", "Where was *the designer of the bridge* born?" Parsers
-    take the question's own last words into such a phrase ("*the designer of the bridge born*"); where the question's
-    auxiliary still waits for them, the phrase ends before them. One noun's longer phrases come first.
+    "Which rocket launched *the probe that first visited Pluto*?", "Where was *the designer of the bridge* born?" A
+    parser takes the question's own last words into such a phrase ("*the designer of the bridge born*"); where the
+    question's auxiliary still waits for them, the phrase ends before them. One noun's longer phrases come first.
     """
     found = []
     for noun in doc:
@@ -33,9 +33,7 @@ def descriptions(doc: Doc) -> tuple[Description, ...]:
             continue
         start, ends = _extent(doc, noun)
         before = doc[:start].text_with_ws
-        found += [
-            Description(before, doc[start:end].text, doc[end:].text, noun.lemma_.casefold()) for end in ends
-        ]
+        found += [Description(before, doc[start:end].text, doc[end:].text, noun.lemma_.casefold()) for end in ends]
     return tuple(found)
 
 

@@ -146,10 +146,21 @@ def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encode
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
     abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
     limit = people.settings.inference.evidence_units
-    units = people.engine.select(vector, [], abroad)
+    units = people.engine.shelf.select(vector, [], abroad)
     assert len(units) <= limit
     assert sum(unit.origin == "rivers" for unit in units) == limit // 2
-    assert {unit.origin for unit in people.engine.select(vector, [], ())} == {"people"}
+    assert {unit.origin for unit in people.engine.shelf.select(vector, [], ())} == {"people"}
+
+
+def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Who commanded the frigate Windhover?"])[0]
+    abroad = [
+        EvidenceUnit("near", "The sea is wide.", "rivers", 1.0),
+        EvidenceUnit("said", "Odile Varro saw the sea.", "rivers", 0.1),
+    ]
+    units = people.engine.shelf.select(vector, [], abroad, "Odile Varro")
+    assert [unit.id for unit in units if unit.origin == "rivers"] == ["said", "near"]
+    assert "Odile Varro" in f"{units[0].title} {units[0].text}"
 
 
 def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:

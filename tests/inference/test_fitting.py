@@ -67,8 +67,44 @@ def test_a_memory_that_holds_too_little_of_a_question_is_about_something_else(
     encoder: Encoder, pipeline: Pipeline
 ) -> None:
     item = memory(("Which ship sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
-    assert is_about("Which ship sank off Mount Cairl in 1924?", item)
-    assert not is_about("Which crew loaded copper ingots at Lund before daybreak?", item)
+    near, far = "Which ship sank off Mount Cairl in 1924?", "Which crew loaded copper ingots at Lund before daybreak?"
+    assert is_about(near, pipeline.question(near), item)
+    assert not is_about(far, pipeline.question(far), item)
+
+
+def test_a_memory_of_what_a_question_describes_does_not_answer_what_it_asks(
+    encoder: Encoder, pipeline: Pipeline
+) -> None:
+    question = "Which harbour built the ship that sank off Mount Cairl?"
+    analysis = pipeline.question(question)
+    described = memory(("What sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
+    asked = memory(("Which harbour built the Windhover?", "Lund", "GPE"), encoder, pipeline)
+    assert not is_about(question, analysis, described)
+    assert is_about(question, analysis, asked)
+    named = memory(("Which ship sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
+    assert "describes" in Fitting(encoder).misfit(question, analysis, named)
+
+
+CALLED = [
+    ("Windhover", "ship", True),
+    ("Windhover", "mountain", False),
+    ("Lund", "town", None),
+    ("Odile Varro", "engineer", True),
+]
+
+
+@pytest.mark.parametrize(("name", "noun", "called"), CALLED)
+def test_memories_say_what_a_name_is(
+    name: str, noun: str, called: bool | None, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    rows: list[Row] = [
+        ("Which frigate sank off Mount Cairl?", "Windhover", "NAME"),
+        ("Who drew Tarn Bridge?", "Odile Varro", "PERSON"),
+        ("What lies on the Ossel?", "Lund", "GPE"),
+    ]
+    fitting = Fitting(encoder, [memory(row, encoder, pipeline) for row in rows])
+    assert fitting.is_called(name, noun) is called
+    assert fitting.is_called("Odile Varro", "bridge") is False
 
 
 def test_what_other_memories_call_an_answer_counts(encoder: Encoder, pipeline: Pipeline) -> None:

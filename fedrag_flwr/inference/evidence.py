@@ -1,0 +1,104 @@
+"""The evidence that a device's store offers: its sentences and passages near a question (FD-RAG eq. 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrag_flwr.inference.rewriting import is_said
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import EvidenceUnit, Granularity, Match, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceShelf:
+    """A device's own evidence.
+
+    Parameters
+    ----------
+    device
+        The device's name, the origin of its units.
+    store
+        Holds sentences, passages and hyperedges.
+    most
+        Most sentences of evidence for one question.
+    """
+
+    device: str
+    store: MemoryStore
+    most: int
+
+    def select(
+        self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], name: str = ""
+    ) -> list[EvidenceUnit]:
+        """A question's evidence: units of the matches' hyperedges (eq. 14), the nearest sentences, foreign units.
+
+        Units that say the `name` that the first hop led to come before the others.
+        """
+
+        def order(unit: EvidenceUnit) -> tuple[bool, float, str]:
+            return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -unit.score, unit.id)
+
+        named = self.units_of(self._own_hyperedges(matches), vector)
+        home = sorted(_merge(named, self.nearest_sentences(vector, self.most)), key=order)
+        abroad = sorted(foreign, key=order)[: self.most // 2]
+        return home[: self.most - len(abroad)] + abroad
+
+    def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
+        """The sentences that come nearest to a vector, best first."""
+        return self.nearest("sentence", vector, count)
+
+    def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
+        own = [
+            edge
+            for match in matches
+            for owner, edge in (owner_of(match.item.origin, reference) for reference in match.item.hyperedges)
+            if owner == self.device
+        ]
+        resolved = self.store.resolve_opaque(own)  # composed items name our hyperedges by opaque id
+        return [resolved[edge][1] if edge in resolved else edge for edge in own]
+
+    def nearest(self, granularity: Granularity, vector: Vector, count: int) -> list[EvidenceUnit]:
+        """The units of a granularity that come nearest to a vector of shape (dimension,), best first."""
+        scores, ids = self.store.index(granularity).search(vector[None, :], count)
+        return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
+
+    def units_of(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """The sentences of own hyperedges, those nearest to a vector first."""
+        wanted = set(hyperedges)
+        if not wanted:
+            return []
+        edges = self.store.hyperedges(ids=sorted(wanted))
+        members = {member for edge in edges if edge.granularity == "sentence" for member in edge.members}
+        paragraphs = {member for edge in edges if edge.granularity == "paragraph" for member in edge.members}
+        members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
+        units = self.store.units("sentence")
+        rows = [i for i, unit_id in enumerate(units.ids) if unit_id in members]
+        scores = units.vectors[rows] @ vector if rows else np.zeros(0)
+        return self._load("sentence", {units.ids[row]: float(s) for row, s in zip(rows, scores, strict=True)})
+
+    def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
+        ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+        ids = [unit_id for unit_id, _ in ranked]
+        if granularity == "paragraph":
+            passages = {p.id: p for p in self.store.passages(ids)}
+            return [EvidenceUnit(i, passages[i].text, self.device, s, passages[i].title) for i, s in ranked]
+        sentences = {s.id: s for s in self.store.sentences(ids)}
+        titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
+        return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
+
+
+def owner_of(origin: str, reference: str) -> tuple[str, str]:
+    """Owner and id of a hyperedge reference: composed items name each owner as ``owner/id``."""
+    owner, slash, edge = reference.rpartition("/")
+    return (owner, edge) if slash else (origin, reference)
+
+
+def _merge(*groups: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
+    seen: dict[tuple[str, str], EvidenceUnit] = {}
+    for group in groups:
+        for unit in group:
+            seen.setdefault((unit.origin, unit.id), unit)
+    return list(seen.values())

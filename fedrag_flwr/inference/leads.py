@@ -1,0 +1,133 @@
+"""What memory says to a question: as it came, or with the first hop of two taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.inference.hops import Hops
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.inference.rewriting import Rewrite, Rewriter, is_said, tells
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Match, Vector
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+LEAST_REACH = 0.5  # nearness at which a name is taken for what a description stands for
+SURE_REACH = 0.7  # nearness at which the model is asked about the name instead
+LEAST_SECOND = 0.75  # score at which a memory answers a question with the first hop taken
+RECALLED = 3  # times top-k memories are looked through for one that fits
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceLimits:
+    """How many passages and memories the model may read, and how many memories localise evidence (K)."""
+
+    passages: int
+    top_k: int
+    notes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's text with what was computed from it once; the vector has shape (dimension,)."""
+
+    text: str
+    vector: Vector
+    analysis: QuestionAnalysis
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What memory says to a question.
+
+    Parameters
+    ----------
+    asked
+        The question as it came or, where the first hop was taken, with a name in a description's place.
+    matches
+        The memories that localise evidence, those that the model may read first.
+    known
+        The memory that answers; None where none is near enough.
+    via
+        The first hop.
+    """
+
+    asked: Asked
+    matches: Sequence[Match]
+    known: Match | None = None
+    via: Rewrite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Finds what memory says.
+
+    Parameters
+    ----------
+    memorizer
+        Recalls memories and tells whether one answers.
+    rewriter, hops
+        The first hop of two, and memories about the name that it leads to.
+    encoder, pipeline
+        Read questions.
+    limits
+        How many memories to give.
+    """
+
+    memorizer: Memorizer
+    rewriter: Rewriter
+    hops: Hops
+    encoder: Encoder
+    pipeline: Pipeline
+    limits: EvidenceLimits
+
+    def read(self, texts: Sequence[str]) -> list[Asked]:
+        """Analyse and encode questions."""
+        parts = zip(texts, self.encoder.encode(texts), self.pipeline.questions(texts), strict=True)
+        return [Asked(*part) for part in parts]
+
+    def lead(self, text: str) -> Lead:
+        """What memory says to a question as it came; where it does not answer that, to one with the first hop taken."""
+        [asked] = self.read([text])
+        matches = self._recall(asked)
+        known = self.memorizer.answer(text, asked.analysis, matches)
+        if known is not None:
+            return Lead(asked, matches, known)
+        return self._second(asked, matches) or Lead(asked, self._localised(asked, matches))
+
+    def _second(self, asked: Asked, first: Sequence[Match]) -> Lead | None:
+        """The likeliest reading with a name in a description's place that memory answers; else the likeliest sure one."""
+        rewrites = [r for r in self.rewriter.rewrites(asked.text, asked.analysis) if r.reach >= LEAST_REACH]
+        best, best_score = None, 0.0
+        for rewrite, second in zip(rewrites, self.read([r.question for r in rewrites]), strict=True):
+            said = [match for match in self._recall(second) if is_said(rewrite.name, match.item.question)]
+            telling = [m for m in said if m.score >= LEAST_SECOND and tells(second.text, rewrite.name, m.item)]
+            known = self.memorizer.answer(second.text, second.analysis, telling)
+            if known is None and rewrite.reach < SURE_REACH:
+                continue
+            about = _distinct(said, self.hops.about(rewrite.name, second.vector, self.limits.top_k))
+            nearest = (known or about[0]).score if about else 0.0
+            score = 2.0 * rewrite.reach + nearest + (1.0 if known else 0.0)
+            if score > best_score:
+                best_score = score
+                half = self.limits.notes // 2
+                best = Lead(second, _distinct(about[:half], first[:half], about[half:]), known, rewrite)
+        return best
+
+    def _recall(self, asked: Asked) -> list[Match]:
+        return self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
+
+    def _localised(self, asked: Asked, matches: Sequence[Match]) -> list[Match]:
+        """The best matches (eq. 14), and those that a second hop over names reaches; half of the notes from each."""
+        k, half = self.limits.top_k, self.limits.notes // 2
+        second = self.hops.follow(asked.text, asked.analysis, asked.vector, matches, half)
+        shown = max(self.limits.notes - len(second), 1)
+        return [*matches[:shown], *second, *matches[shown:k]]
+
+
+def _distinct(*groups: Iterable[Match]) -> list[Match]:
+    found: dict[str, Match] = {}
+    for group in groups:
+        for match in group:
+            found.setdefault(match.item.id, match)
+    return list(found.values())
