@@ -21,10 +21,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.evaluation.scoring import is_unanswerable, judge
-from fedrag_flwr.inference.fitting import Fitting
-from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.memory.matching import Matcher
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, Match
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of, run_systems
@@ -33,6 +30,10 @@ from simulations.local_grid import LocalGrid
 ALPHAS = (0.6, 0.7, 0.8, 0.9)
 DELTAS = tuple(round(0.5 + 0.02 * step, 2) for step in range(21))
 FLOORS = tuple(round(0.3 + 0.02 * step, 2) for step in range(26))
+
+
+# Of one alpha: score of the best fitting memory and whether it is right; the same with the first hop taken.
+Recalled = tuple[float, bool, float, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Observed:
     nearness: float
     reasoned: bool  # whether the Cognizer gave an answer
     reasoned_right: bool
-    recalled: dict[float, tuple[float, bool]]  # alpha -> score of the best fitting memory, and whether it is right
+    recalled: dict[float, Recalled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +82,28 @@ def observe(settings: Settings) -> list[Observed]:
     ]
 
 
-def _recall(settings: Settings, gold: Sequence[GoldQuestion]) -> dict[str, dict[float, tuple[float, bool]]]:
+def _recall(settings: Settings, gold: Sequence[GoldQuestion]) -> dict[str, dict[float, Recalled]]:
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-    found: dict[str, dict[float, tuple[float, bool]]] = {question.question_id: {} for question in gold}
-    for home in sorted({question.home for question in gold}):
+    found: dict[str, dict[float, Recalled]] = {question.question_id: {} for question in gold}
+    for alpha, home in itertools.product(ALPHAS, sorted({question.home for question in gold})):
+        settings = Settings.from_config(settings.flat() | {"memory.alpha": alpha, "memory.delta": 0.0})
         with EdgeDevice(home, None, store_root(settings, home), settings, toolbox) as device:
-            items = device.store.items()
-        misfit = Fitting(toolbox.encoder, items).misfit
-        asked = [question for question in gold if question.home == home]
-        vectors = toolbox.encoder.encode([question.text for question in asked])
-        analyses = toolbox.pipeline.questions([question.text for question in asked])
-        for alpha in ALPHAS:
-            memorizer = Memorizer(Matcher(items, alpha), 0.0, misfit)
-            for question, vector, analysis in zip(asked, vectors, analyses, strict=True):
-                matches = memorizer.recall(vector, analysis, 15)
-                match = memorizer.answer(question.text, analysis, matches)
-                text = match.item.answer if match else ""
-                answer = Answer(question.question_id, text, "memorizer", match.score if match else 0.0, "")
-                right = match is not None and bool(judge(question, answer).acc)
-                found[question.question_id][alpha] = (answer.score, right)
+            leads = device.engine.leads
+            for question in (question for question in gold if question.home == home):
+                [asked] = leads.read([question.text])
+                matches = leads.recall(asked)
+                first = leads.memorizer.answer(question.text, asked.analysis, matches)
+                lead = leads.second_hop(asked, matches)
+                second = lead.known if lead else None
+                found[question.question_id][alpha] = (*_judged(question, first), *_judged(question, second))
     return found
+
+
+def _judged(question: GoldQuestion, match: Match | None) -> tuple[float, bool]:
+    if match is None:
+        return 0.0, False
+    answer = Answer(question.question_id, match.item.answer, "memorizer", match.score, "")
+    return match.score, bool(judge(question, answer).acc)
 
 
 def outcome(observed: Sequence[Observed], alpha: float, delta: float, floor: float) -> Outcome:
@@ -108,11 +111,11 @@ def outcome(observed: Sequence[Observed], alpha: float, delta: float, floor: flo
     right = memorizer = answered = 0
     abstained = {True: 0, False: 0}
     for seen in observed:
-        score, memory_right = seen.recalled[alpha]
-        if score >= delta:
+        first, first_right, second, second_right = seen.recalled[alpha]
+        if max(first, second) >= delta:
             memorizer += 1
             answered += 1
-            right += memory_right
+            right += first_right if first >= delta else second_right
         elif seen.nearness >= floor and seen.reasoned:
             answered += 1
             right += seen.reasoned_right

@@ -134,6 +134,7 @@ def is_about(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> boo
     asked = set(tokens(question)) - STOP_WORDS
     told = set(tokens(f"{item.question} {item.answer}"))
     around = [set(tokens(f"{part.before} {part.after}")) - STOP_WORDS for part in analysis.descriptions]
+    around = [words for words in around if words]
     enough = len(asked & told) >= LEAST_COVERAGE * len(asked)
     return enough and (not around or not min(around, key=len).isdisjoint(told))
 

@@ -89,18 +89,18 @@ class Leads:
     def lead(self, text: str) -> Lead:
         """What memory says to a question as it came; where it does not answer that, to one with the first hop taken."""
         [asked] = self.read([text])
-        matches = self._recall(asked)
+        matches = self.recall(asked)
         known = self.memorizer.answer(text, asked.analysis, matches)
         if known is not None:
             return Lead(asked, matches, known)
-        return self._second(asked, matches) or Lead(asked, self._localised(asked, matches))
+        return self.second_hop(asked, matches) or Lead(asked, self._localised(asked, matches))
 
-    def _second(self, asked: Asked, first: Sequence[Match]) -> Lead | None:
-        """The likeliest reading with a name in a description's place that memory answers; else the likeliest sure one."""
+    def second_hop(self, asked: Asked, first: Sequence[Match]) -> Lead | None:
+        """The likeliest reading with a name for a description that memory answers; else the likeliest sure one."""
         rewrites = [r for r in self.rewriter.rewrites(asked.text, asked.analysis) if r.reach >= LEAST_REACH]
         best, best_score = None, 0.0
         for rewrite, second in zip(rewrites, self.read([r.question for r in rewrites]), strict=True):
-            said = [match for match in self._recall(second) if is_said(rewrite.name, match.item.question)]
+            said = [match for match in self.recall(second) if is_said(rewrite.name, match.item.question)]
             telling = [m for m in said if m.score >= LEAST_SECOND and tells(second.text, rewrite.name, m.item)]
             known = self.memorizer.answer(second.text, second.analysis, telling)
             if known is None and rewrite.reach < SURE_REACH:
@@ -114,7 +114,8 @@ class Leads:
                 best = Lead(second, _distinct(about[:half], first[:half], about[half:]), known, rewrite)
         return best
 
-    def _recall(self, asked: Asked) -> list[Match]:
+    def recall(self, asked: Asked) -> list[Match]:
+        """The memories among which one may answer: more than the K best, as not all of them fit."""
         return self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
 
     def _localised(self, asked: Asked, matches: Sequence[Match]) -> list[Match]:

@@ -96,7 +96,8 @@ class Rewriter:
         held = set(tokens(description.text))
         anchors = [anchor for anchor in analysis.anchors if held.issuperset(anchor.split())]
         for match in self.matcher.top(vector, (*anchors, ASKS + description.noun), _ITEMS):
-            offer(match.item.answer, match.score, match.item)
+            if match.item.answer_type in NAMES or not match.item.answer_type:
+                offer(match.item.answer, match.score, match.item)
         units = self.nearest(vector, _SENTENCES)
         for unit, facts in zip(units, self.pipeline.facts([unit.text for unit in units]), strict=True):
             offer(unit.title, unit.score, unit)

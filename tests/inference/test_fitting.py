@@ -75,10 +75,10 @@ def test_a_memory_that_holds_too_little_of_a_question_is_about_something_else(
 def test_a_memory_of_what_a_question_describes_does_not_answer_what_it_asks(
     encoder: Encoder, pipeline: Pipeline
 ) -> None:
-    question = "Which harbour built the ship that sank off Mount Cairl?"
+    question = "Which yard launched the ship that sank off Mount Cairl?"
     analysis = pipeline.question(question)
     described = memory(("What sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
-    asked = memory(("Which harbour built the Windhover?", "Lund", "GPE"), encoder, pipeline)
+    asked = memory(("Which yard launched the ship Windhover?", "Lund", "GPE"), encoder, pipeline)
     assert not is_about(question, analysis, described)
     assert is_about(question, analysis, asked)
     named = memory(("Which ship sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
@@ -86,7 +86,7 @@ def test_a_memory_of_what_a_question_describes_does_not_answer_what_it_asks(
 
 
 CALLED = [
-    ("Windhover", "ship", True),
+    ("Windhover", "frigate", True),
     ("Windhover", "mountain", False),
     ("Lund", "town", None),
     ("Odile Varro", "engineer", True),
@@ -98,7 +98,7 @@ def test_memories_say_what_a_name_is(
     name: str, noun: str, called: bool | None, encoder: Encoder, pipeline: Pipeline
 ) -> None:
     rows: list[Row] = [
-        ("Which frigate sank off Mount Cairl?", "Windhover", "NAME"),
+        ("Which ship sank off Mount Cairl?", "Windhover", "NAME"),
         ("Who drew Tarn Bridge?", "Odile Varro", "PERSON"),
         ("What lies on the Ossel?", "Lund", "GPE"),
     ]
