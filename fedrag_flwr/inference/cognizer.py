@@ -17,13 +17,15 @@ from fedrag_flwr.text.base import QuestionAnalysis
 class Verdict:
     """What the model answered and whether the evidence bears it.
 
-    `text` is empty where the device abstains; `score` is the nearness of the evidence, in [0, 1].
+    `text` is empty where the device abstains; `score` is the nearness of the evidence, in [0, 1]; `setup` are seconds
+    of loading the model, which are no part of any question's.
     """
 
     text: str
     score: float
     explanation: str
     cost: Cost
+    setup: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,18 @@ class Cognizer:
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
         text = clean(completion.text)
         if not text:
-            return Verdict("", score, "the model found no answer in the evidence", cost)
+            return Verdict("", score, "the model found no answer in the evidence", cost, completion.setup)
         if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
-            return Verdict("", score, "the model said yes or no to another kind of question", cost)
+            return Verdict("", score, "the model said yes or no to another kind of question", cost, completion.setup)
         if facts is None and not is_supported(text, texts):
-            return Verdict("", score, "the evidence does not hold the model's answer", cost)
-        return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost)
+            return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+        return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
         completion, cost = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
         text = clean(completion.text)
-        return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost)
+        return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost, completion.setup)
 
     def _complete(self, prompt: Prompt, grammar: Grammar) -> tuple[Completion, Cost]:
         (completion,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)

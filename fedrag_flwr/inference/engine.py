@@ -107,7 +107,7 @@ class Engine:
     def _reasoned(self, question: Question, lead: Lead, foreign: Sequence[EvidenceUnit], start: float) -> Answer:
         asked = lead.asked
         units = self.shelf.select(asked.vector, lead.matches, foreign, lead.via.name if lead.via else "")
-        memories = [match.item for match in lead.matches[: self.leads.limits.notes]]
+        memories = lead.notes(units, self.leads.limits.notes)
         facts = self._facts(units, memories)
         verdict = self.cognizer.answer(asked.text, asked.analysis, units, memories, facts)
         verdict = self._timed(verdict, self.clock() - start)
@@ -153,7 +153,7 @@ class Engine:
     @staticmethod
     def _timed(verdict: Verdict, seconds: float) -> Verdict:
         # A replayed generation keeps the seconds that it took when it was measured.
-        total = verdict.cost.seconds + seconds if verdict.cost.replayed else seconds
+        total = verdict.cost.seconds + seconds if verdict.cost.replayed else seconds - verdict.setup
         return replace(verdict, cost=replace(verdict.cost, seconds=total))
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.inference.rewriting import Rewrite, Rewriter, is_said, tells
+from fedrag_flwr.inference.support import tokens
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Match, Vector
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem, Vector
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 
 LEAST_REACH = 0.5  # nearness at which a name is taken for what a description stands for
 SURE_REACH = 0.7  # nearness at which the model is asked about the name instead
 LEAST_SECOND = 0.75  # score at which a memory answers a question with the first hop taken
+_REPEATS = 0.8  # of a memory's content words in a unit: the unit tells it
 RECALLED = 3  # times top-k memories are looked through for one that fits
 
 
@@ -56,6 +59,21 @@ class Lead:
     matches: Sequence[Match]
     known: Match | None = None
     via: Rewrite | None = None
+
+    def notes(self, units: Sequence[EvidenceUnit], most: int) -> list[MemoryItem]:
+        """The memories that the model reads beside evidence units: those that tell something of their own.
+
+        Of memories with the same words for an answer the first, and none that a unit tells.
+        """
+        told = [frozenset(tokens(f"{unit.title} {unit.text}")) for unit in units]
+        kept: dict[frozenset[str], MemoryItem] = {}
+        for match in self.matches:
+            words = frozenset(tokens(match.item.answer))
+            asked = frozenset(tokens(match.item.question)) - STOP_WORDS
+            repeats = any(words <= unit and len(asked & unit) >= _REPEATS * len(asked) for unit in told)
+            if not repeats and not any(words <= other for other in kept):
+                kept[words] = match.item
+        return list(kept.values())[:most]
 
 
 @dataclass(frozen=True, slots=True)

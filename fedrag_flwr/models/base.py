@@ -36,6 +36,7 @@ class Completion:
     """One generated text with its counts.
 
     `seconds` is the time that generation took when it was measured; `cached` says that this text was replayed.
+    `setup` are the seconds before it in which the model was loaded and the fixed prefix evaluated, once in a process.
     `logprob` is the mean log-probability of the generated tokens (nan where the model does not report it).
     """
 
@@ -45,6 +46,7 @@ class Completion:
     seconds: float
     cached: bool = False
     logprob: float = float("nan")
+    setup: float = 0.0
 
 
 class Encoder(Protocol):

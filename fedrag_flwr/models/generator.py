@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +86,7 @@ class LlamaGenerator:
         """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state.
 
         `tokens_in` counts the whole prompt, also what was reused, in each completion. `seconds` of n completions add
-        up to the time of the call; loading the model is not part of it.
+        up to the time of the call; `setup`, the first evaluation of a prefix and loading the model, is not part of it.
 
         Raises
         ------
@@ -99,9 +101,15 @@ class LlamaGenerator:
             if (known := self._cache.get(key)) is not None:
                 return known
         with self._lock:
-            completions = self._loaded().complete(
-                prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed
-            )
+            start = time.perf_counter()
+            session = self._loaded()
+            loading = time.perf_counter() - start
+            completions = [
+                replace(completion, setup=completion.setup + loading)
+                for completion in session.complete(
+                    prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed
+                )
+            ]
         if self._cache is not None:
             self._cache.put(key, completions)
         return completions

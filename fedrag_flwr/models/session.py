@@ -53,8 +53,9 @@ class Session:
         self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, n: int, seed: int
     ) -> list[Completion]:
         """Complete a prompt n times; a temperature of 0 is greedy."""
-        start = time.perf_counter()
         prefix, tail = self._tokens(prompt)
+        setup = self._prepare(prefix)
+        start = time.perf_counter()
         length = len(prefix) + len(tail)
         self._fits(length, max_tokens)
         rules = self._rules(grammar) if grammar else None
@@ -82,6 +83,7 @@ class Session:
                 tokens_out=len(draft.tokens),
                 seconds=seconds,
                 logprob=draft.logprob / len(draft.tokens) if draft.tokens else math.nan,
+                setup=setup,
             )
             for draft in drafts
         ]
@@ -142,6 +144,16 @@ class Session:
         draft.chooser.accept(token)
         draft.tokens.append(token)
         draft.logprob += log_probability(logits, token)
+
+    def _prepare(self, prefix: Tokens) -> float:
+        """Evaluate a prefix that was not seen before, and give the seconds that it took."""
+        if prefix in self._prefixes or not prefix:
+            return 0.0
+        start = time.perf_counter()
+        self._live, self._live_logits = (), None
+        self._load_prefix(prefix)
+        self._live = prefix
+        return time.perf_counter() - start
 
     def _evaluate(self, prefix: Tokens, tail: Tokens) -> NDArray[np.float32]:
         """Bring the prompt into sequence 0 and give the logits after it.
