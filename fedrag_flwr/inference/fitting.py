@@ -96,10 +96,10 @@ class Fitting:
     def _noun_misfit(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         asked = analysis.asks
         offered = _asked_by(item)
+        if asked != offered and any(offered == description.noun for description in analysis.descriptions):
+            return f"it tells the {offered} that the question describes"
         if not asked or asked == offered or asked in tokens(item.answer):
             return ""
-        if offered and any(offered == description.noun for description in analysis.descriptions):
-            return f"it tells the {offered} that the question describes"
         if analysis.answer_type == "CARDINAL" and not offered:
             return "" if asked in tokens(item.question) else f"it does not count {asked}"
         nouns = {offered} if offered else self.called.get(_key(item.answer), set())

@@ -60,7 +60,7 @@ def test_reuse_changes_nothing(smollm2: Path, generator: LlamaGenerator) -> None
     assert [c.logprob for c in reused[3:4] + reused[5:]] == [reused[i].logprob for i in (0, 1, 0)]
 
 
-def test_a_known_prefix_makes_the_next_prompt_faster(smollm2: Path) -> None:
+def test_a_prefix_is_evaluated_once_and_apart(smollm2: Path) -> None:
     alone = fresh(smollm2)
     alone.count_tokens("load")
     long = replace(PROMPT, examples=EXAMPLES * 5)
@@ -68,7 +68,8 @@ def test_a_known_prefix_makes_the_next_prompt_faster(smollm2: Path) -> None:
     second = alone.complete(replace(long, user=OTHER.user), max_tokens=1)[0]
     assert first.tokens_in > 250
     assert second.tokens_in > 250, "reused tokens are counted"
-    assert second.seconds < first.seconds / 2
+    assert first.setup > second.seconds, "the prefix is evaluated apart from what a question takes"
+    assert second.setup < first.setup / 100
     alone.close()
 
 
@@ -216,7 +217,7 @@ def test_the_cache_replays_what_was_made(smollm2: Path, tmp_path: Path) -> None:
     made = cached.complete(PROMPT, max_tokens=4)
     cached.close()
     again = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "cache.db"))
-    assert again.complete(PROMPT, max_tokens=4) == [replace(made[0], cached=True)]
+    assert again.complete(PROMPT, max_tokens=4) == [replace(made[0], cached=True, setup=0.0)]
     assert not again.complete(PROMPT, max_tokens=5)[0].cached
     again.close()
 

@@ -107,7 +107,8 @@ class Federation:
             "models.generation-cache": False,
             "models.context-tokens": 2048,
             "memory.tokens-per-kilotoken": 0,
-            "memory.delta": 0.8,  # thresholds that are fitted elsewhere decide nothing here
+            "memory.alpha": 0.7,  # what is fitted elsewhere decides nothing here
+            "memory.delta": 0.8,
             "inference.abstain-below": 0.4,
             "inference.max-answer-tokens": 8,
             "inference.passages": 2,

@@ -1,0 +1,92 @@
+"""What memory says to a question as it came and with the first hop taken, and which memories the model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.hops import Hops
+from fedrag_flwr.inference.leads import Asked, EvidenceLimits, Lead, Leads
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.inference.rewriting import Rewriter
+from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem, Vector
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+ROWS = [
+    ("Which ship sank off Mount Cairl in 1924?", "Windhover", "NAME"),
+    ("Who commanded the Windhover?", "Jonas Keel", "PERSON"),
+    ("When was the Windhover launched?", "May 1911", "DATE"),
+    ("Which mountain rises above Lund?", "Mount Cairl", "LOC"),
+]
+
+
+def nothing(vector: Vector, count: int) -> Sequence[EvidenceUnit]:
+    return ()
+
+
+@pytest.fixture(scope="module")
+def leads(encoder: Encoder, pipeline: Pipeline) -> Leads:
+    vectors = encoder.encode([question for question, *_ in ROWS])
+    items = [
+        MemoryItem(f"i{n}", q, a, "single", kind, (), item_anchors(pipeline.question(q), kind), vectors[n], "a")
+        for n, (q, a, kind) in enumerate(ROWS)
+    ]
+    matcher, fitting = Matcher(items, 0.6), Fitting(encoder, items)
+    return Leads(
+        memorizer=Memorizer(matcher, 0.62, fitting.misfit),
+        rewriter=Rewriter(matcher, fitting, encoder, pipeline, nothing),
+        hops=Hops(matcher, fitting.misfit),
+        encoder=encoder,
+        pipeline=pipeline,
+        limits=EvidenceLimits(passages=5, top_k=5, notes=4),
+    )
+
+
+def test_memory_answers_a_question_as_it_came(leads: Leads) -> None:
+    lead = leads.lead("Who commanded the Windhover?")
+    assert lead.known is not None
+    assert (lead.known.item.answer, lead.via) == ("Jonas Keel", None)
+
+
+def test_memory_answers_with_the_first_hop_taken(leads: Leads) -> None:
+    lead = leads.lead("Who commanded the ship that sank off Mount Cairl?")
+    assert lead.known is not None
+    assert lead.via is not None
+    assert (lead.known.item.answer, lead.via.name) == ("Jonas Keel", "Windhover")
+    assert lead.asked.text == "Who commanded Windhover?"
+
+
+def test_a_second_hop_that_memory_does_not_know_is_not_answered(leads: Leads) -> None:
+    lead = leads.lead("Where was the ship that sank off Mount Cairl built?")
+    assert lead.known is None
+
+
+def lead_of(rows: Sequence[tuple[str, str]]) -> Lead:
+    one = np.ones(1, dtype=np.float32)
+    matches = [
+        Match(MemoryItem(f"i{n}", question, answer, "single", "", (), (), one, "a"), 1.0, 1.0, 0.0)
+        for n, (question, answer) in enumerate(rows)
+    ]
+    return Lead(Asked("?", one, QuestionAnalysis((), (), "")), matches)
+
+
+NOTES = [  # memories, a unit's text, the memories that are left
+    ([("When was X launched?", "14 May 2009"), ("In what year was X launched?", "2009")], "", [0]),
+    ([("In what year was X launched?", "2009"), ("When was X launched?", "14 May 2009")], "", [0, 1]),
+    ([("Who commanded the Windhover?", "Jonas Keel")], "Jonas Keel commanded the Windhover.", []),
+    ([("Who commanded the Windhover?", "Jonas Keel")], "Jonas Keel saw the Ossel.", [0]),
+    ([("Who commanded the Windhover?", "Jonas Keel")], "Odile Varro commanded the Windhover.", [0]),
+]
+
+
+@pytest.mark.parametrize(("rows", "text", "left"), NOTES)
+def test_notes_tell_something_of_their_own(rows: list[tuple[str, str]], text: str, left: list[int]) -> None:
+    units = [EvidenceUnit("u", text, "a", 1.0)] if text else []
+    assert [item.id for item in lead_of(rows).notes(units, 4)] == [f"i{n}" for n in left]
+    assert len(lead_of(rows).notes(units, 1)) <= 1
