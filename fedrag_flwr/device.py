@@ -280,7 +280,7 @@ class EdgeDevice:
         shelf = EvidenceShelf(self.name, self.store, inference.evidence_units)
         rewriter = Rewriter(matcher, fitting, self.toolbox.encoder, self.toolbox.pipeline, shelf.nearest_sentences)
         leads = Leads(
-            memorizer=Memorizer(matcher, memory.delta, fitting.misfit),
+            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self.name),
             rewriter=rewriter,
             hops=Hops(matcher, fitting.misfit),
             encoder=self.toolbox.encoder,

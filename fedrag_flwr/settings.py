@@ -58,6 +58,8 @@ class MemorySettings(_Group):
     delta: float = Field(0.62, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
     bridges_per_item: int = Field(1, ge=0, le=64)
+    fusion_near: float = Field(0.95, ge=0, le=1)
+    fusion_quota: int = Field(4, ge=1, le=1_000)
     max_items: int = Field(1_000_000, ge=1)
 
 

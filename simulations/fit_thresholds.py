@@ -145,12 +145,13 @@ def choose(outcomes: Sequence[Outcome]) -> Outcome:
     """Of the choices that keep the promises and have nearly the most right answers, that with most room to spare.
 
     Nearly: within 1.5 points, about one question, which is no difference that so few questions can show.
-    The promises: memory gives at least half of the answers, at least 70 % of unanswerable questions are declined, and
+    The promises: memory gives at least half of the answers (here six tenths: its rules were written with these
+    questions at hand, and do better on them than on others), at least 70 % of unanswerable questions are declined, and
     at most 15 % of answerable ones. Where no choice keeps them all, the one that breaks them least.
     """
 
     def room(o: Outcome) -> tuple[float, float, float]:
-        return o.memorizer_of_answered - 0.5, o.unanswerable_abstained - 0.7, 0.15 - o.answerable_abstained
+        return o.memorizer_of_answered - 0.6, o.unanswerable_abstained - 0.7, 0.15 - o.answerable_abstained
 
     def broken(o: Outcome) -> float:
         return round(sum(max(0.0, -spare) for spare in room(o)), 6)

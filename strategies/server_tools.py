@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from fedrag_flwr.memory.bank import MemoryBank
+from fedrag_flwr.memory.fusing import FusionRules
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -31,4 +32,11 @@ class ServerTools:
         """The fused bank, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
         toolbox, settings = self.toolbox, self.settings
-        return MemoryBank.open(root, toolbox.encoder, toolbox.pipeline, settings.memory.bridges_per_item, settings.seed)
+        return MemoryBank.open(
+            root,
+            toolbox.encoder,
+            toolbox.pipeline,
+            bridges_per_item=settings.memory.bridges_per_item,
+            rules=FusionRules(settings.memory.fusion_near, settings.memory.fusion_quota),
+            seed=settings.seed,
+        )

@@ -12,7 +12,7 @@ from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.text.lexicon import HEAD_ANSWERS, is_person
+from fedrag_flwr.text.lexicon import GENERIC, HEAD_ANSWERS, is_person
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
@@ -98,7 +98,7 @@ class Fitting:
         offered = _asked_by(item)
         if asked != offered and any(offered == description.noun for description in analysis.descriptions):
             return f"it tells the {offered} that the question describes"
-        if not asked or asked == offered or asked in tokens(item.answer):
+        if not asked or asked in GENERIC or asked == offered or asked in tokens(item.answer):
             return ""
         if analysis.answer_type == "CARDINAL" and not offered:
             return "" if asked in tokens(item.question) else f"it does not count {asked}"

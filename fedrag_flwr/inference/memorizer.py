@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.inference.fitting import Misfit, is_about
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.records import Match, Vector
@@ -24,17 +25,23 @@ class Memorizer:
         The least score at which memory answers (eq. 13).
     misfit
         Why an item cannot answer a question.
+    home
+        The device where questions are asked.
     """
 
     matcher: Matcher
     delta: float
     misfit: Misfit
+    home: str = ""
 
     def recall(self, vector: Vector, analysis: QuestionAnalysis, k: int) -> list[Match]:
         """The k best memories for a question with an embedding of shape (dimension,), best first (eq. 14)."""
         return self.matcher.top(vector, question_anchors(analysis), k)
 
     def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
-        """The best of the matches that answers a question and is near enough; None where memory does not know."""
+        """The best of the matches that answers a question, is near enough and is not contested by others.
+
+        None where memory does not know, or where as many devices contradict it.
+        """
         near = (match for match in matches if match.score >= self.delta and is_about(question, analysis, match.item))
-        return next((match for match in near if not self.misfit(question, analysis, match.item)), None)
+        return agreed([match for match in near if not self.misfit(question, analysis, match.item)], self.home)

@@ -1,66 +1,98 @@
-"""The fused bank at the server: all shared memories with their origins, and what follows from them together."""
+"""The fused bank at the server: what devices shared, and what they get of it: merged, within quotas, and composed."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fedrag_flwr.memory.change import content_id
 from fedrag_flwr.memory.composition import compose
+from fedrag_flwr.memory.fusing import FUSION, FusionRules, merge, owned
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Delta, ImportReport, MemoryItem, ShareRequest
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
-FUSION = "fusion"  # the origin of memories that fusion composed
 BANK_ID = "bank-id"
 MOST_COMPOSED = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class FusionReport:
+    """How many memories of devices were left, how many are of several, were composed, and fell to the quota."""
+
+    kept: int
+    merged: int
+    composed: int
+    over_quota: int
 
 
 class MemoryBank:
     """Fuses deltas of devices (FD-RAG eq. 18) and gives each device what it lacks.
 
     It lasts between runs: a device sends only what is new since its last upload, and gets only what is new since its
-    last download.
+    last download. It keeps what devices shared apart from what it made of that, so that a memory which a device
+    withdraws is gone from everything at the next fusion.
 
     Parameters
     ----------
-    store
-        Holds the shared memories; all of them are foreign to it.
+    received, fused
+        What devices shared, and what they get; all of it is foreign to the bank.
     encoder, pipeline
         Encode and analyse the questions that fusion composes.
     bridges_per_item
         Two-hop memories composed for each memory; 0 for none.
+    rules
+        When memories say the same, and how often one device may say it.
     seed
         Chooses among more two-hop memories than the bank keeps.
     """
 
     def __init__(
-        self, store: MemoryStore, encoder: Encoder, pipeline: Pipeline, bridges_per_item: int, seed: int
+        self,
+        received: MemoryStore,
+        fused: MemoryStore,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        bridges_per_item: int,
+        rules: FusionRules,
+        seed: int,
     ) -> None:
-        self._store = store
+        self._received = received
+        self._fused = fused
         self._encoder = encoder
         self._pipeline = pipeline
         self._bridges_per_item = bridges_per_item
+        self._rules = rules
         self._seed = seed
-        if store.meta(BANK_ID) is None:
-            store.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
+        if fused.meta(BANK_ID) is None:
+            fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
 
     @classmethod
-    def open(cls, root: Path, encoder: Encoder, pipeline: Pipeline, bridges_per_item: int, seed: int) -> MemoryBank:
+    def open(
+        cls,
+        root: Path,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        *,
+        bridges_per_item: int = 0,
+        rules: FusionRules | None = None,
+        seed: int = 0,
+    ) -> MemoryBank:
         """Open the bank in a directory, or make it."""
         identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
-        return cls(MemoryStore.open(root, identity), encoder, pipeline, bridges_per_item, seed)
+        received, fused = (MemoryStore.open(root / part, identity) for part in ("received", "fused"))
+        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed)
 
     @property
     def id(self) -> str:
         """The bank's id; a bank that was made anew has another."""
-        return self._store.meta(BANK_ID) or ""
+        return self._fused.meta(BANK_ID) or ""
 
     @property
     def encoder_id(self) -> str:
@@ -69,33 +101,35 @@ class MemoryBank:
 
     @property
     def version(self) -> int:
-        """Grows with each change."""
-        return self._store.version
+        """Grows with each change of what devices get."""
+        return self._fused.version
 
     def items(self) -> list[MemoryItem]:
-        """All memories in the bank."""
-        return self._store.items()
+        """All memories that devices get."""
+        return self._fused.items()
 
     def known_of(self, device: str) -> ShareRequest:
         """What the bank has of a device: ask it with this for the rest."""
-        generation, _, since = (self._store.meta(f"shared {device}") or " 0").rpartition(" ")
+        generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
         return ShareRequest("memories", int(since), generation)
 
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta; it speaks for that device alone."""
-        report = self._store.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
-        self._store.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
+        report = self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
+        self._received.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
         return report
 
-    def fuse(self) -> int:
-        """Compose two-hop memories over all devices' items, and give how many the bank holds.
+    def fuse(self) -> FusionReport:
+        """Merge what devices share, cut what floods, and compose two-hop memories over what is left.
 
-        An item whose answer is a name is put, as a description, into the question of an item that holds that name.
+        Two memories meet where one's answer is a name that the other's question holds.
         """
-        parts = [_owned(item) for item in self._store.items() if item.origin != FUSION]
-        composed = self._composed(parts)
-        self._store.import_delta(Delta(FUSION, 0, self.version, composed, ()), one_origin=True, snapshot=True)
-        return len(composed)
+        merging = merge(self._received.items(), self._rules)
+        composed = self._composed([item if item.origin == FUSION else owned(item) for item in merging.items])
+        made = Delta(self.id, 0, self._received.version, (*merging.items, *composed), ())
+        self._fused.import_delta(made, snapshot=True)
+        merged = sum(item.origin == FUSION for item in merging.items)
+        return FusionReport(len(merging.items), merged, len(composed), merging.over_quota)
 
     def delta_for(self, device: str, bank: str, version: int) -> Delta:
         """What a device lacks that took in this bank up to a version; all of it where it had another bank."""
@@ -105,18 +139,19 @@ class MemoryBank:
             generation=self.id,
             since=since,
             version=self.version,
-            items=tuple(item for item in self._store.items(since=since) if item.origin != device),
-            retracted=tuple(self._store.retracted_since(since, own=False)) if since else (),
+            items=tuple(item for item in self._fused.items(since=since) if item.origin != device),
+            retracted=tuple(self._fused.retracted_since(since, own=False)) if since else (),
         )
 
     def close(self) -> None:
-        """Close the store."""
-        self._store.close()
+        """Close the stores."""
+        self._received.close()
+        self._fused.close()
 
     def _composed(self, parts: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
         limit = MOST_COMPOSED if self._bridges_per_item else 0
         composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=limit)
-        known = {item.id: item for item in self._store.items(origin=FUSION)}
+        known = {item.id: item for item in self._fused.items(origin=FUSION)}
         ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]
@@ -136,8 +171,3 @@ class MemoryBank:
             for (item_id, composite), vector, analysis in zip(new, vectors, analyses, strict=True)
         }
         return tuple({item_id: known[item_id] if item_id in known else made[item_id] for item_id in ids}.values())
-
-
-def _owned(item: MemoryItem) -> MemoryItem:
-    """An item whose hyperedges name their owner, as those of composed items do."""
-    return replace(item, hyperedges=tuple(f"{item.origin}/{edge}" for edge in item.hyperedges))

@@ -19,7 +19,8 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import DocumentError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import AnswerRow, read_answers, read_summary
-from fedrag_flwr.memory.bank import FUSION, MemoryBank
+from fedrag_flwr.memory.bank import MemoryBank
+from fedrag_flwr.memory.fusing import FUSION
 from fedrag_flwr.records import Answer, BuildReport, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
@@ -47,7 +48,7 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
 def bank_of(files: Federation) -> MemoryBank:
     settings, tools = files.settings, toolbox()
     root = fedrag_home(settings.home) / "bank" / settings.data_key
-    return MemoryBank.open(root, tools.encoder, tools.pipeline, settings.memory.bridges_per_item, settings.seed)
+    return MemoryBank.open(root, tools.encoder, tools.pipeline, bridges_per_item=settings.memory.bridges_per_item)
 
 
 # --- the first run ----------------------------------------------------------------------------------

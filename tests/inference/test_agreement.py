@@ -1,0 +1,43 @@
+"""Where devices contradict each other: one voice for each owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.inference.agreement import agreed
+from fedrag_flwr.records import Match, MemoryItem
+from tests.memory.store_samples import unit_vector
+
+Said = tuple[str, str, str]  # origin ("x+y" for a merged memory), answer, what its question is near to
+
+CASES: list[tuple[str, list[Said], str]] = [
+    ("nobody speaks", [], ""),
+    ("one voice", [("a", "Ada", "q")], "Ada"),
+    ("one device, two answers", [("a", "Ada", "q"), ("a", "Odile", "q")], "Ada"),
+    ("two devices agree", [("a", "Ada", "q"), ("b", "Ada", "q")], "Ada"),
+    ("a longer form agrees", [("a", "2009", "q"), ("b", "14 May 2009", "q")], "2009"),
+    ("two against one", [("a", "Eve", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
+    ("a flood counts once", [*[("a", "Eve", "q")] * 5, ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
+    ("a merged memory has all its owners' voices", [("a", "Eve", "q"), ("b+c", "Ada", "q")], "Ada"),
+    ("one against one", [("a", "Eve", "q"), ("b", "Ada", "q")], ""),
+    ("home believes itself", [("a", "Eve", "q"), ("home", "Ada", "q")], "Ada"),
+    ("home is outvoted", [("home", "Eve", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
+    ("another question is no contradiction", [("a", "Eve", "q"), ("b", "Ada", "else"), ("c", "Ada", "else")], "Eve"),
+    ("a composed memory gives way", [("", "Eve", "q"), ("b", "Ada", "q")], "Ada"),
+]
+
+
+def match(number: int, said: Said) -> Match:
+    names, answer, near = said
+    merged = not names or "+" in names
+    edges = tuple(f"{name}/e{number}" for name in (names or "x+y").split("+")) if merged else (f"e{number}",)
+    kind = "multi-hop" if not names else "single"
+    origin = "fusion" if merged else names
+    item = MemoryItem(f"i{number}", "Who?", answer, kind, "PERSON", edges, (), unit_vector(near), origin)
+    return Match(item, 1.0 - number / 100, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(("said", "answer"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_whom_a_device_believes(said: list[Said], answer: str) -> None:
+    found = agreed([match(number, one) for number, one in enumerate(said)], "home")
+    assert (found.item.answer if found else "") == answer
