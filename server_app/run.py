@@ -108,13 +108,19 @@ def questions_of(settings: Settings) -> list[GoldQuestion]:
 
 
 def spread(questions: Sequence[GoldQuestion], limit: int) -> list[GoldQuestion]:
-    """At most `limit` questions, from each (kind, home) in proportion to its size, in their own order."""
+    """At most `limit` questions, from each (kind, home) in proportion to its size, in their own order.
+
+    Each group gets its share rounded down, and those with the largest remainders one more.
+    """
     groups: dict[tuple[str, str], list[GoldQuestion]] = defaultdict(list)
     for question in questions:
         groups[question.kind, question.home].append(question)
-    places = [((place + 0.5) / len(group), q) for group in groups.values() for place, q in enumerate(group)]
-    first = sorted(places, key=lambda pair: pair[0])[:limit]
-    chosen = {question.question_id for _, question in first}
+    most = min(limit, len(questions))
+    shares = {key: divmod(len(group) * most, len(questions)) for key, group in groups.items()}
+    left = most - sum(whole for whole, _ in shares.values())
+    rounded_up = set(sorted(shares, key=lambda key: -shares[key][1])[:left])
+    taken = {key: whole + (key in rounded_up) for key, (whole, _) in shares.items()}
+    chosen = {question.question_id for key, group in groups.items() for question in group[: taken[key]]}
     return [question for question in questions if question.question_id in chosen]
 
 
