@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +32,10 @@ class Part:
     objective: SoftObjective
     fixed: Floats
 
-    def value_and_gradient(self, rows: Floats) -> tuple[float, Floats]:
-        """Compute the objective and its gradient in the free rows, shape (n, k)."""
-        value, gradient = self.objective.value_and_gradient(np.concatenate([rows.reshape(-1), self.fixed]))
-        return value, gradient[: rows.size].reshape(rows.shape)
+    def evaluate(self, rows: Floats) -> tuple[float, Callable[[], Floats]]:
+        """Compute the objective, and give what computes its gradient in the free rows, shape (n, k)."""
+        value, gradient = self.objective.evaluate(np.concatenate([rows.reshape(-1), self.fixed]))
+        return value, lambda: gradient()[: rows.size].reshape(rows.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,8 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
         First step and most steps.
     """
     rows, step, growth, smooth = start, settings.learning_rate, _FIRST_GROWTH, 0
-    value, gradients = _evaluate(parts, rows)
+    value, gradient = _evaluate(parts, rows)
+    gradients = gradient()
     loss, mappings, steps = [value], list[float](), list[float]()
     while len(steps) < settings.steps:
         moved = _move(parts, rows, value, gradients, step)
@@ -96,9 +98,9 @@ class _Moved:
     step: float
 
 
-def _evaluate(parts: tuple[Part, ...], rows: Rows) -> tuple[float, Rows]:
-    results = [part.value_and_gradient(own) for part, own in zip(parts, rows, strict=True)]
-    return sum((value for value, _ in results), 0.0), tuple(gradient for _, gradient in results)
+def _evaluate(parts: tuple[Part, ...], rows: Rows) -> tuple[float, Callable[[], Rows]]:
+    results = [part.evaluate(own) for part, own in zip(parts, rows, strict=True)]
+    return sum((value for value, _ in results), 0.0), lambda: tuple(gradient() for _, gradient in results)
 
 
 def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, step: float) -> _Moved | None:
@@ -108,8 +110,8 @@ def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, st
         mapping = math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(rows, trial, strict=True))) / step
         if not mapping:
             return None
-        trial_value, trial_gradients = _evaluate(parts, trial)
+        trial_value, gradient = _evaluate(parts, trial)
         if trial_value <= value - step / 2.0 * mapping**2:
-            return _Moved(trial, trial_value, trial_gradients, mapping, step)
+            return _Moved(trial, trial_value, gradient(), mapping, step)
         step /= 2.0
     return None

@@ -18,7 +18,7 @@ from fedrag_flwr.hypergraph.simplex import project_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_UNITS = 2_000
+MOST_UNITS = 4_096
 
 
 def learn_dense(
@@ -76,7 +76,7 @@ def dense_hard_objective(group: Units, rows: NDArray[np.float64], settings: Lear
     kept, _ = keep_memberships(rows, settings.threshold)
     units, edges = np.nonzero(kept)
     entries = Entries(units.astype(np.int64), edges.astype(np.int64), rows.shape[1])
-    return hard_objective(group.vectors.astype(np.float64), rows[kept], entries, settings)
+    return hard_objective(group.vectors, rows[kept], entries, settings)
 
 
 def _loss(vectors: Tensor, memberships: Tensor, settings: LearningSettings) -> Tensor:
