@@ -24,7 +24,7 @@ from fedrag_flwr.text.segment import under_title
 DATASETS = {"HotpotQA": "hotpotqa", "2WikiMultiHopQA": "2wikimultihopqa", "MuSiQue": "musique"}
 _CUT = re.compile(r"(?<=[.!?])[\"')]?\s+(?=[\"'(]?[A-Z0-9])")
 _FEWEST_CHARACTERS = 20
-_BLOCK = 4_096  # sentences encoded and kept at once: an interrupted run goes on with the next block
+_BLOCK = 4_000  # sentences encoded and kept at once: an interrupted run goes on with the next block
 
 
 def find_data(named: Path | None) -> Path:
@@ -55,7 +55,7 @@ def sentences_of(documents: Iterable[Document]) -> list[str]:
 
 
 def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
-    """Give the paragraphs of all rows of the three datasets, taken from each in turn, so that a prefix holds them all."""
+    """Give the paragraphs of all rows of the three datasets, taken from each in turn: a prefix holds all three."""
     pools = [read_multihop(data / f"{name}.jsonl.gz", None, limit, None).documents for name in DATASETS.values()]
     in_turn = (document for document in chain.from_iterable(zip_longest(*pools)) if document is not None)
     return list({document.id: document for document in in_turn}.values())

@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Rows = tuple[Floats, ...]  # the free rows of each part
 
 TOLERANCE = 1e-3
+PLATEAU_STEPS, PLATEAU_SHARE = 10, 0.01
 _FIRST_GROWTH, _GROWTH = 4.0, 2.0
 _PATIENCE = 3
 _MOST_HALVINGS = 40
@@ -57,7 +58,8 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
 
     A step is accepted when the descent lemma (eq. 20 with L = 1 / step) holds for it, else it is halved; after a few
     steps without halving it grows. Stops when the gradient mapping is at most `TOLERANCE` times its first norm, when
-    no step descends, or after `settings.steps`.
+    `PLATEAU_STEPS` steps bring less than `PLATEAU_SHARE` of what all steps brought, when no step descends, or after
+    `settings.steps`.
 
     Parameters
     ----------
@@ -82,11 +84,18 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
         loss.append(value)
         mappings.append(moved.mapping)
         steps.append(step)
-        if moved.mapping <= TOLERANCE * mappings[0]:
+        if moved.mapping <= TOLERANCE * mappings[0] or _flat(loss):
             break
         if growth == _FIRST_GROWTH or smooth >= _PATIENCE:
             step, smooth = step * growth, 0
     return Descent(rows, tuple(loss), tuple(mappings), tuple(steps))
+
+
+def _flat(loss: list[float]) -> bool:
+    """Whether the last steps brought little: how much differs with the size of the problem, so it is a share of all."""
+    if len(loss) <= PLATEAU_STEPS:
+        return False
+    return loss[-1 - PLATEAU_STEPS] - loss[-1] < PLATEAU_SHARE * (loss[0] - loss[-1])
 
 
 @dataclass(frozen=True, slots=True)

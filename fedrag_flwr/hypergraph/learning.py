@@ -56,7 +56,8 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     for start, rows in zip(starts, descent.rows, strict=True):
         kept, lost = keep_memberships(rows, settings.threshold)
         mask = kept.reshape(-1)
-        entries = Entries(start.entries.rows[mask], start.entries.edges[mask], start.entries.edge_count)
+        units_kept = start.order[start.entries.rows[mask]]
+        entries = Entries(units_kept, start.entries.edges[mask], start.entries.edge_count)
         weights = rows.reshape(-1)[mask]
         hyperedges += _hyperedges(start.group, entries, weights)
         objective += hard_objective(start.group.vectors, weights, entries, settings)
@@ -66,9 +67,14 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One granularity before the descent: `rows` are its first memberships, shape (n, k)."""
+    """One granularity before the descent.
+
+    Inside, units stand by their nearest seed, so that those which meet the same prototypes are near in memory: row i of
+    the problem is unit `order[i]` of the group. `rows` are the first memberships, shape (n, k).
+    """
 
     group: Units
+    order: Indices
     entries: Entries
     rows: Floats
     part: Part
@@ -79,10 +85,12 @@ def begin(group: Units, settings: LearningSettings, rng: np.random.Generator) ->
     count = math.ceil(len(group.ids) / settings.units_per_edge)
     seeds = seed_prototypes(group.vectors, count, rng)
     candidates = nearest(group.vectors, seeds, settings.candidates)
+    order = np.argsort(candidates[:, 0], kind="stable")
+    vectors, candidates = group.vectors[order], candidates[order]
     entries = Entries.of_candidates(candidates, count)
-    objective = SoftObjective(group.vectors, entries, seeds, settings, choose_pairs(seeds))
-    rows = first_memberships(group.vectors, seeds, candidates)
-    return Start(group, entries, rows, Part(objective, np.zeros(0)))
+    objective = SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds))
+    rows = first_memberships(vectors, seeds, candidates)
+    return Start(group, order, entries, rows, Part(objective, np.zeros(0)))
 
 
 def first_memberships(vectors: Vectors, prototypes: Vectors, candidates: Indices) -> Floats:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import LearningSettings
 from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors, row_products, weighted_sums
@@ -97,7 +98,7 @@ class SoftObjective:
         value = settings.intra_weight * intra + inter_weight * inter + BALANCE * float(crowding @ crowding) / count
 
         def gradient() -> Floats:
-            pull = weights / roots
+            pull: Floats = weights / roots
             slope = self._column(np.bincount(entries.edges, pull, minlength=count)) * prototypes
             slope -= self._sum_by_edge(pull)
             slope *= self._column(settings.intra_weight / count / mass)
@@ -110,7 +111,7 @@ class SoftObjective:
 
         return value, gradient
 
-    def _column(self, values: Floats) -> Vectors:
+    def _column(self, values: NDArray[np.number]) -> Vectors:
         return values.astype(self._vectors.dtype)[:, None]
 
     def _sum_by_edge(self, weights: Floats) -> Vectors:

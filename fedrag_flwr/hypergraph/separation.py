@@ -19,7 +19,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of different prototypes, each once: `first` and `second` are of shape (pairs,); `count` prototypes in all."""
+    """Pairs of different prototypes, each once: `first` and `second` of shape (pairs,), among `count` prototypes."""
 
     first: Indices
     second: Indices

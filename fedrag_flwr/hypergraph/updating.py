@@ -21,6 +21,7 @@ from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors
 from fedrag_flwr.hypergraph.separation import choose_pairs
 from fedrag_flwr.records import Hyperedge
 
+
 def update(
     previous: Sequence[Hyperedge],
     units: Sequence[Units],
