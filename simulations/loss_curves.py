@@ -2,8 +2,8 @@
 
     python simulations/loss_curves.py [--data FOLDER] [--rows 100] [--out docs/benchmarks]
 
-FOLDER holds ``hotpotqa.jsonl.gz``, ``2wikimultihopqa.jsonl.gz`` and ``musique.jsonl.gz`` (default: $FEDRAG_DATA). Learns
-from the sentences of the first dev rows of each, as a device does, and writes ``loss_curves.json`` and
+FOLDER holds ``hotpotqa.jsonl.gz``, ``2wikimultihopqa.jsonl.gz`` and ``musique.jsonl.gz`` (default: $FEDRAG_DATA).
+Learns from the sentences of the first dev rows of each, as a device does, and writes ``loss_curves.json`` and
 ``loss_curves.svg``. Prints, for each dataset, how much of the whole decrease the first steps bring, and two checks of
 Appendix A over the recorded run: the least margin by which a step keeps the descent lemma (eq. 20), and the smallest
 squared gradient mapping as a share of its bound (eq. 26, with L = 1 / the smallest step).
