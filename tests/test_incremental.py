@@ -71,5 +71,5 @@ def test_untouched_documents_keep_what_a_fresh_build_would_give_them(tmp_path: P
             assert item.embedding == pytest.approx(twin.embedding, abs=1e-4)
         for store in (one.store, other.store):  # no unit is lost, and nothing of what went is left
             for granularity in ("paragraph", "sentence"):
-                held = {unit for edge in store.hyperedges(granularity) for unit in edge.members}  # type: ignore[arg-type]
-                assert held == set(store.units(granularity).ids)  # type: ignore[arg-type]
+                held = {unit for edge in store.hyperedges(granularity) for unit in edge.members}
+                assert held == set(store.units(granularity).ids)

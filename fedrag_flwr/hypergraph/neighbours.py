@@ -12,7 +12,7 @@ Matrix = NDArray[np.float32]
 
 _BLOCK_UNITS = 1_024  # k-means within a block takes time that grows with its square
 _CELL_POINTS = 256
-_MOST_EXACT = 1_024
+_MOST_EXACT = 2**20  # inner products
 _REACH = 8
 _ROUNDS = 12
 _SAMPLE = 256  # vectors for each centre when blocks and cells are cut
@@ -21,7 +21,7 @@ _SAMPLE = 256  # vectors for each centre when blocks and cells are cut
 def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: int) -> Indices:
     """Find the points of largest inner product for each query, best first.
 
-    Among more than 1,024 points a query looks at those of its own cell and of the cells around it, about 2,000.
+    Where there are many of both, a query looks at the points of its own cell and of the cells around it, about 2,000.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: 
         Indices into `points`, shape (n, min(count, m)).
     """
     queries, points = (np.ascontiguousarray(rows, dtype=np.float32) for rows in (queries, points))
-    if len(points) <= _MOST_EXACT:
+    if len(queries) * len(points) <= _MOST_EXACT:
         return _search(queries, points, count)
     centres = _centroids(points, math.ceil(len(points) / _CELL_POINTS), seed=0, sample=_SAMPLE)
     cells = _groups(_search(points, centres, 1)[:, 0], len(centres))

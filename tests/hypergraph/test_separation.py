@@ -91,8 +91,8 @@ def test_among_many_points_nearly_all_of_the_nearest_are_found() -> None:
 @pytest.mark.parametrize("count", [1, 1_024, 1_500])
 def test_equal_points_are_found_too(count: int) -> None:
     points = np.tile(np.eye(4, dtype=np.float32)[:1], (count, 1))
-    found = nearest(points[:5], points, 8)
-    assert found.shape == (min(5, count), min(8, count))
+    found = nearest(points, points, 8)
+    assert found.shape == (count, min(8, count))
     assert all(len(set(row)) == len(row) for row in found.tolist())
 
 
