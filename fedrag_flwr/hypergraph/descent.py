@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ Floats = NDArray[np.float64]
 Rows = tuple[Floats, ...]  # the free rows of each part
 
 TOLERANCE = 1e-3
+PLATEAU_STEPS, PLATEAU_SHARE = 10, 0.01
 _FIRST_GROWTH, _GROWTH = 4.0, 2.0
 _PATIENCE = 3
 _MOST_HALVINGS = 40
@@ -31,10 +33,10 @@ class Part:
     objective: SoftObjective
     fixed: Floats
 
-    def value_and_gradient(self, rows: Floats) -> tuple[float, Floats]:
-        """Compute the objective and its gradient in the free rows, shape (n, k)."""
-        value, gradient = self.objective.value_and_gradient(np.concatenate([rows.reshape(-1), self.fixed]))
-        return value, gradient[: rows.size].reshape(rows.shape)
+    def evaluate(self, rows: Floats) -> tuple[float, Callable[[], Floats]]:
+        """Compute the objective, and give what computes its gradient in the free rows, shape (n, k)."""
+        value, gradient = self.objective.evaluate(np.concatenate([rows.reshape(-1), self.fixed]))
+        return value, lambda: gradient()[: rows.size].reshape(rows.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
 
     A step is accepted when the descent lemma (eq. 20 with L = 1 / step) holds for it, else it is halved; after a few
     steps without halving it grows. Stops when the gradient mapping is at most `TOLERANCE` times its first norm, when
-    no step descends, or after `settings.steps`.
+    `PLATEAU_STEPS` steps bring less than `PLATEAU_SHARE` of what all steps brought, when no step descends, or after
+    `settings.steps`.
 
     Parameters
     ----------
@@ -68,7 +71,8 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
         First step and most steps.
     """
     rows, step, growth, smooth = start, settings.learning_rate, _FIRST_GROWTH, 0
-    value, gradients = _evaluate(parts, rows)
+    value, gradient = _evaluate(parts, rows)
+    gradients = gradient()
     loss, mappings, steps = [value], list[float](), list[float]()
     while len(steps) < settings.steps:
         moved = _move(parts, rows, value, gradients, step)
@@ -80,11 +84,18 @@ def descend(parts: tuple[Part, ...], start: Rows, settings: LearningSettings) ->
         loss.append(value)
         mappings.append(moved.mapping)
         steps.append(step)
-        if moved.mapping <= TOLERANCE * mappings[0]:
+        if moved.mapping <= TOLERANCE * mappings[0] or _flat(loss):
             break
         if growth == _FIRST_GROWTH or smooth >= _PATIENCE:
             step, smooth = step * growth, 0
     return Descent(rows, tuple(loss), tuple(mappings), tuple(steps))
+
+
+def _flat(loss: list[float]) -> bool:
+    """Whether the last steps brought little: how much differs with the size of the problem, so it is a share of all."""
+    if len(loss) <= PLATEAU_STEPS:
+        return False
+    return loss[-1 - PLATEAU_STEPS] - loss[-1] < PLATEAU_SHARE * (loss[0] - loss[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +107,9 @@ class _Moved:
     step: float
 
 
-def _evaluate(parts: tuple[Part, ...], rows: Rows) -> tuple[float, Rows]:
-    results = [part.value_and_gradient(own) for part, own in zip(parts, rows, strict=True)]
-    return sum((value for value, _ in results), 0.0), tuple(gradient for _, gradient in results)
+def _evaluate(parts: tuple[Part, ...], rows: Rows) -> tuple[float, Callable[[], Rows]]:
+    results = [part.evaluate(own) for part, own in zip(parts, rows, strict=True)]
+    return sum((value for value, _ in results), 0.0), lambda: tuple(gradient() for _, gradient in results)
 
 
 def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, step: float) -> _Moved | None:
@@ -108,8 +119,8 @@ def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, st
         mapping = math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(rows, trial, strict=True))) / step
         if not mapping:
             return None
-        trial_value, trial_gradients = _evaluate(parts, trial)
+        trial_value, gradient = _evaluate(parts, trial)
         if trial_value <= value - step / 2.0 * mapping**2:
-            return _Moved(trial, trial_value, trial_gradients, mapping, step)
+            return _Moved(trial, trial_value, gradient(), mapping, step)
         step /= 2.0
     return None

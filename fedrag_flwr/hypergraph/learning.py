@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
 from fedrag_flwr.hypergraph.checking import check_settings, check_units
 from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective, row_products
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, hard_objective
+from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors, row_products
+from fedrag_flwr.hypergraph.separation import choose_pairs
 from fedrag_flwr.records import Hyperedge
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _TEMPERATURE = 0.05
 
@@ -58,20 +56,25 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     for start, rows in zip(starts, descent.rows, strict=True):
         kept, lost = keep_memberships(rows, settings.threshold)
         mask = kept.reshape(-1)
-        entries = Entries(start.entries.rows[mask], start.entries.edges[mask], start.entries.edge_count)
+        units_kept = start.order[start.entries.rows[mask]]
+        entries = Entries(units_kept, start.entries.edges[mask], start.entries.edge_count)
         weights = rows.reshape(-1)[mask]
         hyperedges += _hyperedges(start.group, entries, weights)
-        objective += hard_objective(start.vectors, weights, entries, settings)
+        objective += hard_objective(start.group.vectors, weights, entries, settings)
         orphans += lost
     return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans, objective)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One granularity before the descent: `rows` are its first memberships, shape (n, k)."""
+    """One granularity before the descent.
+
+    Inside, units stand by their nearest seed, so that those which meet the same prototypes are near in memory: row i of
+    the problem is unit `order[i]` of the group. `rows` are the first memberships, shape (n, k).
+    """
 
     group: Units
-    vectors: Floats
+    order: Indices
     entries: Entries
     rows: Floats
     part: Part
@@ -82,14 +85,15 @@ def begin(group: Units, settings: LearningSettings, rng: np.random.Generator) ->
     count = math.ceil(len(group.ids) / settings.units_per_edge)
     seeds = seed_prototypes(group.vectors, count, rng)
     candidates = nearest(group.vectors, seeds, settings.candidates)
-    vectors = group.vectors.astype(np.float64)
+    order = np.argsort(candidates[:, 0], kind="stable")
+    vectors, candidates = group.vectors[order], candidates[order]
     entries = Entries.of_candidates(candidates, count)
     objective = SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds))
     rows = first_memberships(vectors, seeds, candidates)
-    return Start(group, vectors, entries, rows, Part(objective, np.zeros(0)))
+    return Start(group, order, entries, rows, Part(objective, np.zeros(0)))
 
 
-def first_memberships(vectors: Floats, prototypes: Floats, candidates: Indices) -> Floats:
+def first_memberships(vectors: Vectors, prototypes: Vectors, candidates: Indices) -> Floats:
     """Share each unit among its candidates by a softmax of their inner products, shape (n, k), all positive."""
     entries = Entries.of_candidates(candidates, len(prototypes))
     similarities = row_products(vectors, prototypes, entries.rows, entries.edges).reshape(candidates.shape)

@@ -1,16 +1,27 @@
-"""Seeds of hyperedges by k-means, and the nearest of them for each unit."""
+"""Seeds of hyperedges by k-means, and the nearest of them for each unit; both in time proportional to the units."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK_UNITS = 8_192
+Indices = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+
+_BLOCK_UNITS = 1_024  # k-means within a block takes time that grows with its square
+_CELL_POINTS = 256
+_MOST_EXACT = 2**20  # inner products
+_REACH = 8
 _ROUNDS = 12
+_SAMPLE = 256  # vectors for each centre when blocks and cells are cut
 
 
-def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: int) -> NDArray[np.int64]:
+def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: int) -> Indices:
     """Find the points of largest inner product for each query, best first.
+
+    Where there are many of both, a query looks at the points of its own cell and of the cells around it, about 2,000.
 
     Parameters
     ----------
@@ -26,19 +37,26 @@ def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: 
     NDArray[np.int64]
         Indices into `points`, shape (n, min(count, m)).
     """
-    import faiss
+    queries, points = (np.ascontiguousarray(rows, dtype=np.float32) for rows in (queries, points))
+    if len(queries) * len(points) <= _MOST_EXACT:
+        return _search(queries, points, count)
+    centres = _centroids(points, math.ceil(len(points) / _CELL_POINTS), seed=0, sample=_SAMPLE)
+    cells = _groups(_search(points, centres, 1)[:, 0], len(centres))
+    around = _search(centres, centres, _REACH)
+    found = np.empty((len(queries), min(count, len(points))), dtype=np.int64)
+    for cell, asking in enumerate(_groups(_search(queries, centres, 1)[:, 0], len(centres))):
+        pool = np.concatenate([cells[near] for near in around[cell]])
+        if len(pool) < count:
+            pool = np.arange(len(points))
+        if len(asking):
+            found[asking] = pool[_search(queries[asking], points[pool], count)]
+    return found
 
-    index = faiss.IndexFlatIP(points.shape[1])
-    index.add(np.ascontiguousarray(points, dtype=np.float32))
-    _, found = index.search(np.ascontiguousarray(queries, dtype=np.float32), min(count, len(points)))
-    return np.asarray(found, dtype=np.int64)
 
-
-def seed_prototypes(vectors: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def seed_prototypes(vectors: Matrix, count: int, rng: np.random.Generator) -> Matrix:
     """Spread unit-length seeds over the vectors by spherical k-means.
 
-    Beyond 8,192 units they are first cut into blocks of about that size, each with its share of the seeds, so that
-    seeding takes time proportional to the number of units.
+    More than 2,048 units are first cut into blocks of about 1,024, each with its share of the seeds.
 
     Parameters
     ----------
@@ -47,35 +65,66 @@ def seed_prototypes(vectors: NDArray[np.float32], count: int, rng: np.random.Gen
     count
         Number of seeds, at most n.
     rng
-        Source of the seed of k-means.
+        Source of the seeds of k-means.
 
     Returns
     -------
-    NDArray[np.float64]
-        Shape (count, dimension).
+    NDArray[np.float32]
+        Shape (count, dimension); those of a block stand together.
     """
-    if len(vectors) <= _BLOCK_UNITS:
-        return _centroids(vectors, count, rng)
-    blocks = -(-len(vectors) // _BLOCK_UNITS)
-    belongs = nearest(vectors, _centroids(vectors, blocks, rng), 1)[:, 0]
-    sizes = np.bincount(belongs, minlength=blocks)
-    shares = np.diff(np.rint(np.concatenate([[0], np.cumsum(sizes)]) * count / len(vectors)).astype(int))
-    parts = [_centroids(vectors[belongs == block], int(share), rng) for block, share in enumerate(shares) if share]
+    blocks = list(_blocks(vectors, np.arange(len(vectors)), rng))
+    shares = np.diff(np.rint(np.cumsum([0, *map(len, blocks)]) * count / len(vectors)).astype(int))
+    parts = [
+        _centroids(vectors[block], int(share), seed=_draw(rng))
+        for block, share in zip(blocks, shares, strict=True)
+        if share
+    ]
     return np.concatenate(parts)
 
 
-def _centroids(vectors: NDArray[np.float32], count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _blocks(vectors: Matrix, rows: Indices, rng: np.random.Generator) -> list[Indices]:
+    """Cut rows into blocks of near ones; equal vectors, which k-means cannot tell apart, are cut anywhere."""
+    if len(rows) <= 2 * _BLOCK_UNITS:
+        return [rows]
+    parts = math.ceil(len(rows) / _BLOCK_UNITS)
+    centres = _centroids(vectors[rows], parts, seed=_draw(rng), sample=_SAMPLE)
+    groups = [rows[group] for group in _groups(_search(vectors[rows], centres, 1)[:, 0], parts) if len(group)]
+    if len(groups) == 1:
+        return np.array_split(rows, parts)
+    return [block for group in groups for block in _blocks(vectors, group, rng)]
+
+
+def _draw(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31 - 1))
+
+
+def _groups(labels: Indices, count: int) -> list[Indices]:
+    """List the positions of each label from 0 to count - 1."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
+
+
+def _search(queries: Matrix, points: Matrix, count: int) -> Indices:
+    import faiss
+
+    index = faiss.IndexFlatIP(points.shape[1])
+    index.add(np.ascontiguousarray(points))
+    _, found = index.search(np.ascontiguousarray(queries), min(count, len(points)))
+    return np.asarray(found, dtype=np.int64)
+
+
+def _centroids(vectors: Matrix, count: int, *, seed: int, sample: int | None = None) -> Matrix:
     import faiss
 
     kmeans = faiss.Kmeans(
         vectors.shape[1],
         count,
         niter=_ROUNDS,
-        seed=int(rng.integers(2**31 - 1)),
+        seed=seed,
         spherical=True,
         init_method=faiss.ClusteringInitMethod_KMEANS_PLUS_PLUS,
         min_points_per_centroid=1,
-        max_points_per_centroid=len(vectors),
+        max_points_per_centroid=sample or len(vectors),
     )
-    kmeans.train(np.ascontiguousarray(vectors, dtype=np.float32))
-    return np.asarray(kmeans.centroids, dtype=np.float64)
+    kmeans.train(np.ascontiguousarray(vectors))
+    return np.asarray(kmeans.centroids, dtype=np.float32)

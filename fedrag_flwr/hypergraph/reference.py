@@ -18,7 +18,7 @@ from fedrag_flwr.hypergraph.simplex import project_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_UNITS = 2_000
+MOST_UNITS = 4_096
 
 
 def learn_dense(
@@ -58,10 +58,10 @@ def learn_dense(
     count = math.ceil(len(group.ids) / settings.units_per_edge)
     start = rng.uniform(0.01, 1.0, (len(group.ids), count))
     rows = start / np.maximum(start.sum(axis=1, keepdims=True), 1e-12)
-    vectors = torch.from_numpy(group.vectors.astype(np.float64))
+    vectors = torch.from_numpy(group.vectors)
     losses: list[float] = []
     for step in range(settings.steps + 1):
-        memberships = torch.from_numpy(rows).requires_grad_()
+        memberships = torch.from_numpy(rows.astype(group.vectors.dtype)).requires_grad_()
         loss = _loss(vectors, memberships, settings)
         losses.append(float(loss.detach()))
         if step < settings.steps and rows.size:
@@ -76,7 +76,15 @@ def dense_hard_objective(group: Units, rows: NDArray[np.float64], settings: Lear
     kept, _ = keep_memberships(rows, settings.threshold)
     units, edges = np.nonzero(kept)
     entries = Entries(units.astype(np.int64), edges.astype(np.int64), rows.shape[1])
-    return hard_objective(group.vectors.astype(np.float64), rows[kept], entries, settings)
+    return hard_objective(group.vectors, rows[kept], entries, settings)
+
+
+def dense_soft_loss(group: Units, rows: NDArray[np.float64], settings: LearningSettings) -> float:
+    """Compute what `learn_dense` minimises, for any memberships of shape (n, m), in double precision."""
+    import torch
+
+    vectors = torch.from_numpy(group.vectors.astype(np.float64))
+    return float(_loss(vectors, torch.from_numpy(rows), settings))
 
 
 def _loss(vectors: Tensor, memberships: Tensor, settings: LearningSettings) -> Tensor:

@@ -16,11 +16,10 @@ from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
 from fedrag_flwr.hypergraph.learning import first_memberships
 from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
-from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, choose_pairs, hard_objective
+from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, hard_objective
+from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors
+from fedrag_flwr.hypergraph.separation import choose_pairs
 from fedrag_flwr.records import Hyperedge
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 def update(
@@ -101,7 +100,7 @@ class _Change:
 
     group: Units
     bundles: tuple[_Bundle, ...]
-    prototypes: Floats
+    prototypes: Vectors
     added: Indices
     candidates: Indices
     rows: Floats
@@ -122,7 +121,7 @@ class _Change:
         """Pose the problem of placing the added units."""
         entries, positions, fixed = self.entries()
         seeds = self.prototypes[np.unique(self.candidates)]
-        vectors = self.group.vectors[positions].astype(np.float64)
+        vectors = self.group.vectors[positions]
         return Part(SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds)), fixed)
 
     def hard_objective(self, rows: Floats, kept: NDArray[np.bool_], settings: LearningSettings) -> float:
@@ -133,7 +132,7 @@ class _Change:
         mask = np.concatenate([kept.reshape(-1), np.ones(len(fixed), dtype=np.bool_)])
         weights = np.concatenate([rows.reshape(-1), fixed])[mask]
         sparse = Entries(entries.rows[mask], entries.edges[mask], entries.edge_count)
-        return hard_objective(self.group.vectors[positions].astype(np.float64), weights, sparse, settings)
+        return hard_objective(self.group.vectors[positions], weights, sparse, settings)
 
     def finish(self, rows: Floats, kept: NDArray[np.bool_]) -> list[Hyperedge]:
         """Make the hyperedges, the untouched ones as they were."""
@@ -192,7 +191,7 @@ def _with_candidates(
     settings: LearningSettings,
     rng: np.random.Generator,
 ) -> _Change:
-    existing = np.asarray(prototypes, dtype=np.float64).reshape(len(prototypes), group.vectors.shape[1])
+    existing = np.asarray(prototypes, dtype=np.float32).reshape(len(prototypes), group.vectors.shape[1])
     if not len(added):
         empty = np.zeros((0, 1))
         return _Change(group, tuple(bundles), existing, added, empty.astype(np.int64), empty)
@@ -201,5 +200,5 @@ def _with_candidates(
     joint = np.concatenate([existing, seeds])
     bundles = bundles + [_Bundle(None, np.zeros(0, dtype=np.int64), np.zeros(0)) for _ in seeds]
     candidates = nearest(vectors, joint, settings.candidates)
-    rows = first_memberships(vectors.astype(np.float64), joint, candidates)
+    rows = first_memberships(vectors, joint, candidates)
     return _Change(group, tuple(bundles), joint, added, candidates, rows)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
-from fedrag_flwr.memory.synthesis_model import EdgeContext, ModelSynthesizer
+from fedrag_flwr.memory.synthesis_model import LEAST_TOKENS, EdgeContext, ModelSynthesizer
 from fedrag_flwr.memory.verify import round_trip, round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress
@@ -117,8 +117,10 @@ class Distiller:
     ) -> tuple[list[Draft], Cost]:
         """Compositional items by the model, within the budget, each asked back."""
         asking = int(ASKING_SHARE * self.tokens_per_kilotoken)
+        if (self.tokens_per_kilotoken - asking) * corpus_tokens // 1000 < LEAST_TOKENS:
+            return [], Cost()  # a small change must not load the model for nothing
         contexts = [context for edge in hyperedges if (context := units.context(edge)) is not None]
-        if not self.tokens_per_kilotoken or not contexts:
+        if not contexts:
             return [], Cost()
         generator = self.generator()
         synthesizer = ModelSynthesizer(generator, self.tokens_per_kilotoken - asking)

@@ -17,7 +17,7 @@ KINDS = ("set", "comparison", "aggregation", "multi-hop", "post-processing", "fa
 DEFAULT_TOKENS_PER_KILOTOKEN = 58  # FD-RAG Table 6
 _NUMERIC = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT"))
 _ITEM_TOKENS = 56  # most output tokens of one item
-_LEAST_TOKENS = 24
+LEAST_TOKENS = 24  # with fewer left, no item is begun
 _MOST_FACTS = 12
 _MOST_WORDS = 180
 
@@ -145,7 +145,7 @@ class ModelSynthesizer:
         drafts: list[Draft] = []
         seen: set[str] = set()
         for edge, kind in _plan(edges, answered):
-            if left < _LEAST_TOKENS:
+            if left < LEAST_TOKENS:
                 break
             prompt = Prompt(_SYSTEM, _tail(edge, kind), _EXAMPLES)
             limit = min(_ITEM_TOKENS, left)

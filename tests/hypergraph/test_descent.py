@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.hypergraph import LearningSettings, learn
-from fedrag_flwr.hypergraph.descent import descend
+from fedrag_flwr.hypergraph import LearningSettings, Units, learn
+from fedrag_flwr.hypergraph.descent import PLATEAU_SHARE, PLATEAU_STEPS, descend
 from fedrag_flwr.hypergraph.learning import begin
-from tests.hypergraph.samples import cloud, generator
+from tests.hypergraph.samples import cloud, generator, real_sentences
 
 
 @settings(max_examples=20, deadline=None)
@@ -22,9 +22,9 @@ def test_the_descent_lemma_holds_at_every_accepted_step(count: int, seed: int, l
     assert (np.diff(loss) <= -steps / 2 * mapping**2).all()  # eq. 20 with L = 1 / step
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_gradient_mapping_shrinks_as_proposition_1_says(seed: int) -> None:
-    learnt = learn([cloud(120, seed=seed)], LearningSettings(), generator(seed))
+@pytest.mark.parametrize("group", [*(cloud(120, seed=seed) for seed in range(5)), None], ids=[*"abcde", "real"])
+def test_the_gradient_mapping_shrinks_as_proposition_1_says(group: Units | None) -> None:
+    learnt = learn([group or real_sentences(400)], LearningSettings(), generator())
     squares, steps = np.square(learnt.gradient_mapping), np.array(learnt.step_sizes)
     for done in range(1, len(steps) + 1):
         smoothness = 1.0 / steps[:done].min()
@@ -50,6 +50,14 @@ def test_no_steps_leave_the_start() -> None:
     assert descent.rows[0] is start.rows
     assert len(descent.loss) == 1
     assert descent.step_sizes == ()
+
+
+def test_a_descent_ends_where_steps_bring_little() -> None:
+    learnt = learn([cloud(400)], LearningSettings(), generator())
+    loss, taken = learnt.loss, len(learnt.step_sizes)
+    assert taken < LearningSettings().steps
+    brought = [(loss[t - PLATEAU_STEPS] - loss[t]) / (loss[0] - loss[t]) for t in range(PLATEAU_STEPS, taken)]
+    assert min(brought) >= PLATEAU_SHARE  # it did not go on after a plateau
 
 
 def test_more_steps_never_raise_the_loss() -> None:

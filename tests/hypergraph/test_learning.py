@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn, unit_count
-from fedrag_flwr.hypergraph.neighbours import seed_prototypes
-from fedrag_flwr.hypergraph.reference import dense_hard_objective, learn_dense
+from fedrag_flwr.hypergraph.reference import MOST_UNITS, dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator, real_sentences, units
 
 ROOT = Path(__file__).parents[2]
@@ -123,13 +122,6 @@ def test_the_same_seed_learns_the_same_within_and_across_processes() -> None:
     assert [edge.id for edge in again[0].hyperedges] == [edge.id for edge in again[1].hyperedges]
 
 
-def test_seeds_of_many_units_are_spread_in_blocks() -> None:
-    vectors = cloud(9_000, dimension=8, topics=50).vectors
-    seeds = seed_prototypes(vectors, 90, generator())
-    assert seeds.shape == (90, 8)
-    assert np.linalg.norm(seeds, axis=1) == pytest.approx(1.0, abs=1e-5)
-
-
 def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference() -> None:
     group = real_sentences(400)
     assert len(group.ids) >= 300
@@ -143,11 +135,12 @@ def test_real_sentences_gather_in_small_hyperedges_and_beat_the_dense_reference(
     dense, losses = learn_dense(group, setting, generator())
     assert losses[-1] < losses[0]
     assert learnt.hard_objective <= dense_hard_objective(group, dense, setting)
+    assert dense_soft_loss(group, dense, setting) == pytest.approx(losses[-1], abs=1e-4)
 
 
 def test_the_dense_reference_is_for_small_corpora() -> None:
     with pytest.raises(SettingError, match="dense"):
-        learn_dense(cloud(2_001, dimension=2), LearningSettings(), generator())
+        learn_dense(cloud(MOST_UNITS + 1, dimension=2), LearningSettings(), generator())
     rows, losses = learn_dense(cloud(0), LearningSettings(steps=2), generator())
     assert rows.shape == (0, 0)
     assert len(losses) == 3

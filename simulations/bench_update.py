@@ -1,0 +1,218 @@
+"""What one changed document costs a device of 1,000, beside building its memory anew.
+
+    python simulations/bench_update.py [--data FOLDER] [--documents 1000] [--changes 5] [--tokens 0 20] [--fresh]
+                                       [--again] [--out docs/benchmarks]
+
+FOLDER holds ``hotpotqa.jsonl.gz``, ``2wikimultihopqa.jsonl.gz`` and ``musique.jsonl.gz`` (default: $FEDRAG_DATA); the
+documents are paragraphs pooled from them, one file each. For each budget of ``memory.tokens-per-kilotoken`` a process
+builds a device with warm models, builds it again unchanged, and then once after each of some changes: a document's text
+becomes that of another paragraph. Nothing is replayed from the generation cache. With `--fresh` the changed folder is
+also built from nothing, and the facts and memories of the documents that nobody touched are compared. Rows are kept: a
+run that was cut short goes on where it stopped (`--again` measures anew). Prints a Markdown table and writes
+``update.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Document
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.sentences import find_data, pooled_documents
+
+TARGET = 0.02
+WARMING = "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long."
+
+Row = dict[str, Any]
+
+
+def measure(documents: Sequence[Document], count: int, changes: int, tokens: int, fresh: bool, root: Path) -> Row:
+    """Build a device, change documents one after the other, and time every build.
+
+    Parameters
+    ----------
+    documents
+        The device's documents, and after them those whose texts replace theirs.
+    count
+        Documents of the device.
+    changes
+        How many documents change, each before a build of its own.
+    tokens
+        The model's budget.
+    fresh
+        Whether to compare with a build from nothing.
+    root
+        An empty directory.
+    """
+    settings = Settings.from_config(
+        {
+            "home": str(fedrag_home()),
+            "memory.tokens-per-kilotoken": tokens,
+            "models.generation-cache": False,
+        }
+    )
+    toolbox = load_toolbox(settings.models, fedrag_home())
+    folder, sample = root / "documents", root / "sample"
+    for directory in (folder, sample):
+        directory.mkdir()
+    _write(sample, "warming", "Ossel", WARMING)
+    _build(sample, root / "warm", settings, toolbox)  # models load on first use
+    for place, document in enumerate(documents[:count]):
+        _write(folder, f"{place:04d}", document.title, document.text)
+    full, report = _build(folder, root / "store", settings, toolbox)
+    same, _ = _build(folder, root / "store", settings, toolbox)
+    touched = [f"{place * count // changes:04d}" for place in range(changes)]
+    updates = []
+    for name, document in zip(touched, documents[count:], strict=False):
+        _write(folder, name, document.title, document.text)
+        updates.append(_build(folder, root / "store", settings, toolbox)[0])
+    row = {
+        "tokens": tokens,
+        "documents": report["documents"],
+        "sentences": report["sentences"],
+        "items": report["items"],
+        "llm_calls": report["llm_calls"],
+        "full_seconds": full,
+        "unchanged_seconds": same,
+        "update_seconds": updates,
+        "peak_rss_mb": peak_rss_mb(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
+    }
+    if fresh:
+        _build(folder, root / "fresh", settings, toolbox)
+        with (
+            EdgeDevice("bench", None, root / "store", settings, toolbox) as kept,
+            EdgeDevice("bench", None, root / "fresh", settings, toolbox) as anew,
+        ):
+            row["differences"] = compare(kept.store, anew.store, touched)
+    return row
+
+
+def compare(kept: MemoryStore, fresh: MemoryStore, touched: Sequence[str]) -> dict[str, int]:
+    """Count what the untouched documents have in one store and not in the other."""
+    found: list[tuple[set[str], set[str]]] = []
+    for store in (kept, fresh):
+        passages = [passage for passage in store.passages() if passage.document_id not in touched]
+        units = {passage.id for passage in passages} | {s.id for passage in passages for s in passage.sentences}
+        facts = {f"{s.id} {fact}" for passage in passages for s in passage.sentences for fact in s.facts}
+        items = {item.id for item in store.items() if units.issuperset(item.support)}
+        found.append((facts, items))
+    (facts, items), (fresh_facts, fresh_items) = found
+    return {
+        "facts": len(fresh_facts),
+        "facts_differ": len(facts ^ fresh_facts),
+        "items": len(fresh_items),
+        "items_missing": len(fresh_items - items),
+        "items_more": len(items - fresh_items),
+    }
+
+
+def _write(folder: Path, name: str, title: str, text: str) -> None:
+    (folder / f"{name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+
+
+def _build(folder: Path, store: Path, settings: Settings, toolbox: Toolbox) -> tuple[float, Row]:
+    with EdgeDevice("bench", folder, store, settings, toolbox) as device:
+        start = time.perf_counter()
+        report = device.build()
+        seconds = time.perf_counter() - start
+    counts = {"documents": report.documents, "sentences": report.sentences, "items": report.items}
+    return seconds, {**counts, "llm_calls": report.cost.llm_calls}
+
+
+def table(rows: Sequence[Row]) -> str:
+    """What building, looking and changing cost, for each budget of the model."""
+    lines = [
+        "| tokens per kilotoken | documents | sentences | memories | full build s | unchanged s "
+        "| one changed s, median | most | share of the full build |",
+        "|---" * 9 + "|",
+    ]
+    for row in rows:
+        middle = statistics.median(row["update_seconds"])
+        cells = [
+            f"{row['tokens']}",
+            *(f"{row[key]:,}" for key in ("documents", "sentences", "items")),
+            f"{row['full_seconds']:.1f}",
+            *(f"{value:.2f}" for value in (row["unchanged_seconds"], middle, max(row["update_seconds"]))),
+            f"{100 * middle / row['full_seconds']:.2f} %",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def verdict(row: Row) -> str:
+    """The target with what was reached, and how a build from nothing differs, where that was asked for."""
+    share = statistics.median(row["update_seconds"]) / row["full_seconds"]
+    said = f"- {row['tokens']} tokens: {100 * share:.2f} % of a full build (target {100 * TARGET:.0f} %)"
+    if differ := row.get("differences"):
+        said += (
+            f"; of untouched documents, against a build from nothing: {differ['facts_differ']} of {differ['facts']:,} "
+            f"facts differ, {differ['items_missing']} of {differ['items']:,} memories are missing and "
+            f"{differ['items_more']} more are there"
+        )
+    return said
+
+
+def collect(arguments: argparse.Namespace) -> list[Row]:
+    """Measure what is not kept yet, each row in its own process."""
+    kept = fedrag_home() / "benchmarks" / "update.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.again:
+        kept.unlink(missing_ok=True)
+    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.is_file() else []
+    chosen = []
+    for tokens in arguments.tokens:
+        asked = {"tokens": tokens, "asked": [arguments.documents, arguments.changes, arguments.fresh]}
+        row = next((row for row in rows if asked.items() <= row.items()), None)
+        if row is None:
+            command = [sys.executable, *sys.argv, "--measure", str(tokens)]
+            row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) | asked
+            with kept.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+        chosen.append(row)
+    return chosen
+
+
+def main() -> None:
+    """Measure one budget where told to, else all of them, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
+    parser.add_argument("--documents", type=int, default=1_000)
+    parser.add_argument("--changes", type=int, default=5, help="documents that change, one before each build")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[0, Settings().memory.tokens_per_kilotoken])
+    parser.add_argument("--fresh", action="store_true", help="compare with a build from nothing")
+    parser.add_argument("--again", action="store_true", help="forget the rows of earlier runs")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure is not None:
+        documents = pooled_documents(find_data(arguments.data), 300)
+        with tempfile.TemporaryDirectory() as root:
+            row = measure(
+                documents, arguments.documents, arguments.changes, arguments.measure, arguments.fresh, Path(root)
+            )
+        print(json.dumps(row))
+        return
+    rows = collect(arguments)
+    print(table(rows), end="\n\n")
+    print("\n".join(verdict(row) for row in rows))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "update.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

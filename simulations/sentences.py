@@ -1,0 +1,99 @@
+"""Real sentences for benchmarks: read from the multi-hop files, encoded once and kept under the project's home."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.records import Document
+from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.sources.benchmark import data_root, read_multihop
+from fedrag_flwr.text.segment import under_title
+
+DATASETS = {"HotpotQA": "hotpotqa", "2WikiMultiHopQA": "2wikimultihopqa", "MuSiQue": "musique"}
+_CUT = re.compile(r"(?<=[.!?])[\"')]?\s+(?=[\"'(]?[A-Z0-9])")
+_FEWEST_CHARACTERS = 20
+_BLOCK = 4_000  # sentences encoded and kept at once: an interrupted run goes on with the next block
+
+
+def find_data(named: Path | None) -> Path:
+    """Give the folder of evaluation data.
+
+    Raises
+    ------
+    SourceError
+        None was named and none was found.
+    """
+    found = named or data_root()
+    if found is None:
+        raise SourceError(
+            "there is no data", where="--data", fix="name the folder of the multi-hop files, or set FEDRAG_DATA"
+        )
+    return found
+
+
+def sentences_of(documents: Iterable[Document]) -> list[str]:
+    """Split documents at sentence ends by their punctuation, each sentence under its title, each once."""
+    split = (
+        under_title(document.title, part.strip())
+        for document in documents
+        for part in _CUT.split(document.text)
+        if len(part.strip()) >= _FEWEST_CHARACTERS
+    )
+    return list(dict.fromkeys(split))
+
+
+def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
+    """Give the paragraphs of all rows of the three datasets, taken from each in turn: a prefix holds all three."""
+    pools = [read_multihop(data / f"{name}.jsonl.gz", None, limit, None).documents for name in DATASETS.values()]
+    in_turn = (document for document in chain.from_iterable(zip_longest(*pools)) if document is not None)
+    return list({document.id: document for document in in_turn}.values())
+
+
+def encoded(texts: Sequence[str], said: str) -> tuple[NDArray[np.float32], float]:
+    """Encode texts with the default encoder, a block at a time; a block that was encoded before is read.
+
+    Parameters
+    ----------
+    texts
+        What to encode.
+    said
+        What the texts are, for the line that tells of the progress.
+
+    Returns
+    -------
+    tuple[NDArray[np.float32], float]
+        Unit rows of shape (texts, dimension), and the seconds that encoding took, in this run or in an earlier one.
+    """
+    encoder = load_encoder(threads=1)
+    folder = fedrag_home() / "benchmarks" / "vectors"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts, seconds = [], 0.0
+    for start in range(0, len(texts), _BLOCK):
+        block = list(texts[start : start + _BLOCK])
+        digest = hashlib.sha256(json.dumps([encoder.id, block]).encode()).hexdigest()[:32]
+        kept, taken = folder / f"{digest}.npy", folder / f"{digest}.seconds"
+        if not taken.is_file():
+            begun = time.perf_counter()
+            np.save(kept, encoder.encode(block))
+            taken.write_text(f"{time.perf_counter() - begun:.3f}", encoding="utf-8")
+            print(f"encoded {start + len(block)} of {len(texts)} {said}", flush=True)
+        parts.append(np.load(kept))
+        seconds += float(taken.read_text(encoding="utf-8"))
+    return np.concatenate(parts) if parts else np.zeros((0, encoder.dimension), dtype=np.float32), seconds
+
+
+def sentence_units(vectors: NDArray[np.float32]) -> Units:
+    """Name the rows of a matrix as sentences."""
+    return Units("sentence", tuple(f"s{row:06d}" for row in range(len(vectors))), vectors)
