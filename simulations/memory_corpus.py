@@ -50,10 +50,11 @@ OPENINGS: tuple[Callable[[str], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RealItem:
-    """A memory that the synthesiser made, with the typed facts of its question."""
+    """A memory that the synthesiser made, with the typed facts of its question and the part it lies in."""
 
     item: MemoryItem
     facts: tuple[Fact, ...]
+    part: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def real_items() -> list[RealItem]:
         None were made yet.
     """
     found: dict[str, RealItem] = {}
-    for path in sorted(folder().glob("part-????.npy")):
+    for part, path in enumerate(sorted(folder().glob("part-????.npy"))):
         with gzip.open(path.with_suffix(".jsonl.gz"), "rt", encoding="utf-8") as file:
             for line, vector in zip(file, np.load(path), strict=True):
                 row = json.loads(line)
@@ -176,17 +177,16 @@ def real_items() -> list[RealItem]:
                     embedding=vector,
                     origin="real",
                 )
-                found.setdefault(item.id, RealItem(item, tuple(Fact(*fact) for fact in row["facts"])))
+                found.setdefault(item.id, RealItem(item, tuple(Fact(*fact) for fact in row["facts"]), part))
     if not found:
         raise SourceError("holds no memories", where=str(folder()), fix="run simulations/memory_corpus.py first")
     return list(found.values())
 
 
-def questions(data: Path, items: Sequence[RealItem], rng: np.random.Generator) -> list[Asked]:
-    """Dev questions all of whose gold paragraphs were read, and reworded questions of stored memories."""
+def questions(data: Path, items: Sequence[RealItem], encoder: Encoder, rng: np.random.Generator) -> list[Asked]:
+    """Dev questions all of whose gold paragraphs were read for these items, and reworded questions of the items."""
     files = benchmarks(data)
-    done = len(list(folder().glob("part-????.npy"))) * PART
-    read = {document.id for document in documents(files)[:done]}
+    read = {document.id for document in documents(files)[: (items[-1].part + 1) * PART]}
     texts = [
         (name, question.text)
         for name, benchmark in files.items()
@@ -196,11 +196,11 @@ def questions(data: Path, items: Sequence[RealItem], rng: np.random.Generator) -
     chosen = rng.choice(len(items), min(PARAPHRASES, len(items)), replace=False)
     for place, row in enumerate(chosen):
         texts.append(("reworded", OPENINGS[place % len(OPENINGS)](items[row].item.question)))
-    return list(_analysed(texts))
+    return list(_analysed(texts, encoder))
 
 
-def _analysed(texts: Sequence[tuple[str, str]]) -> Iterator[Asked]:
-    vectors = HalfEncoder().encode([text for _, text in texts])
+def _analysed(texts: Sequence[tuple[str, str]], encoder: Encoder) -> Iterator[Asked]:
+    vectors = encoder.encode([text for _, text in texts])
     analyses = SpacyPipeline().questions([text for _, text in texts])
     for (source, text), vector, analysis in zip(texts, vectors, analyses, strict=True):
         yield Asked(source, text, question_anchors(analysis), vector)

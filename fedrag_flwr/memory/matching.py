@@ -97,7 +97,7 @@ class Matcher:
         """Make now what the first question would otherwise wait for."""
         with self._lock:
             if self._sweeps and self._sweep is None:
-                self._sweep = Sweep(self._vectors, self._postings)
+                self._sweep = Sweep(self._vectors, self._postings, self._alpha)
 
     def top(self, vector: Vector, anchors: Collection[str], k: int) -> list[Match]:
         """Find the best memories for a question; ties go to the smaller id.

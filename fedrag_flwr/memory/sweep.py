@@ -25,15 +25,17 @@ from fedrag_flwr.memory.postings import Postings, Rows
 if TYPE_CHECKING:
     import faiss
 
-COMPONENTS = 62
+COMPONENTS = 94
+NUMBERS = 128  # nibbles of an item's codes
 PREFIX = 32  # components that are also kept as they are, for bounds of single rows
-CODED = 16  # commonest anchors in the codes
+CODED = 12  # commonest anchors in the codes
 COMMON = 0.005  # of the items hold an anchor at least, to be coded
 _SAMPLE = 16_384  # items from which the components are taken
 _CHUNK = 65_536
 _MIDDLE = 5  # anchors of a usual question: the Dice bound is exact for such
 _SIZES = np.arange(1, 16)
 _EPSILON = 1e-6  # float32 rounding of a squared length
+_HIGH = 2.0  # a high component of a question, in those of a usual one
 _ROUNDING = 1e-5  # of float32 sums of so many numbers
 
 # The 16 levels of least squared error for a normal variable (J. Max, 1960), upper half.
@@ -73,15 +75,17 @@ class Sweep:
         (n, dimension) float32; unit rows, or zero.
     postings
         Their anchors.
+    alpha
+        The usual weight of the cosine, for which the codes are laid out.
     """
 
-    def __init__(self, vectors: NDArray[np.float32], postings: Postings) -> None:
+    def __init__(self, vectors: NDArray[np.float32], postings: Postings, alpha: float) -> None:
         self._axes = _principal_axes(vectors)
         self._kept = min(COMPONENTS, vectors.shape[1])
         self._prefix = min(PREFIX, vectors.shape[1])
         self.coded = postings.commonest(CODED, COMMON)
         self._near = np.empty((len(vectors), self._prefix + 1), dtype=np.float32)
-        self._codes, self._low, self._high = self._encode(vectors, postings)
+        self._codes, self._low, self._high, self._copies = self._encode(vectors, postings, alpha)
 
     def coded_among(self, anchors: Collection[str]) -> list[str]:
         """Those of a question's anchors whose overlap is part of the swept bounds."""
@@ -112,7 +116,7 @@ class Sweep:
         if score - slack < float(np.minimum(*ends).sum()) + 2 * step + _ROUNDING:
             return None  # everything may reach it, and FAISS leaves out what has the lowest level in all numbers
         _, bounds, rows = self._codes.range_search(weights[None].astype(np.float32), score - slack)
-        return rows, bounds + slack
+        return rows, bounds.astype(np.float64) + slack
 
     def best(self, asking: Asking, count: int) -> Rows:
         """Rows with the highest bounds, to start from."""
@@ -132,24 +136,25 @@ class Sweep:
         # 1/(asked + n) <= scale * 1/(middle + n) for all sizes n of an anchor set
         scale = max((_MIDDLE + size) / (asked + size) for size in (_SIZES[0], _SIZES[-1]))
         cover = [2.0 * (1.0 - asking.alpha) * scale * (anchor in asking.anchors) for anchor in self.coded]
-        return np.concatenate([cosine, cover])
+        return np.repeat(np.concatenate([cosine, cover]) / self._copies, self._copies)
 
     # --- the items' side --------------------------------------------------------------------------
 
     def _encode(
-        self, vectors: NDArray[np.float32], postings: Postings
-    ) -> tuple[faiss.IndexIVFPQFastScan, NDArray[np.float64], NDArray[np.float64]]:
-        """Give the codes, and each number's lowest and highest level."""
+        self, vectors: NDArray[np.float32], postings: Postings, alpha: float
+    ) -> tuple[faiss.IndexIVFPQFastScan, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """Give the codes, each number's lowest and highest level, and how often each is written."""
         components = vectors @ np.ascontiguousarray(self._axes[:, : self._kept], dtype=np.float32)
         squares = np.einsum("nd,nd->n", vectors, vectors)
         self._near[:, : self._prefix] = components[:, : self._prefix]
         self._near[:, self._prefix] = _rest(squares, components[:, : self._prefix])
         rest = _rest(squares, components)
+        usual = np.sqrt(np.mean(components.astype(np.float64) ** 2, axis=0))
         levels = components.mean(axis=0)[:, None] + components.std(axis=0)[:, None] * _LEVELS.astype(np.float32)
         error = _round(components, levels)
         numbers, books = [components], [levels]
         for length in (rest, error):
-            book = np.quantile(length, np.linspace(0.0, 1.0, len(_LEVELS)), method="higher").astype(np.float32)
+            book = np.quantile(length, np.linspace(0.02, 1.0, len(_LEVELS)), method="higher").astype(np.float32)
             numbers.append(book[np.searchsorted(book, length)][:, None])
             books.append(book[None])
         cover = np.concatenate([[0.0], 1.0 / (_MIDDLE + _SIZES)]).astype(np.float32)
@@ -158,12 +163,26 @@ class Sweep:
             holders = postings.rows(anchor)
             covers[holders, place] = cover[np.minimum(postings.sizes[holders], _SIZES[-1])]
         numbers.append(covers)
-        books.append(np.tile(cover, (len(self.coded), 1)))
-        book = np.concatenate(books)
-        index = _four_bit(book)
+        book = np.concatenate([*books, np.tile(cover, (len(self.coded), 1))])
+        low, high = book.min(axis=1).astype(np.float64), book.max(axis=1).astype(np.float64)
+        lengths = [float(rest.mean()), float(np.linalg.norm(usual))]
+        expected = np.concatenate(
+            [alpha * np.array([*(_HIGH * usual), *lengths]), [2.0 - 2.0 * alpha] * len(self.coded)]
+        )
+        copies = _copies(expected * (high - low))
+        index = _four_bit(np.repeat(book, copies, axis=0))
         for at in range(0, len(vectors), _CHUNK):
-            index.add(np.concatenate([part[at : at + _CHUNK] for part in numbers], axis=1))
-        return index, book.min(axis=1).astype(np.float64), book.max(axis=1).astype(np.float64)
+            chunk = np.concatenate([part[at : at + _CHUNK] for part in numbers], axis=1)
+            index.add(np.repeat(chunk, copies, axis=1))
+        return index, np.repeat(low, copies), np.repeat(high, copies), copies
+
+
+def _copies(spans: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How often to write each number, so that no copy's share of the span is much wider than another's."""
+    copies = np.ones(len(spans), dtype=np.int64)
+    while copies.sum() < NUMBERS:
+        copies[np.argmax(spans / copies)] += 1
+    return copies
 
 
 def _principal_axes(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
