@@ -1,22 +1,50 @@
-"""Which memories answer a question: exact top-k of FD-RAG eq. 11 to 13."""
+"""Which memories answer a question: exact top-k of FD-RAG eq. 11 to 13, without scoring every memory.
+
+The threshold algorithm: first the memories that share a rare anchor with the question, which the inverted index gives,
+those with the highest upper bound on their score before the others. The k-th best score found so is a bar. Then all
+others whose bound reaches the bar (see :mod:`fedrag_flwr.memory.sweep`); nothing else can be among the best k. Where
+memories are few, all are scored.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import threading
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.memory.postings import Postings, Rows
+from fedrag_flwr.memory.sweep import Asking, Sweep
 from fedrag_flwr.records import Match, MemoryItem, Vector
 
+SWEEP_FROM = 4_096  # fewer memories are scored in full faster than bounded
 _SLACK = 1e-4  # far above the rounding of a float32 product of unit vectors
 _CHUNK = 4096
+_SEEDS = 64  # memories scored for a first bar
+_SCAN_SHARE = 0.1  # of the memories left to score: reading all in a row is then faster than picking
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many memories a question cost.
+
+    Parameters
+    ----------
+    scored
+        Whose score was computed from the whole vector.
+    bounded
+        Whose score was only bounded, or bounded before.
+    """
+
+    scored: int
+    bounded: int
 
 
 class Matcher:
-    """Scores all memories against a question (FD-RAG eq. 11).
+    """Finds the memories that score best against a question (FD-RAG eq. 11).
 
     The score is ``alpha * cosine + (1 - alpha) * Dice``, the cosine between question embeddings and the Dice overlap
     between anchor sets (eq. 12; 0 where both are empty).
@@ -27,6 +55,9 @@ class Matcher:
         The memories, with distinct ids; embeddings (dimension,).
     alpha
         Weight of the cosine, in [0, 1].
+    sweep_from
+        From so many memories on, scores are bounded before they are computed; what that needs is made by the first
+        question.
 
     Raises
     ------
@@ -36,7 +67,7 @@ class Matcher:
         If the memories' embeddings differ in length.
     """
 
-    def __init__(self, items: Sequence[MemoryItem], alpha: float) -> None:
+    def __init__(self, items: Sequence[MemoryItem], alpha: float, sweep_from: int = SWEEP_FROM) -> None:
         if not 0.0 <= alpha <= 1.0:
             raise SettingError(f"is {alpha}", where="alpha", fix="choose a number from 0 to 1")
         self._items = tuple(sorted(items, key=lambda item: item.id))
@@ -44,7 +75,10 @@ class Matcher:
         if len({item.embedding.shape for item in self._items}) > 1:
             raise StoreMismatchError("memories have embeddings of several lengths", where="matcher")
         self._vectors = _unit_rows(self._items)
-        self._anchor_counts, self._postings = _invert(self._items)
+        self._postings = Postings(frozenset(item.anchors) for item in self._items)
+        self._sweeps = len(self._items) >= max(sweep_from, 1)
+        self._sweep: Sweep | None = None
+        self._lock = threading.Lock()
 
     @property
     def items(self) -> tuple[MemoryItem, ...]:
@@ -58,6 +92,12 @@ class Matcher:
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def prepare(self) -> None:
+        """Make now what the first question would otherwise wait for."""
+        with self._lock:
+            if self._sweeps and self._sweep is None:
+                self._sweep = Sweep(self._vectors, self._postings, self._alpha)
 
     def top(self, vector: Vector, anchors: Collection[str], k: int) -> list[Match]:
         """Find the best memories for a question; ties go to the smaller id.
@@ -76,42 +116,126 @@ class Matcher:
         StoreMismatchError
             If the vector has another length than the memories'.
         """
+        return self.top_counted(vector, anchors, k)[0]
+
+    def top_counted(self, vector: Vector, anchors: Collection[str], k: int) -> tuple[list[Match], Effort]:
+        """Find the best memories as :meth:`top` does, and say how many were looked at."""
         if k <= 0 or not self._items:
-            return []
+            return [], Effort(0, 0)
         if vector.shape != self._vectors.shape[1:]:
             raise StoreMismatchError(
                 f"the question's vector has shape {vector.shape}, the memories' {self._vectors.shape[1:]}",
                 where="matcher",
                 fix="encode with the recorded encoder",
             )
-        question = _unit(vector)
-        covers = self._covers(frozenset(anchors))
-        rough = self._alpha * (self._vectors @ question.astype(np.float32)) + (1.0 - self._alpha) * covers
+        self.prepare()
+        asking = Asking(_unit(vector), frozenset(anchors), self._alpha)
+        if self._sweep is None or k > _SCAN_SHARE * len(self):
+            return self._scan(asking, k), Effort(len(self), 0)
+        return self._search(self._sweep, asking, k)
+
+    # --- all memories -----------------------------------------------------------------------------
+
+    def _scan(self, asking: Asking, k: int) -> list[Match]:
+        covers = self._postings.overlap(asking.anchors)
+        rough = asking.score(self._vectors @ asking.vector.astype(np.float32), covers)
         rows = _near_top(rough, k)
-        similarities = self._similarities(rows, question)
-        scores = self._alpha * similarities + (1.0 - self._alpha) * covers[rows]
+        return self._exact(asking, rows, covers[rows], k)
+
+    # --- those that can matter --------------------------------------------------------------------
+
+    def _search(self, sweep: Sweep, asking: Asking, k: int) -> tuple[list[Match], Effort]:
+        coded = frozenset(sweep.coded_among(asking.anchors))
+        pool = _Pool(self._vectors, asking, k)
+        rare = self._postings.any_of([anchor for anchor in asking.anchors if anchor not in coded])
+        bounded = len(rare)
+        if bounded:
+            covers = self._postings.overlap(asking.anchors, rare)
+            pool.take(rare, covers, asking.score(sweep.near(asking, rare), covers))
+        seen = rare
+        if pool.bar == -np.inf:
+            first = _without(np.sort(sweep.best(asking, max(_SEEDS, 2 * k))), rare)
+            pool.add(first, self._postings.overlap(asking.anchors, first))
+            seen = np.union1d(rare, first)
+            bounded += len(self) - len(rare)
+        if sweep.most(asking) >= pool.bar:
+            bounded = max(bounded, len(self))
+            swept = sweep.above(asking, pool.bar)
+            if swept is None or len(swept[0]) > _SCAN_SHARE * len(self):
+                return self._scan(asking, k), Effort(len(self), bounded)
+            order = np.argsort(swept[0])
+            rows, bounds = swept[0][order], swept[1][order]
+            new = ~_among(rows, seen)
+            pool.take(rows[new], self._postings.overlap(asking.anchors, rows[new]), bounds[new])
+        rows, covers, rough = pool.all()
+        near = _near_top(rough, k)
+        return self._exact(asking, rows[near], covers[near], k), Effort(len(rows), bounded)
+
+    def _exact(self, asking: Asking, rows: Rows, covers: NDArray[np.float64], k: int) -> list[Match]:
+        similarities = self._similarities(rows, asking.vector)
+        scores = asking.score(similarities, covers)
         best = np.lexsort((rows, -scores))[:k]  # rows are in the order of ids
         return [
-            Match(
-                self._items[rows[place]], float(scores[place]), float(similarities[place]), float(covers[rows[place]])
-            )
+            Match(self._items[rows[place]], float(scores[place]), float(similarities[place]), float(covers[place]))
             for place in best
         ]
 
-    def _covers(self, anchors: frozenset[str]) -> NDArray[np.float64]:
-        found = [self._postings[anchor] for anchor in anchors if anchor in self._postings]
-        if not found:
-            return np.zeros(len(self._items))
-        shared = np.bincount(np.concatenate(found), minlength=len(self._items))
-        return 2.0 * shared / (len(anchors) + self._anchor_counts)
-
-    def _similarities(self, rows: NDArray[np.intp], question: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _similarities(self, rows: Rows, question: NDArray[np.float64]) -> NDArray[np.float64]:
         """Recompute the few that matter row by row: equal memories then score equal, wherever they stand."""
         chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
         return np.concatenate([(self._vectors[chunk].astype(np.float64) * question).sum(axis=1) for chunk in chunks])
 
 
-def _near_top(rough: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+class _Pool:
+    """Memories scored so far for one question, up to the rounding of float32."""
+
+    def __init__(self, vectors: NDArray[np.float32], asking: Asking, k: int) -> None:
+        self._vectors = vectors
+        self._asking = asking
+        self._question = asking.vector.astype(np.float32)
+        self._k = k
+        self._found: list[tuple[Rows, NDArray[np.float64], NDArray[np.float64]]] = []
+        self.bar = -np.inf  # no memory below it is among the best k
+
+    def take(self, rows: Rows, covers: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
+        """Score those whose bound reaches the bar, which the most promising raise first."""
+        seeds = max(_SEEDS, 2 * self._k)
+        if len(rows) > seeds:
+            first = np.argpartition(-bounds, seeds)[:seeds]
+            self.add(rows[first], covers[first])
+            left = bounds >= self.bar
+            left[first] = False
+            rows, covers = rows[left], covers[left]
+        self.add(rows, covers)
+
+    def add(self, rows: Rows, covers: NDArray[np.float64]) -> None:
+        """Score rows that are not here yet, and raise the bar."""
+        if not len(rows):
+            return
+        self._found.append((rows, covers, self._asking.score(self._vectors[rows] @ self._question, covers)))
+        rough = np.concatenate([scores for _, _, scores in self._found])
+        if len(rough) >= self._k:
+            self.bar = float(np.partition(rough, len(rough) - self._k)[len(rough) - self._k]) - _SLACK
+
+    def all(self) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64]]:
+        """All rows here with their overlaps and scores."""
+        rows, covers, rough = (np.concatenate(column) for column in zip(*self._found, strict=True))
+        return rows, covers, rough
+
+
+def _among(rows: Rows, seen: Rows) -> NDArray[np.bool_]:
+    """Which rows are among others that are sorted."""
+    if not len(seen):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(seen, rows), len(seen) - 1)
+    return np.asarray(seen[places] == rows, dtype=np.bool_)
+
+
+def _without(rows: Rows, seen: Rows) -> Rows:
+    return rows[~_among(rows, seen)]
+
+
+def _near_top(rough: NDArray[np.float64], k: int) -> Rows:
     if k >= len(rough):
         return np.arange(len(rough))
     bar = np.partition(rough, len(rough) - k)[len(rough) - k]
@@ -131,12 +255,3 @@ def _unit_rows(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     rows /= np.where(norms > 0.0, norms, np.float32(1.0))
     return rows
-
-
-def _invert(items: Sequence[MemoryItem]) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-    postings: defaultdict[str, list[int]] = defaultdict(list)
-    for row, item in enumerate(items):
-        for anchor in frozenset(item.anchors):
-            postings[anchor].append(row)
-    counts = np.array([len(frozenset(item.anchors)) for item in items], dtype=np.int64)
-    return counts, {anchor: np.array(rows, dtype=np.int64) for anchor, rows in postings.items()}

@@ -1,0 +1,207 @@
+"""How long matching takes, how many memories it scores, and whether it finds what a full scan finds.
+
+    python simulations/memory_corpus.py --data FOLDER      # once: real memories
+    python simulations/bench_matching.py [--data FOLDER] [--sizes 1000 10000 100000 1000000] [--out docs/benchmarks]
+
+Banks grow from real memories in the order of reading, and beyond those from varied ones (`memory_variants.py`). Asked
+are the dev questions all of whose gold paragraphs were read, and reworded questions of stored memories; both are
+encoded before the clock runs. Each bank has a process of its own, one thread, and the full scan over the same bank in
+the same process beside it. ``matching.json`` gets all figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.memory.matching import Effort, Matcher
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Match, MemoryItem
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.benchmark import data_root
+from simulations.memory_corpus import Asked, HalfEncoder, RealItem, questions, real_items
+from simulations.memory_variants import Variants
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+SCANNED = 60  # questions that the full scan answers too
+VARIED_CHECKED = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions of one kind over one bank: milliseconds, and shares of the bank."""
+
+    kind: str
+    questions: int
+    p50_ms: float
+    p99_ms: float
+    scored_p50: float
+    scored_mean: float
+    scored_p99: float
+    bounded_mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One bank."""
+
+    items: int
+    real: int
+    varied_cosines: tuple[float, float, float] | None  # of varied vectors with the changed questions': p10, p50, p90
+    alpha: float
+    groups: tuple[Group, ...]
+    scan_p50_ms: float
+    ratio: float  # full scan over search, median of both over the same questions
+    compared: int
+    equal: int  # of those compared, with the same memories at the same scores
+    open_seconds: float  # Matcher(...)
+    prepare_seconds: float  # what the first question would wait for
+    items_mb: float  # peak memory of the process before there is a matcher
+    peak_mb: float
+
+
+def bank(
+    real: Sequence[RealItem], size: int, encoder: Encoder, rng: np.random.Generator
+) -> tuple[list[MemoryItem], tuple[float, float, float] | None]:
+    """The first real memories, varied ones beyond, and how near those are to encoding their questions."""
+    items = [one.item for one in real[:size]]
+    if size <= len(items):
+        return items, None
+    variants = Variants(real, encoder)
+    return [*items, *variants.items(size - len(items), rng)], variants.agreement(VARIED_CHECKED, encoder, rng)
+
+
+def measure(data: Path, size: int, alpha: float, k: int, seed: int) -> Measured:
+    """Build one bank and ask."""
+    _one_thread()
+    real = real_items()
+    held = real[:size]
+    rng, encoder = np.random.default_rng(seed), HalfEncoder()
+    asked = questions(data, held, encoder, rng)
+    items, agreement = bank(real, size, encoder, rng)
+    items_mb = peak_rss_mb()
+    start = time.perf_counter()
+    matcher = Matcher(items, alpha)
+    opened = time.perf_counter()
+    matcher.prepare()
+    prepared = time.perf_counter()
+    for question in asked[:5]:
+        matcher.top(question.vector, question.anchors, k)
+    timed = [_timed(matcher, question, k) for question in asked]
+    peak = peak_rss_mb()
+    full = Matcher(items, alpha, sweep_from=size + 1)
+    places = np.linspace(0, len(asked) - 1, min(SCANNED, len(asked))).astype(int)
+    scans = [_timed(full, asked[place], k) for place in places]
+    same = [_same(timed[place][1], scan[1]) for place, scan in zip(places, scans, strict=True)]
+    scan_ms, search_ms = (float(np.median(ms)) for ms in ([s[0] for s in scans], [timed[p][0] for p in places]))
+    return Measured(
+        items=size,
+        real=len(held),
+        varied_cosines=agreement,
+        alpha=alpha,
+        groups=tuple(_group(kind, asked, timed, size) for kind in ("dev", "reworded")),
+        scan_p50_ms=scan_ms,
+        ratio=scan_ms / search_ms,
+        compared=len(same),
+        equal=sum(same),
+        open_seconds=opened - start,
+        prepare_seconds=prepared - opened,
+        items_mb=items_mb,
+        peak_mb=peak,
+    )
+
+
+def _timed(matcher: Matcher, question: Asked, k: int) -> tuple[float, list[Match], Effort]:
+    start = time.perf_counter()
+    matches, effort = matcher.top_counted(question.vector, question.anchors, k)
+    return 1e3 * (time.perf_counter() - start), matches, effort
+
+
+def _same(one: Sequence[Match], other: Sequence[Match]) -> bool:
+    return [(match.item.id, match.score) for match in one] == [(match.item.id, match.score) for match in other]
+
+
+def _group(kind: str, asked: Sequence[Asked], timed: Sequence[tuple[float, list[Match], Effort]], size: int) -> Group:
+    chosen = [t for question, t in zip(asked, timed, strict=True) if (question.source == "reworded") == (kind != "dev")]
+    milliseconds = [ms for ms, _, _ in chosen] or [float("nan")]
+    scored = [effort.scored / size for _, _, effort in chosen] or [float("nan")]
+    return Group(
+        kind=kind,
+        questions=len(chosen),
+        p50_ms=float(np.percentile(milliseconds, 50)),
+        p99_ms=float(np.percentile(milliseconds, 99)),
+        scored_p50=float(np.percentile(scored, 50)),
+        scored_mean=float(np.mean(scored)),
+        scored_p99=float(np.percentile(scored, 99)),
+        bounded_mean=float(np.mean([effort.bounded / size for _, _, effort in chosen] or [float("nan")])),
+    )
+
+
+def _one_thread() -> None:
+    import faiss
+    import torch
+
+    faiss.omp_set_num_threads(1)
+    torch.set_num_threads(1)
+
+
+def table(rows: Sequence[Measured]) -> str:
+    """The figures as a Markdown table."""
+    heads = (
+        *("items", "real", "asked", "p50 ms", "p99 ms", "scored p50 %", "mean %", "p99 %", "bounded %"),
+        *("scan p50 ms", "scan / search", "equal", "open s", "prepare s", "items MB", "peak MB"),
+    )
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for row in rows:
+        for group in row.groups:
+            cells = (
+                *(f"{row.items:,}", f"{row.real:,}", f"{group.questions} {group.kind}"),
+                *(f"{group.p50_ms:.2f}", f"{group.p99_ms:.2f}", f"{100 * group.scored_p50:.3f}"),
+                *(f"{100 * group.scored_mean:.2f}", f"{100 * group.scored_p99:.2f}", f"{100 * group.bounded_mean:.1f}"),
+                *(f"{row.scan_p50_ms:.2f}", f"{row.ratio:.1f}", f"{row.equal}/{row.compared}"),
+                *(
+                    f"{row.open_seconds:.2f}",
+                    f"{row.prepare_seconds:.2f}",
+                    f"{row.items_mb:,.0f}",
+                    f"{row.peak_mb:,.0f}",
+                ),
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Parse the command line, measure each bank in a process of its own, print the table and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=data_root())
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--alpha", type=float, default=Settings.from_config({}).memory.alpha)
+    parser.add_argument("--k", type=int, default=Settings.from_config({}).memory.top_k)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    if options.data is None:
+        raise SourceError("is not set", where="FEDRAG_DATA", fix="give --data FOLDER")
+    rows: list[Measured] = []
+    spawn = multiprocessing.get_context("spawn")
+    for size in options.sizes:
+        with ProcessPoolExecutor(1, mp_context=spawn) as process:
+            rows.append(process.submit(measure, options.data, size, options.alpha, options.k, options.seed).result())
+        print(table(rows[-1:]), flush=True)
+    print(table(rows))
+    if options.out is not None:
+        (options.out / "matching.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
