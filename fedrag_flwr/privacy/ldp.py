@@ -58,11 +58,14 @@ class LocalDifferentialPrivacy:
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Perturb each bundle; all surrogates are durably remembered before this returns."""
-        found = find_entities(bundles, self._pipeline, self._types)
-        wholes = [_wholes(forms) for forms in found]
+        wholes = self.entities(bundles)
         asked = [(form.type, form.text) for forms in wholes for form in forms]
         drawn = dict(zip(asked, self._response.perturb(asked), strict=True)) if asked else {}
         return [self._perturb(bundle, forms, drawn) for bundle, forms in zip(bundles, wholes, strict=True)]
+
+    def entities(self, bundles: Sequence[Bundle]) -> list[list[Found]]:
+        """Find what is perturbed in each bundle; parts of a person's name follow the whole and are left out."""
+        return [_wholes(forms) for forms in find_entities(bundles, self._pipeline, self._types)]
 
     def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
         replacements: list[Replacement] = []

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
+from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.errors import BudgetError, SettingError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import (
@@ -20,6 +21,7 @@ from fedrag_flwr.privacy import (
     RandomisedResponse,
     SeededRandomness,
     SurrogateMemo,
+    load_partition,
     probabilities,
     respond,
 )
@@ -48,16 +50,67 @@ def test_draws_follow_the_distribution(size: int, index: int) -> None:
     assert stats.chisquare(counts, probabilities(size, index, 1.0) * 20_000).pvalue > 1e-4
 
 
-def test_the_empirical_epsilon_is_not_above_epsilon() -> None:
-    draws, size, epsilon = 100_000, 5, 1.0
-    source = SeededRandomness(np.random.default_rng(11))
-    kept = sum(respond(0, size, epsilon, source) == 0 for _ in range(draws))
-    came = sum(respond(1, size, epsilon, source) == 0 for _ in range(draws))
-    level = 0.001
-    low = stats.beta.ppf(level / 2, kept, draws - kept + 1)
-    high = stats.beta.ppf(1 - level / 2, came + 1, draws - came)
-    assert math.log(low / high) <= epsilon
-    assert math.log(kept / came) > 0.9 * epsilon  # and the noise is not larger than promised
+@pytest.mark.parametrize("epsilon", EPSILONS[:4])
+@pytest.mark.parametrize("size", [2, 5, 26])
+def test_the_empirical_epsilon_is_not_above_epsilon(size: int, epsilon: float) -> None:
+    """Every output, in both directions: Clopper-Pearson bounds at a level that all of them share."""
+    draws, pair = 100_000, (0, size - 1)
+    source = SeededRandomness(np.random.default_rng(int(1000 * epsilon) + size))
+    counts = [
+        np.bincount([respond(index, size, epsilon, source) for _ in range(draws)], minlength=size) for index in pair
+    ]
+    level = 0.001 / (2 * size)
+    low, high = (
+        np.array([stats.beta.ppf(side, seen + add, draws - seen + 1 - add) for seen in counts])
+        for side, add in ((level / 2, 0), (1 - level / 2, 1))
+    )
+    assert np.log(low[0] / high[1]).max() <= epsilon
+    assert np.log(low[1] / high[0]).max() <= epsilon
+    assert math.log(counts[0][0] / counts[1][0]) > 0.9 * epsilon - 0.05  # and the noise is not larger than promised
+
+
+@pytest.mark.parametrize("path", [PARTITION, PARTITION_STRONG], ids=lambda path: path.stem)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_pair_of_a_shipped_group_exceeds_epsilon(path: Path, epsilon: float) -> None:
+    """Every pair of entities of every group: what may stand for one may stand for the other, with a bounded ratio."""
+    shipped = load_partition(path)
+    for number, group in enumerate(shipped.groups):
+        rows = []
+        for name in group.members:
+            place = shipped.find(group.type, name)
+            assert place is not None
+            assert place[0] == number
+            rows.append(probabilities(len(group.members), place[1], epsilon))
+        table = np.stack(rows)
+        assert (table > 0).all()
+        assert (np.log(table[:, None]) - np.log(table[None])).max() <= epsilon + 1e-12
+
+
+def test_the_drawn_surrogates_follow_the_distribution(partition: EntityPartition, tmp_path: Path) -> None:
+    """The whole way of a name, by the operating system's randomness: found in its group, drawn, remembered."""
+    asked = ("PERSON", "Marie Curie")
+    place = partition.find(*asked)
+    assert place is not None
+    members = partition.groups[place[0]].members
+    memo = SurrogateMemo(tmp_path / "memo.sqlite")
+    drawn = [RandomisedResponse(partition, 1.0, memo, epoch=epoch).perturb([asked])[0].name for epoch in range(1_000)]
+    counts = [drawn.count(member) for member in members]
+    assert sum(counts) == len(drawn)
+    expected = probabilities(len(members), place[1], 1.0) * len(drawn)
+    assert stats.chisquare(counts, expected).pvalue > 1e-9  # unseeded: it fails once in a thousand million runs
+
+
+def test_devices_draw_each_for_themselves(partition: EntityPartition, tmp_path: Path) -> None:
+    asked = [(group.type, name) for group in partition.groups for name in group.members]
+    source = SeededRandomness(np.random.default_rng(5))
+    drawn = [
+        RandomisedResponse(partition, 0.1, SurrogateMemo(tmp_path / device / "memo.sqlite"), source=source)
+        for device in ("a", "b")
+    ]
+    first, second = (device.perturb(asked) for device in drawn)
+    same = sum(one == other for one, other in zip(first, second, strict=True))
+    assert same < 0.6 * len(asked)  # a fifth agrees by chance
+    assert [device.perturb(asked) for device in drawn] == [first, second]
 
 
 def test_a_surrogate_outlives_the_process_and_the_rest_of_its_group_differs(
