@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.building import Builder, BuildPlan
@@ -17,6 +18,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, EntityPartition, build_partition, load_partition
 from fedrag_flwr.privacy.normalise import normal_name
+from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
@@ -34,11 +36,20 @@ LEAST_MENTIONS = 2  # a name that one train paragraph mentions once is as often 
 PARTITION_SEED = 7
 
 
-def memories(
-    data: Path, dataset: str, rows: int, home: Path, toolbox: Toolbox
-) -> tuple[list[MemoryItem], tuple[GoldQuestion, ...]]:
-    """One device's memories of the paragraphs of the first dev rows, made by rules alone, and those rows' questions."""
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One device's memories, sorted by id, what its documents show to be private, and questions about them."""
+
+    items: tuple[MemoryItem, ...]
+    register: Register
+    questions: tuple[GoldQuestion, ...]
+
+
+def read_corpus(data: Path, dataset: str, rows: int, home: Path, toolbox: Toolbox) -> Corpus:
+    """Build, or open again, the memories of the first dev rows' supporting paragraphs; made by rules alone."""
     benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
+    supporting = {document for question in benchmark.questions for document in question.documents}
+    documents = tuple(document for document in benchmark.documents if document.id in supporting)
     encoder = toolbox.encoder
     distiller = Distiller(encoder, toolbox.generator, 0, PARTITION_SEED)
     plan = BuildPlan.of(Settings(), memories=True)
@@ -50,16 +61,21 @@ def memories(
     }
     with MemoryStore.open(home / f"{dataset}-{rows}", identity) as store:
         builder = Builder(DEVICE, store, encoder, toolbox.pipeline, distiller)
-        builder.build(Reading(benchmark.documents, ()), plan, silent)
-        return sorted(store.items(origin=DEVICE), key=lambda item: item.id), benchmark.questions
+        builder.build(Reading(documents, ()), plan, silent)
+        items = sorted(store.items(origin=DEVICE), key=lambda item: item.id)
+        return Corpus(tuple(items), read_register(store.passages()), benchmark.questions)
 
 
-def partition_of(data: Path, size: int, home: Path, encoder: Encoder, pipeline: Pipeline) -> EntityPartition:
-    """The public partition with groups of at least a size, over the names of all train rows."""
-    path = home / f"partition-{size}.jsonl"
-    if not path.exists():
-        build_partition(_public_names(data, pipeline), encoder, size, PARTITION_SEED).save(path)
-    return load_partition(path)
+def read_partitions(
+    data: Path, sizes: Iterable[int], home: Path, encoder: Encoder, pipeline: Pipeline
+) -> dict[int, EntityPartition]:
+    """The public partitions with groups of at least these sizes, over the names of all train rows."""
+    paths = {size: home / f"partition-{size}.jsonl" for size in sizes}
+    missing = [size for size, path in paths.items() if not path.exists()]
+    names = _public_names(data, pipeline) if missing else []
+    for size in missing:
+        build_partition(names, encoder, size, PARTITION_SEED).save(paths[size])
+    return {size: load_partition(path) for size, path in paths.items()}
 
 
 def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:

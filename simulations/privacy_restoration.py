@@ -1,0 +1,159 @@
+"""How well a reader of shared memories restores the names in them, and what the memories are still good for.
+
+    python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 60] [--out docs/benchmarks]
+
+FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Each dataset's first dev rows give one device's memories; they
+pass the export door under each mechanism, and attackers who know mechanism and partition guess the names. A finished
+cell is a row of ``privacy.json``, and a second run goes on with the next; ``privacy.md`` is the table of all rows.
+Rows hold counts, never a text. The question that attackers and receivers are measured by is in
+`docs/benchmarks/README.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.privacy import EntityPartition, SeededRandomness
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.privacy_attacks import both, by_context, by_mechanism, by_reading_on, left_in_clear
+from simulations.privacy_corpus import DATASETS, Corpus, read_corpus, read_partitions
+from simulations.privacy_model_attack import Attacker
+from simulations.privacy_release import Mechanism, Slot, find_slots, release
+from simulations.privacy_table import table
+from simulations.privacy_use import answer_asked, answer_own
+
+MECHANISMS = (
+    Mechanism("none", "none"),
+    Mechanism("type-masking", "type-masking"),
+    *(Mechanism(f"ldp {epsilon:g}", "ldp", epsilon, 5) for epsilon in (0.1, 0.5, 1.0, 2.0)),
+    Mechanism("ldp strong", "ldp", 1.0, 26),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One dataset's memories with the names in them, and what all cells share."""
+
+    dataset: str
+    corpus: Corpus
+    slots: list[Slot]
+    partitions: dict[int, EntityPartition]
+    toolbox: Toolbox
+    attacker: Attacker
+    attacks: int
+    home: Path
+    seed: int
+
+
+def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
+    """Release, attack and use one dataset's memories under one mechanism."""
+    start = time.perf_counter()
+    rng = np.random.default_rng(bench.seed)
+    partition = bench.partitions.get(mechanism.size)
+    with tempfile.TemporaryDirectory() as folder:
+        source = SeededRandomness(rng)
+        shared = release(bench.corpus, bench.slots, mechanism, partition, bench.toolbox, Path(folder), source)
+    covered = [slot for slot in bench.slots if slot.covered]
+    attacked = _spread(covered, bench.attacks, bench.seed)
+    row: dict[str, object] = {
+        "dataset": bench.dataset,
+        "mechanism": mechanism.name,
+        "memories": len(bench.corpus.items),
+        "released": len(shared.items),
+        "withheld": dict(shared.withheld),
+        "mentions": len(bench.slots),
+        "covered": len(covered),
+        "names": len({slot.name for slot in covered}),
+        "left": asdict(left_in_clear(bench.slots, shared)),
+        "own": asdict(answer_own(bench.corpus.items, shared)),
+        "asked": asdict(answer_asked(bench.corpus.questions, shared, bench.toolbox.encoder)),
+    }
+    if partition is not None:
+        names = {slot.name: slot for slot in covered}
+        row |= by_mechanism(list(names.values()), partition, mechanism.epsilon, rng)
+        row["reading_on"] = asdict(by_reading_on(covered, partition, shared, rng))
+        known = (bench.dataset, len(bench.corpus.items), partition.digest[:8], bench.attacks, bench.seed)
+        priors = bench.home / f"priors-{'-'.join(map(str, known))}.json"
+        row |= both(attacked, partition, mechanism.epsilon, bench.attacker, priors, rng)
+    if mechanism.mode != "none":
+        row["context"] = asdict(by_context(attacked, partition, shared, bench.attacker))
+    row["seconds"] = round(time.perf_counter() - start, 1)
+    return row
+
+
+def _spread(slots: Sequence[Slot], count: int, seed: int) -> list[Slot]:
+    """One memory of each of so many different names, drawn with a seed of their own: all cells attack the same."""
+    order = np.random.default_rng(seed).permutation(len(slots))
+    chosen: dict[str, Slot] = {}
+    for number in order:
+        slot = slots[number]
+        if slot.place in slot.note and len(chosen) < count:
+            chosen.setdefault(slot.name, slot)
+    return list(chosen.values())
+
+
+def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[str, object]]:
+    """Measure what is not measured yet; every finished cell is on disk."""
+    home = fedrag_home() / "benchmarks" / "privacy"
+    home.mkdir(parents=True, exist_ok=True)
+    toolbox = load_toolbox(Settings().models, fedrag_home())
+    path = out / "privacy.json"
+    found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    key = {"rows": rows, "attacks": attacks, "seed": seed, "generator": toolbox.generator_id}
+    found = [row for row in found if all(row.get(name) == value for name, value in key.items())]
+    done = {(row["dataset"], row["mechanism"]) for row in found}
+    sizes = sorted({mechanism.size for mechanism in MECHANISMS if mechanism.size})
+    partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
+    for dataset in DATASETS:
+        waiting = [mechanism for mechanism in MECHANISMS if (dataset, mechanism.name) not in done]
+        if not waiting:
+            continue
+        corpus = read_corpus(data, dataset, rows, home, toolbox)
+        with tempfile.TemporaryDirectory() as folder:
+            slots = find_slots(corpus, partitions[sizes[0]], toolbox.pipeline, Path(folder))
+        attacker = Attacker(toolbox.generator(), np.random.default_rng(seed))
+        bench = Bench(dataset, corpus, slots, partitions, toolbox, attacker, attacks, home, seed)
+        for mechanism in waiting:
+            row = key | cell(bench, mechanism)
+            found.append(row)
+            _write(path, json.dumps(found, indent=1) + "\n")
+            _write(out / "privacy.md", table(found))
+            print(json.dumps({name: value for name, value in row.items() if name not in key}), flush=True)
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def main() -> None:
+    """Run the evaluation and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
+    parser.add_argument("--rows", type=int, default=60, help="dev rows whose supporting paragraphs are remembered")
+    parser.add_argument("--attacks", type=int, default=60, help="names that the language model attacks in each cell")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    arguments = parser.parse_args()
+    if arguments.data is None:
+        files = ", ".join(DATASETS.values())
+        raise SourceError("there is no data", where="--data", fix=f"name the folder with {files}, or set FEDRAG_DATA")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    print(table(run(arguments.data, arguments.rows, arguments.attacks, arguments.seed, arguments.out)))
+
+
+if __name__ == "__main__":
+    main()
