@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,9 +23,8 @@ from fedrag_flwr.privacy.attack import (
     restored,
 )
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.records import MemoryItem
 from simulations.privacy_model_attack import Attacker
-from simulations.privacy_release import Shared, Slot
+from simulations.privacy_release import Shared, Slot, holds
 
 UPLOADS = (1, 5, 10, 50)
 DEVICES = 10  # each perturbs every name anew in each of 50 epochs
@@ -102,10 +100,9 @@ def left_in_clear(slots: Iterable[Slot], shared: Shared) -> Left:
     of = same = near = 0
     for slot in slots:
         if slot.item.id in shared.items and normal_name(shared.surrogates.get(slot.name, "")) != slot.name:
-            texts = [_text(item) for item in shared.beside(slot.item)]
             of += 1
-            same += _names(slot.name, texts[:1]) > 0
-            near += _names(slot.name, texts) > 0
+            same += holds(shared.items[slot.item.id], slot.name)
+            near += any(holds(item, slot.name) for item in shared.beside(slot.item))
     return Left(of, same, near)
 
 
@@ -117,9 +114,9 @@ def by_reading_on(slots: Iterable[Slot], partition: EntityPartition, shared: Sha
             continue
         number, _ = _place(slot, partition)
         shown = normal_name(shared.surrogates[slot.name])
-        texts = [_text(item) for item in shared.beside(slot.item)]
+        near = shared.beside(slot.item)
         others = {normal_name(member) for member in partition.groups[number].members} - {shown}
-        read = Counter({other: _names(other, texts) for other in sorted(others)})
+        read = Counter({other: sum(holds(item, other) for item in near) for other in sorted(others)})
         most = max(read.values())
         best = [other for other, count in read.items() if count == most]
         guess = best[int(rng.integers(len(best)))] if most else shown
@@ -207,12 +204,3 @@ def _place(slot: Slot, partition: EntityPartition) -> tuple[int, int]:
     if place is None:
         raise ValueError("an attacked name is in no group")
     return place
-
-
-def _text(item: MemoryItem) -> str:
-    return " | ".join(map(normal_name, (item.question, item.answer, *item.anchors)))
-
-
-def _names(name: str, texts: Iterable[str]) -> int:
-    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    return sum(bool(whole.search(text)) for text in texts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from fedrag_flwr.privacy import (
 from fedrag_flwr.privacy.items import item_bundle
 from fedrag_flwr.privacy.masking import entity_masks
 from fedrag_flwr.privacy.normalise import normal_name
-from fedrag_flwr.privacy.randomised_response import Randomness
+from fedrag_flwr.privacy.randomised_response import OutOfVocabulary, Randomness
 from fedrag_flwr.privacy.rewriting import placeholder, rewrite
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.base import Pipeline
@@ -34,12 +35,13 @@ MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what F
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A way to share; epsilon and the least group size only where surrogates are drawn."""
+    """A way to share; epsilon, the least group size and what becomes of other names only where surrogates are drawn."""
 
     name: str
     mode: PrivacyMode
     epsilon: float = 0.0
     size: int = 0
+    unknown: OutOfVocabulary = "mask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Shared:
 
 
 def find_slots(corpus: Corpus, partition: EntityPartition, pipeline: Pipeline, folder: Path) -> list[Slot]:
-    """Find every name of a sensitive type as the door finds it; each name once in a memory."""
+    """Find every name of a sensitive type as the door finds it and as it stands in full; each name once in a memory."""
     response = RandomisedResponse(partition, 1.0, SurrogateMemo(folder / "unused.sqlite"))
     bundles = [corpus.register.tell(item_bundle(item)) for item in corpus.items]
     found = LocalDifferentialPrivacy(pipeline, response).entities(bundles)
@@ -92,12 +94,19 @@ def find_slots(corpus: Corpus, partition: EntityPartition, pipeline: Pipeline, f
     for item, bundle, forms in zip(corpus.items, bundles, found, strict=True):
         names: set[str] = set()
         for form in forms:
-            if normal_name(form.text) not in names:
-                names.add(normal_name(form.text))
+            name = normal_name(form.text)
+            if name not in names and holds(item, name):
+                names.add(name)
                 note = " ".join(rewrite(bundle, entity_masks(form)).prose)
                 covered = partition.find(form.type, form.text) is not None
                 slots.append(Slot(item, form.type, form.text, note, covered))
     return slots
+
+
+def holds(item: MemoryItem, name: str) -> bool:
+    """Whether a name in normal form can be read in a memory: in question, answer or anchors, in any case."""
+    text = " | ".join(map(normal_name, (item.question, item.answer, *item.anchors)))
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def release(
@@ -120,6 +129,7 @@ def release(
         partition=partition,
         folder=folder,
         epsilon=mechanism.epsilon or None,
+        out_of_vocabulary=mechanism.unknown,
         source=source,
     )
     door.know(corpus.register)

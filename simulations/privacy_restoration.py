@@ -22,7 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.models.base import Generator
 from fedrag_flwr.privacy import EntityPartition, SeededRandomness
+from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
@@ -38,6 +40,7 @@ MECHANISMS = (
     Mechanism("type-masking", "type-masking"),
     *(Mechanism(f"ldp {epsilon:g}", "ldp", epsilon, 5) for epsilon in (0.1, 0.5, 1.0, 2.0)),
     Mechanism("ldp strong", "ldp", 1.0, 26),
+    Mechanism("ldp 1, nearest", "ldp", 1.0, 5, "nearest"),
 )
 
 
@@ -50,10 +53,15 @@ class Bench:
     slots: list[Slot]
     partitions: dict[int, EntityPartition]
     toolbox: Toolbox
-    attacker: Attacker
+    generator: Generator
     attacks: int
     home: Path
     seed: int
+
+    def named_items(self) -> list[MemoryItem]:
+        """Memories with names, all of which are in the partition: what the mechanism alone does to their use."""
+        bare = {slot.item.id for slot in self.slots if not slot.covered}
+        return list({slot.item.id: slot.item for slot in self.slots if slot.item.id not in bare}.values())
 
 
 def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
@@ -64,8 +72,10 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         source = SeededRandomness(rng)
         shared = release(bench.corpus, bench.slots, mechanism, partition, bench.toolbox, Path(folder), source)
+    attacker = Attacker(bench.generator, np.random.default_rng(bench.seed))
     covered = [slot for slot in bench.slots if slot.covered]
-    attacked = _spread(covered, bench.attacks, bench.seed)
+    attackable = covered if partition else [slot for slot in bench.slots if slot.item.id in shared.items]
+    attacked = _spread(attackable, bench.attacks, bench.seed)
     row: dict[str, object] = {
         "dataset": bench.dataset,
         "mechanism": mechanism.name,
@@ -77,6 +87,7 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
         "names": len({slot.name for slot in covered}),
         "left": asdict(left_in_clear(bench.slots, shared)),
         "own": asdict(answer_own(bench.corpus.items, shared)),
+        "own_covered": asdict(answer_own(bench.named_items(), shared)),
         "asked": asdict(answer_asked(bench.corpus.questions, shared, bench.toolbox.encoder)),
     }
     if partition is not None:
@@ -85,9 +96,9 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
         row["reading_on"] = asdict(by_reading_on(covered, partition, shared, rng))
         known = (bench.dataset, len(bench.corpus.items), partition.digest[:8], bench.attacks, bench.seed)
         priors = bench.home / f"priors-{'-'.join(map(str, known))}.json"
-        row |= both(attacked, partition, mechanism.epsilon, bench.attacker, priors, rng)
+        row |= both(attacked, partition, mechanism.epsilon, attacker, priors, rng)
     if mechanism.mode != "none":
-        row["context"] = asdict(by_context(attacked, partition, shared, bench.attacker))
+        row["context"] = asdict(by_context(attacked, partition, shared, attacker))
     row["seconds"] = round(time.perf_counter() - start, 1)
     return row
 
@@ -115,6 +126,7 @@ def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[
     done = {(row["dataset"], row["mechanism"]) for row in found}
     sizes = sorted({mechanism.size for mechanism in MECHANISMS if mechanism.size})
     partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
+    generator = toolbox.generator()
     for dataset in DATASETS:
         waiting = [mechanism for mechanism in MECHANISMS if (dataset, mechanism.name) not in done]
         if not waiting:
@@ -122,8 +134,7 @@ def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[
         corpus = read_corpus(data, dataset, rows, home, toolbox)
         with tempfile.TemporaryDirectory() as folder:
             slots = find_slots(corpus, partitions[sizes[0]], toolbox.pipeline, Path(folder))
-        attacker = Attacker(toolbox.generator(), np.random.default_rng(seed))
-        bench = Bench(dataset, corpus, slots, partitions, toolbox, attacker, attacks, home, seed)
+        bench = Bench(dataset, corpus, slots, partitions, toolbox, generator, attacks, home, seed)
         for mechanism in waiting:
             row = key | cell(bench, mechanism)
             found.append(row)

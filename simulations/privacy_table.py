@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 
 HEADINGS = (
     *("dataset", "mechanism", "names covered", "memories shared", "best possible", "likelihood", "reading on"),
-    *("model, context", "model and mechanism", "own ACC", "dataset ACC / F1"),
+    *("model, context", "model and mechanism", "own ACC", "of covered", "dataset ACC / F1"),
 )
 
 
@@ -48,6 +48,7 @@ def _main(row: Row) -> list[str]:
         f"{100 * row['theory']:.1f}" if "theory" in row else "-",
         *(_share(row.get(name)) for name in ("guess", "reading_on", "context", "both")),
         _per_cent(own["accuracy"], own["of"]),
+        _per_cent(row["own_covered"]["accuracy"], row["own_covered"]["of"]),
         f"{_per_cent(asked['accuracy'], asked['of'])} / {_per_cent(asked['f1'], asked['of'])}",
     ]
 

@@ -377,3 +377,25 @@ def test_no_socket_is_opened(
     finally:
         watching = False
     assert events == []
+
+
+def test_a_name_seen_in_one_memory_is_replaced_in_all(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: Opaque,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    """The recogniser sees no name after "Bolwick the": only the other memory tells that one is there."""
+    hidden = item("Which tune did the Bolwick Xqwu play?", "a march", id="hidden", anchors=("bolwick xqwu", "tune"))
+    lower = item("Which tune is a xqwu march?", "a slow one", id="lower")
+    told = item("Which engineer signed the record?", "Bolwick Xqwu", answer_type="PERSON", id="told")
+    door = _ldp(pipeline, encoder, opaque, partition, tmp_path)
+    [alone, _] = door.release_items([hidden, lower]).items
+    assert "Xqwu" in alone.question  # else this tells nothing
+    shown = {one.id: one for one in door.release_items([hidden, lower, told]).items}
+    assert set(shown) == {opaque("hidden"), opaque("lower")}  # the answer of the third is masked
+    assert "Xqwu" not in shown[opaque("hidden")].question
+    assert "bolwick xqwu" not in shown[opaque("hidden")].anchors
+    assert shown[opaque("lower")].question == lower.question
