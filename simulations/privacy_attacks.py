@@ -27,7 +27,7 @@ from simulations.privacy_model_attack import Attacker
 from simulations.privacy_release import Shared, Slot, holds
 
 UPLOADS = (1, 5, 10, 50)
-DEVICES = 10  # each perturbs every name anew in each of 50 epochs
+DEVICES = 4  # each perturbs every name anew in each of 50 epochs
 TRIALS = 200  # draws a name and number of uploads, where the exact success is out of reach
 WEIGHTS = np.array([0.0, 0.1, 0.25, 0.5, 1.0])  # trust in the model's word, as exponents
 

@@ -1,12 +1,11 @@
 """How well a reader of shared memories restores the names in them, and what the memories are still good for.
 
-    python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 60] [--out docs/benchmarks]
+    python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 30] [--out docs/benchmarks]
 
 FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Each dataset's first dev rows give one device's memories; they
 pass the export door under each mechanism, and attackers who know mechanism and partition guess the names. A finished
-cell is a row of ``privacy.json``, and a second run goes on with the next; ``privacy.md`` is the table of all rows.
-Rows hold counts, never a text. The question that attackers and receivers are measured by is in
-`docs/benchmarks/README.md`.
+cell is a row of ``privacy.json``; a second run goes on with the next, and with cells that fewer names were attacked in.
+``privacy.md`` is the table of all rows. Rows hold counts, never a text.
 """
 
 from __future__ import annotations
@@ -96,8 +95,9 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
         row["reading_on"] = asdict(by_reading_on(covered, partition, shared, rng))
         known = (bench.dataset, len(bench.corpus.items), partition.digest[:8], bench.attacks, bench.seed)
         priors = bench.home / f"priors-{'-'.join(map(str, known))}.json"
-        row |= both(attacked, partition, mechanism.epsilon, attacker, priors, rng)
-    if mechanism.mode != "none":
+        if attacked:
+            row |= both(attacked, partition, mechanism.epsilon, attacker, priors, rng)
+    if mechanism.mode != "none" and attacked:
         row["context"] = asdict(by_context(attacked, partition, shared, attacker))
     row["seconds"] = round(time.perf_counter() - start, 1)
     return row
@@ -121,9 +121,9 @@ def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[
     toolbox = load_toolbox(Settings().models, fedrag_home())
     path = out / "privacy.json"
     found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    key = {"rows": rows, "attacks": attacks, "seed": seed, "generator": toolbox.generator_id}
+    key: dict[str, object] = {"rows": rows, "seed": seed, "generator": toolbox.generator_id}
     found = [row for row in found if all(row.get(name) == value for name, value in key.items())]
-    done = {(row["dataset"], row["mechanism"]) for row in found}
+    done = {(row["dataset"], row["mechanism"]) for row in found if int(str(row["attacks"])) >= attacks}
     sizes = sorted({mechanism.size for mechanism in MECHANISMS if mechanism.size})
     partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
     generator = toolbox.generator()
@@ -136,12 +136,18 @@ def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[
             slots = find_slots(corpus, partitions[sizes[0]], toolbox.pipeline, Path(folder))
         bench = Bench(dataset, corpus, slots, partitions, toolbox, generator, attacks, home, seed)
         for mechanism in waiting:
-            row = key | cell(bench, mechanism)
-            found.append(row)
+            row = key | {"attacks": attacks} | cell(bench, mechanism)
+            found = sorted([*(old for old in found if _cell(old) != _cell(row)), row], key=_cell)
             _write(path, json.dumps(found, indent=1) + "\n")
             _write(out / "privacy.md", table(found))
-            print(json.dumps({name: value for name, value in row.items() if name not in key}), flush=True)
+            print(f"{row['dataset']}, {row['mechanism']}: {row['seconds']} s", flush=True)
     return found
+
+
+def _cell(row: dict[str, object]) -> tuple[int, int]:
+    """Where a row stands in the table."""
+    names = [mechanism.name for mechanism in MECHANISMS]
+    return list(DATASETS).index(str(row["dataset"])), names.index(str(row["mechanism"]))
 
 
 def _write(path: Path, text: str) -> None:
@@ -155,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--rows", type=int, default=60, help="dev rows whose supporting paragraphs are remembered")
-    parser.add_argument("--attacks", type=int, default=60, help="names that the language model attacks in each cell")
+    parser.add_argument("--attacks", type=int, default=30, help="names that the model attacks in each cell; 0 for none")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()

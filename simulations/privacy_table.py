@@ -46,7 +46,8 @@ def _main(row: Row) -> list[str]:
         _per_cent(row["covered"], row["mentions"]) if "theory" in row else "-",
         _per_cent(row["released"], row["memories"]),
         f"{100 * row['theory']:.1f}" if "theory" in row else "-",
-        *(_share(row.get(name)) for name in ("guess", "reading_on", "context", "both")),
+        _read_off(row) if row["mechanism"] == "none" else _share(row.get("guess")),
+        *(_share(row.get(name)) for name in ("reading_on", "context", "both")),
         _per_cent(own["accuracy"], own["of"]),
         _per_cent(row["own_covered"]["accuracy"], row["own_covered"]["of"]),
         f"{_per_cent(asked['accuracy'], asked['of'])} / {_per_cent(asked['f1'], asked['of'])}",
@@ -54,7 +55,8 @@ def _main(row: Row) -> list[str]:
 
 
 def _uploads(row: Row, uploads: Sequence[str]) -> list[str]:
-    cells = [_per_cent(row[how][count], row[how]["of"]) for how in ("fresh", "both_fresh", "kept") for count in uploads]
+    shares = [row.get(how) for how in ("fresh", "both_fresh", "kept")]
+    cells = [_per_cent(share[count], share["of"]) if share else "-" for share in shares for count in uploads]
     return [row["dataset"], row["mechanism"], *cells]
 
 
@@ -64,11 +66,15 @@ def _left(row: Row) -> list[str]:
     return [row["dataset"], row["mechanism"], str(left["of"]), *shares]
 
 
+def _read_off(row: Row) -> str:
+    return f"{_per_cent(row['left']['in_memory'], row['left']['of'])}, read off"
+
+
 def _share(share: Mapping[str, float] | None) -> str:
     if not share or not share["of"]:
         return "-"
     low, high = interval(share["right"], int(share["of"]))
-    return f"{_per_cent(share['right'], share['of'])} [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{_per_cent(share['right'], share['of'])} [{100 * low:.1f}, {100 * high:.1f}] of {share['of']}"
 
 
 def _per_cent(part: float, whole: float) -> str:
