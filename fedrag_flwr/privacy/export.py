@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,36 +12,23 @@ import numpy as np
 
 from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.items import MOST_LINE, TOO_LONG, item_bundle, item_refusal, words
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
-from fedrag_flwr.privacy.persons import PERSON
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.privacy.rewriting import PLACEHOLDER
-from fedrag_flwr.privacy.stop_words import STOP_WORDS
-from fedrag_flwr.records import Answer, EvidenceUnit, Fact, MemoryItem, Vector
+from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, Vector
 from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit)
 
-ANSWER_MASKED = "answer-masked"
-QUESTION_EMPTY = "question-empty"
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"
-TOO_LONG = "too-long"
-MALFORMED = "malformed"
 
-_LEAST_WORDS = 2  # content words that a masked question must keep to be of use
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
-_MOST_LINE = 2_000
 _MOST_PARAGRAPH = 20_000
-_MOST_ANCHORS = 64
 _MOST_HYPEREDGES = 16
 _MOST_SOURCES = 64
-_LABEL = re.compile(r"[A-Za-z][A-Za-z_-]{0,31}|")
-_WORD = re.compile(r"[^\W_]{2,}")
-_ENTITY_ANSWERS = frozenset({PERSON, "ORG", "GPE", "LOC"})
-_PIECES = re.compile(r"\s*(?:,|;|\band\b|&)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +108,10 @@ class ExportDoor:
         withheld: Counter[str] = Counter()
         own = [item for item in items if item.origin == self._device]
         withheld[FOREIGN] += len(items) - len(own)
-        rewritten = self._operate([_item_bundle(item) for item in own])
+        rewritten = self._operate([item_bundle(item) for item in own])
         passed: list[tuple[MemoryItem, Bundle]] = []
         for item, bundle in zip(own, rewritten, strict=True):
-            reason = _item_refusal(item, bundle)
+            reason = item_refusal(item, bundle)
             if reason:
                 withheld[reason] += 1
             else:
@@ -153,8 +139,8 @@ class ExportDoor:
         released = []
         for unit, bundle in zip(own, rewritten, strict=True):
             title, text = bundle.prose
-            too_long = len(text) > _MOST_PARAGRAPH or len(title) > _MOST_LINE
-            reason = bundle.refusal or (TOO_LONG if too_long else "" if _WORD.search(_bare(text)) else TEXT_EMPTY)
+            too_long = len(text) > _MOST_PARAGRAPH or len(title) > MOST_LINE
+            reason = bundle.refusal or (TOO_LONG if too_long else "" if words(text) else TEXT_EMPTY)
             if reason:
                 withheld[reason] += 1
                 continue
@@ -180,9 +166,7 @@ class ExportDoor:
             reason = f"withheld: {bundle.refusal}"
             return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
-        return replace(
-            answer, text=text[:_MOST_LINE], explanation=explanation[:_MOST_LINE], sources=sources, evidence=()
-        )
+        return replace(answer, text=text[:MOST_LINE], explanation=explanation[:MOST_LINE], sources=sources, evidence=())
 
     def release_vector(self, vector: Vector) -> Vector:
         """Release one vector, shape (dimension,), as float32 of float16 precision.
@@ -224,7 +208,10 @@ class ExportDoor:
         return current
 
     def _embeddings(self, passed: Sequence[tuple[MemoryItem, Bundle]]) -> list[Vector]:
-        changed = [index for index, (item, bundle) in enumerate(passed) if bundle.prose[0] != item.question]
+        # Also where a surrogate happens to be the name itself: a vector that is only then the stored one would tell.
+        changed = [
+            index for index, (item, bundle) in enumerate(passed) if bundle.changes or bundle.prose[0] != item.question
+        ]
         vectors = [item.embedding for item, _ in passed]
         if changed:
             encoded = self._encoder.encode([passed[index][1].prose[0] for index in changed])
@@ -271,36 +258,3 @@ class ExportDoor:
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
         self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
-
-
-def _item_bundle(item: MemoryItem) -> Bundle:
-    """The item's texts; the answer to a question that asks for a person, organisation or place is known to be one."""
-    answer = clean(item.answer)
-    known: tuple[Fact, ...] = ()
-    if item.answer_type in _ENTITY_ANSWERS:
-        known = tuple(Fact(piece, item.answer_type, "") for piece in _PIECES.split(answer.strip(" .")) if piece)
-    return Bundle((clean(item.question), answer), tuple(map(clean, item.anchors)), known)
-
-
-def _item_refusal(item: MemoryItem, bundle: Bundle) -> str:
-    question, answer = bundle.prose
-    if bundle.refusal:
-        return bundle.refusal
-    if not (_LABEL.fullmatch(item.kind) and _LABEL.fullmatch(item.answer_type)):
-        return MALFORMED
-    if any(change.masked and change.field == 1 for change in bundle.changes):
-        return ANSWER_MASKED
-    masked = any(change.masked and change.field == 0 for change in bundle.changes)
-    if not question.strip() or (masked and _content_words(question) < _LEAST_WORDS):
-        return QUESTION_EMPTY
-    if max(len(question), len(answer)) > _MOST_LINE or len(bundle.anchors) > _MOST_ANCHORS:
-        return TOO_LONG
-    return ""
-
-
-def _content_words(text: str) -> int:
-    return sum(word.casefold() not in STOP_WORDS for word in set(_WORD.findall(_bare(text))))
-
-
-def _bare(text: str) -> str:
-    return PLACEHOLDER.sub(" ", text)

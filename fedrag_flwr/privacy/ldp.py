@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks
+from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import anchor_pattern, part_pattern, surface_pattern
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_ordinary, name_tokens
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.rewriting import Replacement, rewrite
 from fedrag_flwr.text.base import Pipeline
 
 SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
 BUDGET_SPENT = "budget-spent"
+_WORD = re.compile(r"[^\W_]+")
 
 
 class LocalDifferentialPrivacy:
@@ -58,11 +61,21 @@ class LocalDifferentialPrivacy:
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Perturb each bundle; all surrogates are durably remembered before this returns."""
-        found = find_entities(bundles, self._pipeline, self._types)
-        wholes = [_wholes(forms) for forms in found]
+        wholes = self.entities(bundles)
         asked = [(form.type, form.text) for forms in wholes for form in forms]
         drawn = dict(zip(asked, self._response.perturb(asked), strict=True)) if asked else {}
         return [self._perturb(bundle, forms, drawn) for bundle, forms in zip(bundles, wholes, strict=True)]
+
+    def entities(self, bundles: Sequence[Bundle]) -> list[list[Found]]:
+        """Find what is perturbed in each bundle.
+
+        A name found in one bundle is looked for in all of them: where the recogniser sees a name in one sentence only,
+        the others would tell whose surrogate that sentence shows. Parts of a person's name follow the whole and are
+        left out.
+        """
+        found = find_entities(bundles, self._pipeline, self._types)
+        known = _by_word(form for forms in found for form in forms)
+        return [_wholes([*forms, *_recurring(bundle, known)]) for bundle, forms in zip(bundles, found, strict=True)]
 
     def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
         replacements: list[Replacement] = []
@@ -72,6 +85,34 @@ class LocalDifferentialPrivacy:
                 return replace(bundle, refusal=BUDGET_SPENT)
             replacements += _stand_ins(form, surrogate) if surrogate.name else entity_masks(form)
         return rewrite(bundle, replacements)
+
+
+def _by_word(forms: Iterable[Found]) -> dict[str, list[Found]]:
+    """Index names by the first of their words; an everyday word alone tells nothing."""
+    known: dict[str, dict[str, Found]] = {}
+    for form in forms:
+        words = _words(form.text)
+        if words and not (len(words) == 1 and is_ordinary(words[0])):
+            known.setdefault(words[0], {}).setdefault(form.text.casefold(), replace(form, rule="elsewhere"))
+    return {word: list(names.values()) for word, names in known.items()}
+
+
+def _recurring(bundle: Bundle, known: Mapping[str, Sequence[Found]]) -> list[Found]:
+    """Find known names in a bundle; a name of one word only where it is written with a capital."""
+    prose = " \n ".join(map(probe, bundle.prose))
+    anchors = " \n ".join(map(probe, bundle.anchors))
+    words = dict.fromkeys(_words(f"{prose} {anchors}"))
+    return [
+        form
+        for word in words
+        for form in known.get(word, ())
+        if any(" " in form.text or not match[0].islower() for match in surface_pattern(form.text).finditer(prose))
+        or (" " in form.text and anchor_pattern(form.text).search(anchors))
+    ]
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(probe(text))]
 
 
 def _wholes(forms: Sequence[Found]) -> list[Found]:

@@ -53,6 +53,7 @@ def open_door(
         partition=partition,
         folder=folder,
         epsilon=settings.epsilon,
+        group_size=settings.group_size,
         budget_limit=settings.budget,
         epoch=settings.epoch,
     )
@@ -64,19 +65,11 @@ def read_partition(settings: PrivacySettings) -> EntityPartition:
     Raises
     ------
     SettingError
-        There is no such file, or a group has fewer names than `privacy.group-size` asks for.
+        There is no such file, or it cannot be read.
     StoreCorruptError
         The file is not a whole partition.
     """
-    partition = load_partition(_shipped().get(settings.partition) or Path(settings.partition).expanduser())
-    smallest = min(len(group.members) for group in partition.groups)
-    if smallest < settings.group_size:
-        raise SettingError(
-            f"the partition has a group of {smallest} names, privacy.group-size asks for {settings.group_size}",
-            where="privacy.partition",
-            fix='name a partition of larger groups, such as "demo-strong" with 26, or build one with build_partition',
-        )
-    return partition
+    return load_partition(_shipped().get(settings.partition) or Path(settings.partition).expanduser())
 
 
 def policy_digest(settings: PrivacySettings) -> str:

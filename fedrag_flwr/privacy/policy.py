@@ -36,6 +36,7 @@ def make_door(
     folder: Path | None = None,
     epsilon: float | None = None,
     preset: str = "paper",
+    group_size: int | None = None,
     budget_limit: float | None = None,
     out_of_vocabulary: OutOfVocabulary = "mask",
     epoch: int = 0,
@@ -54,15 +55,15 @@ def make_door(
         For ``"type-masking"``: what is masked, and which names stay.
     sensitive_types, partition, folder, epoch, out_of_vocabulary, source
         For ``"ldp"``: which entities are perturbed, the public partition, where memo and ledger are kept.
-    epsilon, preset
-        Budget of one draw; by default the preset's, whose least group size the partition must have.
+    epsilon, group_size, preset
+        Budget of one draw, and the fewest names that a group of the partition may have; by default the preset's.
     budget_limit
         Most epsilon that an entity may ever spend; by default one draw.
 
     Raises
     ------
     SettingError
-        If a value is unknown, missing or out of range.
+        If a value is unknown, missing or out of range, or a group is too small.
     StoreError
         If memo or ledger cannot be opened.
     """
@@ -77,10 +78,12 @@ def make_door(
                 f"unknown preset {preset!r}", where="privacy-preset", fix=f"choose from {', '.join(PRESETS)}"
             )
         chosen = PRESETS[preset]
-        if partition.minimum < chosen.candidates:
+        asked = chosen.candidates if group_size is None else group_size
+        if partition.smallest < asked:
             raise SettingError(
-                f"preset {preset} needs groups of {chosen.candidates} names, the partition has {partition.minimum}",
-                where="partition",
+                f"the partition has a group of {partition.smallest} names, privacy.group-size asks for {asked}",
+                where="privacy.partition",
+                fix='name one of larger groups, such as "demo-strong" with 26, or build one with build_partition',
             )
         budget = chosen.epsilon if epsilon is None else epsilon
         response = RandomisedResponse(

@@ -73,6 +73,11 @@ class EntityPartition:
         return frozenset(group.type for group in self.groups)
 
     @cached_property
+    def smallest(self) -> int:
+        """The size of the smallest group."""
+        return min(len(group.members) for group in self.groups)
+
+    @cached_property
     def _places(self) -> dict[tuple[str, str], tuple[int, int]]:
         return {
             (group.type, normal_name(name)): (number, index)

@@ -158,7 +158,8 @@ def test_no_run_loosens_what_another_run_gets_of_a_deployed_device(first: Config
 
 PATIENT = "Ottilie Brackenridge"  # named by a file and, elsewhere, by a text
 WARD = {
-    f"{PATIENT}.txt": "The Harrow clinic of Pellmoor was opened in 1971. The Harrow clinic of Pellmoor has 12 beds.\n",
+    f"{PATIENT}.txt": "The Harrow clinic of Pellmoor was opened in 1971 after a heavy flood. The Harrow clinic of "
+    "Pellmoor has 12 beds.\n",
     "ward.md": f"# North ward\n\nThe North ward of Sorrelby has 30 beds. Dr. {PATIENT} founded the North ward of "
     "Sorrelby in 1962. The North ward was painted in 1990.\n",
 }

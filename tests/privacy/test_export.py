@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, make_door
+from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, SeededRandomness, make_door
 from fedrag_flwr.privacy.policy import PrivacyMode
+from fedrag_flwr.privacy.randomised_response import Randomness
 from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
@@ -56,9 +57,13 @@ def _ldp(
     partition: EntityPartition,
     folder: Path,
     epoch: int = 0,
+    epsilon: float | None = None,
+    source: Randomness | None = None,
 ) -> ExportDoor:
     return make_door(
         "ldp",
+        epsilon=epsilon,
+        source=source,
         encoder=encoder,
         pipeline=pipeline,
         opaque=opaque,
@@ -212,6 +217,46 @@ def test_local_differential_privacy_is_consistent_and_remembered(
     assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
+def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: Opaque,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    stored = encoder.encode(["a vector that is near no question of these"])[0]
+    own = [
+        item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
+        for number, name in enumerate(PUBLIC["PERSON"].split(", "))
+    ]
+    source = SeededRandomness(np.random.default_rng(3))
+    released = _ldp(pipeline, encoder, opaque, partition, tmp_path, source=source).release_items(own).items
+    assert len(released) == len(own)
+    asked = {one.answer: one.question for one in own}
+    kept = [shown for shown in released if shown.question == asked[shown.answer]]
+    assert 0 < len(kept) < len(own)
+    for shown in released:
+        assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
+
+
+def test_no_own_spelling_leaves_with_a_kept_name(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: Opaque,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    own = item("In which year did MARIE  CURIE\u200b's laboratory open?", "1914", anchors=("marie curie", "laboratory"))
+    door = _ldp(
+        pipeline, encoder, opaque, partition, tmp_path, epsilon=50.0
+    )  # the name stays but for one in 1e21 draws
+    [shown] = door.release_items([own]).items
+    assert shown.question == "In which year did MARIE CURIE's laboratory open?"
+    assert set(shown.anchors) == {"marie curie", "laboratory"}
+
+
 def test_a_spent_budget_withholds_the_item(
     pipeline: SpacyPipeline,
     encoder: Encoder,
@@ -332,3 +377,25 @@ def test_no_socket_is_opened(
     finally:
         watching = False
     assert events == []
+
+
+def test_a_name_seen_in_one_memory_is_replaced_in_all(
+    pipeline: SpacyPipeline,
+    encoder: Encoder,
+    opaque: Opaque,
+    partition: EntityPartition,
+    item: ItemMaker,
+    tmp_path: Path,
+) -> None:
+    """The recogniser sees no name after "Bolwick the": only the other memory tells that one is there."""
+    hidden = item("Which tune did the Bolwick Xqwu play?", "a march", id="hidden", anchors=("bolwick xqwu", "tune"))
+    lower = item("Which tune is a xqwu march?", "a slow one", id="lower")
+    told = item("Which engineer signed the record?", "Bolwick Xqwu", answer_type="PERSON", id="told")
+    door = _ldp(pipeline, encoder, opaque, partition, tmp_path)
+    [alone, _] = door.release_items([hidden, lower]).items
+    assert "Xqwu" in alone.question  # else this tells nothing
+    shown = {one.id: one for one in door.release_items([hidden, lower, told]).items}
+    assert set(shown) == {opaque("hidden"), opaque("lower")}  # the answer of the third is masked
+    assert "Xqwu" not in shown[opaque("hidden")].question
+    assert "bolwick xqwu" not in shown[opaque("hidden")].anchors
+    assert shown[opaque("lower")].question == lower.question

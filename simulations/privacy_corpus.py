@@ -1,0 +1,111 @@
+"""What the privacy evaluation attacks: memories of benchmark documents, and a partition of public names.
+
+Memories come from dev rows, names from train rows: a name is public because it was published elsewhere, not because the
+device knows it. Both are built once and kept under ``<home>/benchmarks/privacy``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.building import Builder, BuildPlan
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.memory.distilling import Distiller
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import SENSITIVE_TYPES, EntityPartition, build_partition, load_partition
+from fedrag_flwr.privacy.normalise import normal_name
+from fedrag_flwr.privacy.register import Register, read_register
+from fedrag_flwr.records import Document, Fact, MemoryItem, silent
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.base import Reading
+from fedrag_flwr.sources.benchmark import read_multihop
+from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.toolbox import Toolbox
+
+DATASETS = {
+    "HotpotQA": "hotpotqa.jsonl.gz",
+    "2WikiMultiHopQA": "2wikimultihopqa.jsonl.gz",
+    "MuSiQue": "musique.jsonl.gz",
+}
+DEVICE = "device-0"
+LEAST_MENTIONS = 2  # a name that one train paragraph mentions once is as often a mistake of the recogniser
+PARTITION_SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One device's memories, sorted by id, what its documents show to be private, and questions about them."""
+
+    items: tuple[MemoryItem, ...]
+    register: Register
+    questions: tuple[GoldQuestion, ...]
+
+
+def read_corpus(data: Path, dataset: str, rows: int, home: Path, toolbox: Toolbox) -> Corpus:
+    """Build, or open again, the memories of the first dev rows' supporting paragraphs; made by rules alone."""
+    benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
+    supporting = {document for question in benchmark.questions for document in question.documents}
+    documents = tuple(document for document in benchmark.documents if document.id in supporting)
+    encoder = toolbox.encoder
+    distiller = Distiller(encoder, toolbox.generator, 0, PARTITION_SEED)
+    plan = BuildPlan.of(Settings(), memories=True)
+    identity = {
+        "device": DEVICE,
+        "encoder": encoder.id,
+        "pipeline": toolbox.pipeline.id,
+        "dimension": str(encoder.dimension),
+    }
+    with MemoryStore.open(home / f"{dataset}-{rows}", identity) as store:
+        builder = Builder(DEVICE, store, encoder, toolbox.pipeline, distiller)
+        builder.build(Reading(documents, ()), plan, silent)
+        items = sorted(store.items(origin=DEVICE), key=lambda item: item.id)
+        return Corpus(tuple(items), read_register(store.passages()), benchmark.questions)
+
+
+def read_partitions(
+    data: Path, sizes: Iterable[int], home: Path, encoder: Encoder, pipeline: Pipeline
+) -> dict[int, EntityPartition]:
+    """The public partitions with groups of at least these sizes, over the names of all train rows."""
+    paths = {size: home / f"partition-{size}.jsonl" for size in sizes}
+    missing = [size for size, path in paths.items() if not path.exists()]
+    names = _public_names(data, pipeline) if missing else []
+    for size in missing:
+        build_partition(names, encoder, size, PARTITION_SEED).save(paths[size])
+    return {size: load_partition(path) for size, path in paths.items()}
+
+
+def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
+    """The (type, name) pairs of the train rows' titles and texts, each name once, under its most frequent type."""
+    documents: dict[str, Document] = {}
+    for file in DATASETS.values():
+        documents |= {document.id: document for document in read_multihop(data / file, "train").documents}
+    titles = {normal_name(document.title) for document in documents.values()}
+    types: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    spelt: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for fact in _facts(documents.values(), pipeline):
+        name = normal_name(fact.text)
+        types[name][fact.type] += 1
+        spelt[name][fact.text.strip()] += 1
+    found = []
+    for name, seen in types.items():
+        kind = _most(seen)
+        if kind in SENSITIVE_TYPES and (name in titles or seen.total() >= LEAST_MENTIONS):
+            found.append((kind, _most(spelt[name])))
+    return sorted(found)
+
+
+def _facts(documents: Iterable[Document], pipeline: Pipeline) -> Iterable[Fact]:
+    for parsed in pipeline.parse(documents):
+        for part in parsed:
+            yield from part.passage.facts
+            title: Sequence[str] = [part.passage.title] if part.passage.title else []
+            for facts in pipeline.facts(title):
+                yield from (fact for fact in facts if fact.text == part.passage.title)
+
+
+def _most(seen: Counter[str]) -> str:
+    return min(seen, key=lambda one: (-seen[one], one))
