@@ -139,9 +139,9 @@ def _linked(items: Sequence[MemoryItem], rows: Sequence[int], near: float) -> It
             middle = start + place
             if group_of[middle] >= 0:
                 continue
-            joining = np.flatnonzero(close[place] & (group_of < 0))
-            others = [row for row in joining if items[order[row]].origin != items[order[middle]].origin]
-            group_of[[middle, *others]] = middle
+            own = items[order[middle]].origin
+            joining = np.flatnonzero(close[place] & (group_of < 0)).tolist()
+            group_of[[middle, *(row for row in joining if items[order[row]].origin != own)]] = middle
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for row, middle in zip(order, group_of.tolist(), strict=True):
         groups[middle].append(row)

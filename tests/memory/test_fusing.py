@@ -25,7 +25,7 @@ def turned(vector: Vector, cosine: float) -> Vector:
     other = unit_vector("another way")
     across = other - (other @ vector) * vector
     across /= np.linalg.norm(across)
-    return (cosine * vector + np.sqrt(1 - cosine**2) * across).astype(np.float32)
+    return np.asarray(cosine * vector + np.sqrt(1 - cosine**2) * across, dtype=np.float32)
 
 
 def test_equal_statements_of_two_devices_become_one_with_both_owners() -> None:
