@@ -120,7 +120,7 @@ def _move(parts: tuple[Part, ...], rows: Rows, value: float, gradients: Rows, st
         if not mapping:
             return None
         trial_value, gradient = _evaluate(parts, trial)
-        if trial_value <= value - step / 2.0 * mapping**2:
+        if trial_value - value <= -step / 2.0 * mapping**2:  # a step too small to lower the rounded value is none
             return _Moved(trial, trial_value, gradient(), mapping, step)
         step /= 2.0
     return None
