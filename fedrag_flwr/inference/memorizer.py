@@ -38,10 +38,14 @@ class Memorizer:
         """The k best memories for a question with an embedding of shape (dimension,), best first (eq. 14)."""
         return self.matcher.top(vector, question_anchors(analysis), k)
 
+    def fitting(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> list[Match]:
+        """The matches that are near enough and of which each answers a question by itself, best first."""
+        near = (match for match in matches if match.score >= self.delta and is_about(question, analysis, match.item))
+        return [match for match in near if not self.misfit(question, analysis, match.item)]
+
     def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
         """The best of the matches that answers a question, is near enough and is not contested by others.
 
         None where memory does not know, or where as many devices contradict it.
         """
-        near = (match for match in matches if match.score >= self.delta and is_about(question, analysis, match.item))
-        return agreed([match for match in near if not self.misfit(question, analysis, match.item)], self.home)
+        return agreed(self.fitting(question, analysis, matches), self.home)

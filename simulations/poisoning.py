@@ -1,0 +1,171 @@
+"""One device uploads false memories for questions that others know: what do quotas and voices bring?
+
+    python simulations/poisoning.py [--home DIR] [--out docs/benchmarks]
+
+Over the demo's devices as a run of the demo left them. The attacked questions are those of the training half that memory
+answers rightly. For each the attacker uploads five near copies with one false answer of the right type. Known to one
+device: nobody else can outvote the attacker. Known to three: two more honest devices hold the same memories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from client_app.devices import store_root
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.scoring import is_unanswerable, judge
+from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.memory.fusing import FusionRules, merge
+from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.records import Answer, Match, MemoryItem
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from server_app.run import questions_of
+
+ATTACKER, ASKER = "attacker", "asker"
+WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
+DEFENCES = {"none": (False, False), "quota": (True, False), "voices": (False, True), "both": (True, True)}
+TOP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of the attacked questions under one defence; shares of them."""
+
+    known_to: int
+    defence: str
+    questions: int
+    attacker_of_top: float  # the attacker's share of the five best matches
+    wrong: float  # memory gives the attacker's answer
+    right: float
+    silent: float  # memory leaves the question to the evidence
+
+
+def honest(settings: Settings, toolbox: Toolbox) -> list[MemoryItem]:
+    """The memories of the demo's devices, with their origins."""
+    items: list[MemoryItem] = []
+    for name in sorted(path.name for path in CORPUS.iterdir() if path.is_dir()):
+        with EdgeDevice(name, None, store_root(settings, name), settings, toolbox) as device:
+            items += [replace(item, support=()) for item in device.store.items(origin=name)]
+    return items
+
+
+def poison(
+    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], toolbox: Toolbox, seed: int
+) -> list[MemoryItem]:
+    """Five near copies of each question, with one false answer of the type of the true one."""
+    rng = np.random.default_rng(seed)
+    made: list[tuple[str, str, str]] = []
+    for question, match in targets:
+        others = sorted({i.answer for i in items if i.answer_type == match.item.answer_type} - {match.item.answer})
+        false = others[int(rng.integers(len(others)))]
+        made += [(wording.format(question.text), false, match.item.answer_type) for wording in WORDINGS]
+    texts = [text for text, _, _ in made]
+    return [
+        MemoryItem(
+            f"{ATTACKER}-{number}", text, answer, "single", kind, ("e",), item_anchors(analysis, kind), vector, ATTACKER
+        )
+        for number, ((text, answer, kind), vector, analysis) in enumerate(
+            zip(made, toolbox.encoder.encode(texts), toolbox.pipeline.questions(texts), strict=True)
+        )
+    ]
+
+
+class Asker:
+    """A device without documents of its own, over one bank."""
+
+    def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox) -> None:
+        fitting = Fitting(toolbox.encoder, items)
+        matcher = Matcher(items, settings.memory.alpha)
+        self._memorizer = Memorizer(matcher, settings.memory.delta, fitting.misfit, ASKER)
+        self._toolbox = toolbox
+
+    def ask(self, text: str, *, voices: bool) -> tuple[list[Match], Match | None]:
+        """The best matches, and the one that answers; without voices the first that fits does."""
+        vector, analysis = self._toolbox.encoder.encode([text])[0], self._toolbox.pipeline.question(text)
+        matches = self._memorizer.recall(vector, analysis, 3 * TOP)
+        if voices:
+            return matches[:TOP], self._memorizer.answer(text, analysis, matches)
+        return matches[:TOP], next(iter(self._memorizer.fitting(text, analysis, matches)), None)
+
+
+def attacked(gold: Sequence[GoldQuestion], asker: Asker) -> list[tuple[GoldQuestion, Match]]:
+    """The questions that memory answers rightly before the attack."""
+    found = [(question, asker.ask(question.text, voices=True)[1]) for question in gold]
+    return [(question, match) for question, match in found if match is not None and _right(question, match)]
+
+
+def measure(
+    targets: Sequence[tuple[GoldQuestion, Match]], bank: Sequence[MemoryItem], false: Sequence[MemoryItem],
+    known_to: int, defence: str, settings: Settings, toolbox: Toolbox,
+) -> Row:  # fmt: skip
+    """Ask the attacked questions of a bank with the attacker's memories."""
+    quota, voices = DEFENCES[defence]
+    memory = settings.memory
+    rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
+    asker = Asker(merge([*bank, *false], rules).items, settings, toolbox)
+    of_top = wrong = right = 0.0
+    for question, _ in targets:
+        matches, known = asker.ask(question.text, voices=voices)
+        of_top += sum(match.item.origin == ATTACKER for match in matches) / TOP
+        right += known is not None and _right(question, known)
+        wrong += known is not None and known.item.origin == ATTACKER
+    count = max(len(targets), 1)
+    silent = 1.0 - (wrong + right) / count
+    return Row(known_to, defence, len(targets), of_top / count, wrong / count, right / count, silent)
+
+
+def _right(question: GoldQuestion, match: Match) -> bool:
+    return bool(judge(question, Answer(question.question_id, match.item.answer, "memorizer", match.score, "")).acc)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown, in per cent."""
+    lines = [
+        "| known to | defence | attacker's share of the top five | wrong | right | left to the evidence |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        shares = (row.attacker_of_top, row.wrong, row.right, row.silent)
+        lines.append(
+            f"| {row.known_to} | {row.defence} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Attack, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", default="", help="where models and the demo's devices are kept")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the result is written")
+    arguments = parser.parse_args()
+    settings = Settings.from_config({"home": arguments.home, "data.split": "train", "data.limit": 0})
+    toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
+    items = honest(settings, toolbox)
+    gold = [question for question in questions_of(settings) if not is_unanswerable(question)]
+    targets = attacked(gold, Asker(items, settings, toolbox))
+    false = poison(targets, items, toolbox, settings.seed)
+    rows = []
+    for known_to in (1, 3):
+        copies = [replace(i, id=f"{n}-{i.id}", origin=f"{i.origin}-{n}") for n in range(known_to) for i in items]
+        for defence in DEFENCES:
+            rows.append(measure(targets, copies, false, known_to, defence, settings, toolbox))
+            print(rows[-1], flush=True)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "poisoning.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n", "utf-8")
+    (arguments.out / "poisoning.md").write_text(table(rows), "utf-8")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
