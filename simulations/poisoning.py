@@ -2,7 +2,7 @@
 
     python simulations/poisoning.py [--home DIR] [--out docs/benchmarks]
 
-Over the demo's devices as a run of the demo left them. The attacked questions are those of the training half that memory
+Over the demo's devices as a run of the demo left them. Attacked are the questions of the training half that memory
 answers rightly. For each the attacker uploads five near copies with one false answer of the right type. Known to one
 device: nobody else can outvote the attacker. Known to three: two more honest devices hold the same memories.
 """

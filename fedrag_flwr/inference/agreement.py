@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from fedrag_flwr.memory.fusing import answer_words, owners
 from fedrag_flwr.records import Match
 
-SAME_QUESTION = 0.95  # cosine from which two memories were asked the same
-
 
 @dataclass(slots=True)
 class _Voice:
@@ -21,38 +19,35 @@ class _Voice:
 
 
 def agreed(matches: Sequence[Match], home: str) -> Match | None:
-    """The best match, unless more devices answer the same question otherwise; None where as many do.
+    """The best match of the answer that most devices give; None where as many give another.
 
-    However often one device says a thing, it counts once. Where voices are equal, the device where the question is
-    asked believes its own documents. Answers of which one holds the other's words do not contradict each other, nor do
-    several answers of one device.
+    A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
+    voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
+    other's words are the same. What was composed of several memories has no voice of its own.
 
     Parameters
     ----------
     matches
-        Matches that fit a question, best first.
+        Matches that answer a question, best first.
     home
         The device where it is asked.
     """
-    if not matches:
-        return None
-    best = matches[0]
     voices: list[_Voice] = []
+    heard: set[str] = set()
     for match in matches:
-        if float(best.item.embedding @ match.item.embedding) < SAME_QUESTION:
-            continue
+        new = owners(match.item) - heard
         words = answer_words(match.item.answer)
         voice = next((voice for voice in voices if words <= voice.words or voice.words <= words), None)
-        if voice is None:
-            voices.append(voice := _Voice(match, words))
-        voice.owners |= owners(match.item)
-    first = voices[0]
-    against = [voice for voice in voices[1:] if voice.owners - first.owners]
-    if not against:
-        return first.match
+        if voice is not None:
+            voice.owners |= new
+        elif new or not voices:
+            voices.append(_Voice(match, words, set(new)))
+        heard |= new
 
     def weight(voice: _Voice) -> tuple[int, bool]:
         return len(voice.owners), home in voice.owners
 
-    ranked = sorted([first, *against], key=weight, reverse=True)
-    return ranked[0].match if weight(ranked[0]) > weight(ranked[1]) else None
+    ranked = sorted(voices, key=weight, reverse=True)
+    if len(ranked) > 1 and weight(ranked[0]) == weight(ranked[1]):
+        return None
+    return ranked[0].match if ranked else None

@@ -22,7 +22,8 @@ CASES: list[tuple[str, list[Said], str]] = [
     ("one against one", [("a", "Eve", "q"), ("b", "Ada", "q")], ""),
     ("home believes itself", [("a", "Eve", "q"), ("home", "Ada", "q")], "Ada"),
     ("home is outvoted", [("home", "Eve", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
-    ("another question is no contradiction", [("a", "Eve", "q"), ("b", "Ada", "else"), ("c", "Ada", "else")], "Eve"),
+    ("a near copy does not beat other wordings", [("a", "Eve", "q"), ("b", "Ada", "else"), ("c", "Ada", "far")], "Ada"),
+    ("a device's second answer has no voice", [("a", "Ada", "q"), ("b", "Ada", "q"), ("a", "Eve", "q")], "Ada"),
     ("a composed memory gives way", [("", "Eve", "q"), ("b", "Ada", "q")], "Ada"),
 ]
 
