@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.memory import Matcher
-from fedrag_flwr.memory.matching import Effort
+from fedrag_flwr.memory import Effort, Matcher
 from fedrag_flwr.memory.postings import Postings
 from fedrag_flwr.memory.sweep import Asking, Sweep
 from fedrag_flwr.records import MemoryItem, Vector
