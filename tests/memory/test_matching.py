@@ -28,8 +28,10 @@ def brute_force(
         question = question / np.linalg.norm(question)
     scored = []
     for item in items:
-        row = item.embedding / max(np.linalg.norm(item.embedding), np.float32(1e-30))
-        similarity = float((row.astype(np.float64) * question).sum())
+        # summed as over rows of a matrix: one rounding more would order a likeness of 1 and an overlap of 1 differently
+        norm = np.linalg.norm(item.embedding[None], axis=1)[0]
+        row = item.embedding / (norm if norm > 0 else np.float32(1.0))
+        similarity = float((row.astype(np.float64) * question)[None].sum(axis=1)[0])
         together = len(anchors) + len(set(item.anchors))
         cover = 2.0 * len(anchors & set(item.anchors)) / together if together else 0.0
         scored.append((item.id, alpha * similarity + (1 - alpha) * cover, similarity, cover))
