@@ -4,7 +4,7 @@ from fedrag_flwr.memory.change import Change, Contribution, Counts, NewDocument
 from fedrag_flwr.memory.composition import Composite, compose
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.index import VectorIndex
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching import Effort, Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
 from fedrag_flwr.memory.synthesis_model import EdgeContext, ModelSynthesizer, Synthesis
@@ -18,6 +18,7 @@ __all__ = [
     "Counts",
     "Draft",
     "EdgeContext",
+    "Effort",
     "Matcher",
     "MemoryStore",
     "ModelSynthesizer",

@@ -20,7 +20,7 @@ from fedrag_flwr.memory.postings import Postings, Rows
 from fedrag_flwr.memory.sweep import Asking, Sweep
 from fedrag_flwr.records import Match, MemoryItem, Vector
 
-SWEEP_FROM = 4_096  # fewer memories are scored in full faster than bounded
+SWEEP_FROM = 16_384  # fewer memories are scored in full about as fast, without anything to make first
 _SLACK = 1e-4  # far above the rounding of a float32 product of unit vectors
 _CHUNK = 4096
 _SEEDS = 64  # memories scored for a first bar
@@ -36,7 +36,7 @@ class Effort:
     scored
         Whose score was computed from the whole vector.
     bounded
-        Whose score was only bounded, or bounded before.
+        Bounds that were computed; a memory may have had several.
     """
 
     scored: int
@@ -157,16 +157,14 @@ class Matcher:
             first = _without(np.sort(sweep.best(asking, max(_SEEDS, 2 * k))), rare)
             pool.add(first, self._postings.overlap(asking.anchors, first))
             seen = np.union1d(rare, first)
-            bounded += len(self) - len(rare)
-        if sweep.most(asking) >= pool.bar:
-            bounded = max(bounded, len(self))
-            swept = sweep.above(asking, pool.bar)
-            if swept is None or len(swept[0]) > _SCAN_SHARE * len(self):
-                return self._scan(asking, k), Effort(len(self), bounded)
-            order = np.argsort(swept[0])
-            rows, bounds = swept[0][order], swept[1][order]
-            new = ~_among(rows, seen)
-            pool.take(rows[new], self._postings.overlap(asking.anchors, rows[new]), bounds[new])
+            bounded += len(self)
+        swept = sweep.above(asking, pool.bar)
+        if swept is None or len(swept.rows) > _SCAN_SHARE * len(self):
+            return self._scan(asking, k), Effort(len(self), bounded + len(self))
+        new = ~_among(swept.rows, seen)
+        rows = swept.rows[new]
+        pool.take(rows, self._postings.overlap(asking.anchors, rows), swept.bounds[new])
+        bounded += swept.bounded
         rows, covers, rough = pool.all()
         near = _near_top(rough, k)
         return self._exact(asking, rows[near], covers[near], k), Effort(len(rows), bounded)
