@@ -30,6 +30,7 @@ def test_the_gradient_mapping_shrinks_as_proposition_1_says(group: Units | None)
         smoothness = 1.0 / steps[:done].min()
         drop = learnt.loss[0] - learnt.loss[done]  # at most Delta, for the optimum lies lower still
         assert squares[:done].min() <= 2 * smoothness * drop / done * (1 + 1e-9)  # eq. 26
+        assert squares[:done].min() <= 2 * drop / steps[:done].sum() * (1 + 1e-9)  # the same with the steps as taken
 
 
 @settings(max_examples=15, deadline=None)
