@@ -16,10 +16,15 @@ import numpy as np
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.privacy import load_partition, probabilities, respond
+from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
+from simulations.privacy_table import interval
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
-HEADINGS = ("partition", "groups", "pairs", "epsilon", "largest log-ratio", "lower bound from draws", "chi-square p")
+HEADINGS = (
+    *("partition", "groups", "pairs", "epsilon", "largest log-ratio", "lower bound from draws", "chi-square p"),
+    *("restored by the best guess, per cent", "best possible"),
+)
 
 
 def audit(path: Path, epsilon: float, draws: int) -> tuple[list[str], float]:
@@ -39,7 +44,11 @@ def audit(path: Path, epsilon: float, draws: int) -> tuple[list[str], float]:
     bound = empirical_epsilon(first, second)
     fits = float(stats.chisquare(first, probabilities(size, 0, epsilon) * draws).pvalue)
     pairs = sum(size * (size - 1) // 2 for size in sizes)
+    restored = int(first[0] + second[-1])  # the likeliest name behind a surrogate is the surrogate
+    low, high = interval(restored, 2 * draws)
     line = [path.stem, str(len(sizes)), str(pairs), f"{epsilon:g}", f"{exact:.12f}", f"{bound:.4f}", f"{fits:.2f}"]
+    line.append(f"{50 * restored / draws:.1f} [{100 * low:.1f}, {100 * high:.1f}]")
+    line.append(f"{100 * best_possible(size, epsilon):.1f}")
     return line, max(exact - 1e-12, bound) - epsilon
 
 
