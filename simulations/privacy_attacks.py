@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,8 +107,11 @@ def left_in_clear(slots: Iterable[Slot], shared: Shared) -> Left:
 
 
 def by_reading_on(slots: Iterable[Slot], partition: EntityPartition, shared: Shared, rng: np.random.Generator) -> Share:
-    """Guess another name of the group that stands in memories of the same hyperedge, the most frequent, if any does."""
-    right = of = 0
+    """Guess another name of the group that stands in memories of the same hyperedge, the most frequent, if any does.
+
+    A name counts once, with the share of its memories in which the guess is right: its surrogate was drawn once.
+    """
+    found: defaultdict[str, list[bool]] = defaultdict(list)
     for slot in slots:
         if slot.item.id not in shared.items:
             continue
@@ -116,13 +119,12 @@ def by_reading_on(slots: Iterable[Slot], partition: EntityPartition, shared: Sha
         shown = normal_name(shared.surrogates[slot.name])
         near = shared.beside(slot.item)
         others = {normal_name(member) for member in partition.groups[number].members} - {shown}
-        read = Counter({other: sum(holds(item, other) for item in near) for other in sorted(others)})
+        read = {other: sum(holds(item, other) for item in near) for other in sorted(others)}
         most = max(read.values())
         best = [other for other, count in read.items() if count == most]
         guess = best[int(rng.integers(len(best)))] if most else shown
-        right += guess == slot.name
-        of += 1
-    return Share(right, of)
+        found[slot.name].append(guess == slot.name)
+    return Share(sum(sum(right) / len(right) for right in found.values()), len(found))
 
 
 def by_context(slots: Iterable[Slot], partition: EntityPartition | None, shared: Shared, attacker: Attacker) -> Share:
