@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.memory.codes import EPSILON, Codes, Projected, Weights
 from fedrag_flwr.memory.postings import Postings, Rows
 
+ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
 COARSE = (62, 76)  # components and half bytes of an item among all, where only the nearest can reach a score
 FINE = (110, 124)  # where farther ones can
 HELD = (110, 136)  # among the holders of a common anchor
@@ -120,9 +121,10 @@ class Sweep:
         shared = self.coded_among(asking.anchors)
         most = 2.0 * len(shared) / max(len(asking.anchors) + len(shared), 1)
         swept = [(self._held[anchor], self._weights(asking, HELD[0], self.coded)) for anchor in shared]
-        if asking.alpha + (1.0 - asking.alpha) * most < score:
+        bar = score - ROUNDING
+        if asking.alpha + (1.0 - asking.alpha) * most < bar:
             swept = []
-        if asking.alpha >= score:
+        if asking.alpha >= bar:
             codes, layout = (self._coarse, COARSE) if score >= NEAREST * asking.alpha else (self._fine, FINE)
             swept.append((codes, self._weights(asking, layout[0], ())))
         found = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
