@@ -25,6 +25,7 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.opaque_ids import OpaqueIds
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
@@ -87,7 +88,7 @@ class EdgeDevice:
         self.settings = settings
         self.toolbox = toolbox
         self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
-        self._hide = _OpaqueIds(self.store)
+        self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
             self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept)
@@ -338,20 +339,3 @@ def valid_name(name: str) -> str:
             fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
         )
     return name
-
-
-class _OpaqueIds:
-    """The store's opaque ids as a function, with many made in one write."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self._made: dict[str, str] = {}
-
-    def prepare(self, *groups: Iterable[str]) -> None:
-        """Make opaque ids for many own ids at once."""
-        self._made.update(self._store.opaque("own", {own for group in groups for own in group} - self._made.keys()))
-
-    def __call__(self, own_id: str) -> str:
-        if own_id not in self._made:
-            self.prepare([own_id])
-        return self._made[own_id]

@@ -77,8 +77,11 @@ def ask(
         f"{escape(answer.explanation)}[/]",
         highlight=False,
     )
-    for line in trace:
-        out.print(f"  {line.document} ({line.title}), {line.passage}: {line.text}", highlight=False, markup=False)
+    shown = (
+        f"  {line.document}{f' ({line.title})' if line.title else ''}, {line.passage}: {line.text}" for line in trace
+    )
+    for text in dict.fromkeys(shown):
+        out.print(text, highlight=False, markup=False)
 
 
 @inspect_app.command("items")

@@ -32,7 +32,7 @@ class Memorizer:
     matcher: Matcher
     delta: float
     misfit: Misfit
-    home: str = ""
+    home: str
 
     def recall(self, vector: Vector, analysis: QuestionAnalysis, k: int) -> list[Match]:
         """The k best memories for a question with an embedding of shape (dimension,), best first (eq. 14)."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.memory.postings import Postings, Rows
+from fedrag_flwr.memory.postings import Postings, Rows, among
 from fedrag_flwr.memory.sweep import Asking, Sweep
 from fedrag_flwr.records import Match, MemoryItem, Vector
 
@@ -161,7 +161,7 @@ class Matcher:
         swept = sweep.above(asking, pool.bar)
         if swept is None or len(swept.rows) > _SCAN_SHARE * len(self):
             return self._scan(asking, k), Effort(len(self), bounded + len(self))
-        new = ~_among(swept.rows, seen)
+        new = ~among(swept.rows, seen)
         rows = swept.rows[new]
         pool.take(rows, self._postings.overlap(asking.anchors, rows), swept.bounds[new])
         bounded += swept.bounded
@@ -221,16 +221,8 @@ class _Pool:
         return rows, covers, rough
 
 
-def _among(rows: Rows, seen: Rows) -> NDArray[np.bool_]:
-    """Which rows are among others that are sorted."""
-    if not len(seen):
-        return np.zeros(len(rows), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(seen, rows), len(seen) - 1)
-    return np.asarray(seen[places] == rows, dtype=np.bool_)
-
-
 def _without(rows: Rows, seen: Rows) -> Rows:
-    return rows[~_among(rows, seen)]
+    return rows[~among(rows, seen)]
 
 
 def _near_top(rough: NDArray[np.float64], k: int) -> Rows:

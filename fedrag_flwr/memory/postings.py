@@ -74,16 +74,19 @@ class Postings:
         for anchor in anchors:
             holders = self.rows(anchor)
             if len(holders) > len(rows):
-                shared += _among(holders, rows)
+                shared += among(rows, holders)
             elif len(holders):
                 places = np.minimum(np.searchsorted(rows, holders), len(rows) - 1)
                 shared[places[rows[places] == holders]] += 1
         return _dice(shared, len(anchors), self.sizes[rows])
 
 
-def _among(holders: NDArray[np.int32], rows: Rows) -> NDArray[np.bool_]:
-    places = np.minimum(np.searchsorted(holders, rows.astype(np.int32)), len(holders) - 1)
-    return np.asarray(holders[places] == rows, dtype=np.bool_)
+def among(rows: Rows, others: NDArray[np.int32] | Rows) -> NDArray[np.bool_]:
+    """Which rows are among others that are sorted."""
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(others, rows.astype(others.dtype)), len(others) - 1)
+    return np.asarray(others[places] == rows, dtype=np.bool_)
 
 
 def _dice(shared: NDArray[np.int64], asked: int, sizes: NDArray[np.int32]) -> NDArray[np.float64]:

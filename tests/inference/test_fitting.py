@@ -161,7 +161,7 @@ def test_memory_answers_where_it_is_near_and_fits(
     question: str, delta: float, answer: str | None, encoder: Encoder, pipeline: Pipeline
 ) -> None:
     items = [memory(row, encoder, pipeline) for row in ROWS]
-    memorizer = Memorizer(Matcher(items, 0.7), delta, Fitting(encoder).misfit)
+    memorizer = Memorizer(Matcher(items, 0.7), delta, Fitting(encoder).misfit, "here")
     analysis = pipeline.question(question)
     matches = memorizer.recall(encoder.encode([question])[0], analysis, 3)
     assert [match.score for match in matches] == sorted((match.score for match in matches), reverse=True)
@@ -172,7 +172,7 @@ def test_memory_answers_where_it_is_near_and_fits(
 def test_the_best_of_those_that_fit_answers(encoder: Encoder, pipeline: Pipeline) -> None:
     items = [memory(row, encoder, pipeline) for row in ROWS]
     matches = [Match(items[1], 0.99, 1.0, 1.0), Match(items[0], 0.9, 0.9, 0.9), Match(items[0], 0.85, 0.9, 0.9)]
-    memorizer = Memorizer(Matcher([], 0.7), 0.8, Fitting(encoder).misfit)
+    memorizer = Memorizer(Matcher([], 0.7), 0.8, Fitting(encoder).misfit, "here")
     question = "Who designed the bridge?"
     assert memorizer.answer(question, pipeline.question(question), matches) is matches[1]
     assert memorizer.recall(np.zeros(encoder.dimension, np.float32), QuestionAnalysis((), (), ""), 5) == []
