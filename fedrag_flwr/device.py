@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.errors import FedragError, SettingError, WireError
@@ -57,6 +58,7 @@ _LOG = logging.getLogger(__name__)
 
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
+Memories = Literal["all", "own", "none"]
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 
 
@@ -95,7 +97,7 @@ class EdgeDevice:
         except BaseException:
             self.store.close()
             raise
-        self._engine: tuple[int, Engine] | None = None
+        self._engines: dict[Memories, tuple[int, Engine]] = {}
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -215,11 +217,12 @@ class EdgeDevice:
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
+        engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
-            return self.engine.closed_book(question)
+            return engine.closed_book(question)
         if mode == "passages":
-            return self.engine.from_passages(question)
-        return self.engine.from_memory(question)
+            return engine.from_passages(question)
+        return engine.from_memory(question)
 
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
@@ -269,14 +272,27 @@ class EdgeDevice:
 
     @property
     def engine(self) -> Engine:
-        """The inference engine over the store's present version."""
-        if self._engine is None or self._engine[0] != self.store.version:
-            self._engine = (self.store.version, self._make_engine())
-        return self._engine[1]
+        """The inference engine over all memories of the store's present version."""
+        return self.engine_over("all")
 
-    def _make_engine(self) -> Engine:
+    def engine_over(self, memories: Memories) -> Engine:
+        """The inference engine over the store's present version.
+
+        Parameters
+        ----------
+        memories
+            Which memories it knows: all, this device's own, or none.
+        """
+        version, engine = self._engines.get(memories, (-1, None))
+        if engine is None or version != self.store.version:
+            engine = self._make_engine(memories)
+            self._engines[memories] = (self.store.version, engine)
+        return engine
+
+    def _make_engine(self, memories: Memories) -> Engine:
         memory, inference = self.settings.memory, self.settings.inference
-        matcher = Matcher(self.store.items(), memory.alpha)
+        known = [] if memories == "none" else self.store.items(origin=self.name if memories == "own" else None)
+        matcher = Matcher(known, memory.alpha)
         fitting = Fitting(self.toolbox.encoder, matcher.items)
         shelf = EvidenceShelf(self.name, self.store, inference.evidence_units)
         rewriter = Rewriter(matcher, fitting, self.toolbox.encoder, self.toolbox.pipeline, shelf.nearest_sentences)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 Granularity = Literal["paragraph", "sentence"]
 AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
-AnswerMode = Literal["closed-book", "passages", "memory"]
+AnswerMode = Literal["closed-book", "passages", "own-memory", "memory"]
 Share = Literal["memories"]
 
 

@@ -8,11 +8,11 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
-from strategies.local import LocalRag, NoRag
+from strategies.local import LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
 
-STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in (NoRag, LocalRag, MemoryFusion)}
+STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in (NoRag, LocalRag, LocalMemory, MemoryFusion)}
 
 
 def make_strategy(
@@ -32,4 +32,13 @@ def make_strategy(
     return STRATEGIES[name](settings, questions, tools, progress)
 
 
-__all__ = ["STRATEGIES", "FederatedRag", "LocalRag", "MemoryFusion", "NoRag", "ServerTools", "make_strategy"]
+__all__ = [
+    "STRATEGIES",
+    "FederatedRag",
+    "LocalMemory",
+    "LocalRag",
+    "MemoryFusion",
+    "NoRag",
+    "ServerTools",
+    "make_strategy",
+]

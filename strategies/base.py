@@ -77,6 +77,7 @@ class FederatedRag(Strategy):
         self.settings = settings
         self.tools = tools
         self.questions = {question.id: question for question in questions}
+        self.asking: tuple[Question, ...] = ()
         self.progress = progress
         self.cards: dict[int, DeviceCard] = {}
         self.builds: dict[int, BuildReport] = {}
@@ -84,35 +85,50 @@ class FederatedRag(Strategy):
         self.open: dict[str, OpenQuestion] = {}
         self.peak_rss_mb: dict[str, float] = {}
         self.courier: Courier | None = None
+        self._started = 0.0
 
     # --- the run ----------------------------------------------------------------------------------
 
     def run(self, grid: Grid, run: str) -> RunOutcome:
-        """Run all phases on a grid and return what they brought.
+        """Run all phases on a grid, ask all questions, and return what that brought.
 
         Raises
         ------
         FederationError
             Fewer devices than the quorum took part.
         """
-        start = time.monotonic()
+        self.prepare(grid, run)
+        self.ask(tuple(self.questions.values()))
+        return self.outcome()
+
+    def prepare(self, grid: Grid, run: str) -> None:
+        """Describe, build and share: what comes before questions; raises as :meth:`run`."""
+        self._started = time.monotonic()
         federation = self.settings.federation
         self.courier = Courier(grid, run, federation.round_timeout, federation.poll_seconds, progress=self.progress)
         self.describe(grid)
         replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
         self.aggregate_train(1, replies)
         self.share()
-        replies = self.courier.deliver(self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), grid))
-        self.aggregate_evaluate(1, replies)
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Ask questions at their homes and close those that stay open; it may be called again with others."""
+        self.questions.update({question.id: question for question in questions})
+        self.asking, self.open = tuple(questions), {}
+        messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
+        self.aggregate_evaluate(1, self._courier.deliver(messages))
         self.resolve()
+
+    def outcome(self) -> RunOutcome:
+        """What the run has brought so far."""
         return RunOutcome(
             strategy=self.name,
             answers=tuple(self.answers.values()),
             builds=tuple(self.builds.values()),
             cards=tuple(self.cards.values()),
-            traffic=self.courier.traffic,
+            traffic=self._courier.traffic,
             peak_rss_mb=self.peak_rss_mb,
-            seconds=time.monotonic() - start,
+            seconds=time.monotonic() - self._started,
         )
 
     def start(
@@ -182,7 +198,7 @@ class FederatedRag(Strategy):
         """Ask each device the questions that are asked there, all in one message."""
         letters = []
         for node_id, card in self.cards.items():
-            asked = tuple(question for question in self.questions.values() if question.home == card.name)
+            asked = tuple(question for question in self.asking if question.home == card.name)
             if asked and node_id in self.builds:
                 letters.append(Letter(node_id, AnswerRequest(self.mode, asked)))
         return self._courier.messages(letters, "query.answer")

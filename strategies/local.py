@@ -1,4 +1,4 @@
-"""The strategies without collaboration: the model alone, and retrieval at home (FD-RAG 5.1)."""
+"""The strategies without collaboration: the model alone, retrieval at home, and memory at home (FD-RAG 5.1)."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ class LocalRag(FederatedRag):
 
     name = "local-rag"
     mode: AnswerMode = "passages"
+
+
+class LocalMemory(FederatedRag):
+    """Memorizer and Cognizer over each device's own memories; nothing is shared (FD-RAG without fusion)."""
+
+    name = "local-memory"
+    mode: AnswerMode = "own-memory"
+    memories = True

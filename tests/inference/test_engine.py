@@ -126,6 +126,14 @@ def test_a_question_over_others_memories_stays_open_and_names_whom_to_ask(
         assert (known.path, known.text) == ("memorizer", "Bay of Herons")
         assert [line.origin for line in device.trace(known)] == ["rivers", "rivers"]
 
+        alone = device.ask(asked("Which bay does the Ossel flow into?"), "own-memory")
+        assert isinstance(alone, Answer)
+        assert alone.text != "Bay of Herons"
+        assert {source.partition("/")[0] for source in alone.sources} <= {"people"}
+        own = device.ask(asked("Where was Odile Varro born?"), "own-memory")
+        assert isinstance(own, Answer)
+        assert (own.path, own.text) == ("memorizer", "Lindmoor")
+
 
 @pytest.mark.parametrize("budget", [1, 2, 4])
 def test_evidence_for_others_keeps_its_budget_and_its_order(budget: int, people: EdgeDevice, encoder: Encoder) -> None:

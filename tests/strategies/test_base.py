@@ -1,0 +1,53 @@
+"""A strategy's phases: devices prepared once, asked as often as one likes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from strategies import STRATEGIES, ServerTools, make_strategy
+from tests.strategies.federation import Federation, FirstRun
+
+
+def _copy(first: FirstRun, factory: pytest.TempPathFactory, name: str) -> Federation:
+    return first.files.copy_to(factory.mktemp(name)).with_changes(baselines="")
+
+
+def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
+    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    files = _copy(first, tmp_path_factory, "one-by-one")
+    questions = files.questions[:6]
+    whole = make_strategy("memory-fusion", files.settings, questions, ServerTools(files.settings)).run(
+        files.grid(), "1"
+    )
+    single = make_strategy("memory-fusion", files.settings, [], ServerTools(files.settings))
+    single.prepare(files.grid(), "1")
+    sent = [single.outcome().traffic.messages]
+    for question in questions:
+        single.ask([question])
+        sent.append(single.outcome().traffic.messages)
+    by_id = {answer.question_id: answer.text for answer in whole.answers}
+    assert {answer.question_id: answer.text for answer in single.outcome().answers} == by_id
+    assert len(by_id) == len(questions)
+    assert all(later > earlier for earlier, later in itertools.pairwise(sent))
+
+
+def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
+    files = _copy(first, tmp_path_factory, "alone")
+    abroad = [question for question in files.questions if question.id in ("f7", "f8")]  # told elsewhere
+    answers = {}
+    for name in ("local-memory", "memory-fusion"):
+        outcome = make_strategy(name, files.settings, abroad, ServerTools(files.settings)).run(files.grid(), "1")
+        answers[name] = {answer.question_id: answer for answer in outcome.answers}
+        assert set(answers[name]) == {"f7", "f8"}
+    homes = {question.id: question.home for question in abroad}
+    for key, answer in answers["local-memory"].items():
+        assert {source.partition("/")[0] for source in answer.sources} <= {homes[key]}
+    assert answers["memory-fusion"]["f7"].text == "2,144 metres"
+    assert answers["local-memory"]["f7"].text != "2,144 metres"
+
+
+def test_every_strategy_is_found_by_its_name() -> None:
+    assert all(kind.name == name for name, kind in STRATEGIES.items())
