@@ -17,6 +17,7 @@ from fedrag_flwr.records import (
     BuildRequest,
     Delta,
     DescribeRequest,
+    DocumentsRequest,
     FinishRequest,
     RetrieveRequest,
     ShareRequest,
@@ -75,6 +76,12 @@ def finish(message: Message, context: Context) -> Message:
     return _handle(
         message, context, FinishRequest, lambda device, request: device.finish(request.questions, request.evidence)
     )
+
+
+@app.query("documents")
+def documents(message: Message, context: Context) -> Message:
+    """Hand over whole documents, where this device allows it."""
+    return _handle(message, context, DocumentsRequest, lambda device, _: device.share_documents())
 
 
 def _handle(message: Message, context: Context, kind: type[R], act: Callable[[EdgeDevice, R], object]) -> Message:

@@ -24,6 +24,7 @@ OWN = {  # node config key -> the setting that it decides
     "group-size": "privacy.group-size",
     "epsilon": "privacy.epsilon",
     "budget": "privacy.budget",
+    "share-documents": "privacy.share-documents",
 }
 
 
@@ -78,6 +79,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.group-size": max(asked.group_size, usual.group_size),
         "privacy.epsilon": min(asked.epsilon, usual.epsilon),
         "privacy.budget": min(asked.budget, usual.budget),
+        "privacy.share-documents": False,
     }
 
 

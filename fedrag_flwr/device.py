@@ -37,6 +37,7 @@ from fedrag_flwr.records import (
     BuildReport,
     Delta,
     DeviceCard,
+    DocumentBatch,
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
@@ -145,9 +146,7 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        if self.documents is None:
-            raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
-        reading = FolderSource(self.documents).read()
+        reading = FolderSource(self._folder()).read()
         distiller = Distiller(
             self.toolbox.encoder,
             self.toolbox.generator,
@@ -188,6 +187,19 @@ class EdgeDevice:
             retracted=tuple(self._hide(item_id) for item_id in gone),
             withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
         )
+
+    def share_documents(self) -> DocumentBatch:
+        """Whole documents, for the centralised reference; the door refuses unless this device allows it.
+
+        Raises
+        ------
+        PrivacyError
+            It does not.
+        SourceError
+            The documents cannot be read.
+        """
+        documents = FolderSource(self._folder()).read().documents
+        return DocumentBatch(self.name, self.door.release_documents(documents))
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
@@ -288,6 +300,11 @@ class EdgeDevice:
             engine = self._make_engine(memories)
             self._engines[memories] = (self.store.version, engine)
         return engine
+
+    def _folder(self) -> Path:
+        if self.documents is None:
+            raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
+        return self.documents
 
     def _make_engine(self, memories: Memories) -> Engine:
         memory, inference = self.settings.memory, self.settings.inference

@@ -382,4 +382,31 @@ class FinishRequest:
     evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentsRequest:
+    """Asks a device for its whole documents; only the centralised reference does, and only who allows it complies."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """A whole document under an opaque id; its text in parts, one after the other."""
+
+    id: Name
+    title: Line
+    parts: Annotated[tuple[Paragraph, ...], Bound(items=10_000)]
+
+    @property
+    def text(self) -> str:
+        """The parts together."""
+        return "".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBatch:
+    """A device's whole documents."""
+
+    device: Name
+    documents: Annotated[tuple[SharedDocument, ...], Bound(items=100_000)]
+
+
 Clock = Callable[[], float]

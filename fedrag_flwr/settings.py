@@ -84,6 +84,7 @@ class PrivacySettings(_Group):
     group_size: int = Field(5, ge=2, le=10_000)
     budget: float = Field(10.0, gt=0, le=1e6)
     epoch: int = Field(0, ge=0)
+    share_documents: bool = False
 
 
 class FederationSettings(_Group):

@@ -8,11 +8,13 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
+from strategies.centralized import Centralized
 from strategies.local import LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
 
-STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in (NoRag, LocalRag, LocalMemory, MemoryFusion)}
+_KINDS: Sequence[type[FederatedRag]] = (NoRag, LocalRag, LocalMemory, MemoryFusion, Centralized)
+STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
 
 def make_strategy(
@@ -34,6 +36,7 @@ def make_strategy(
 
 __all__ = [
     "STRATEGIES",
+    "Centralized",
     "FederatedRag",
     "LocalMemory",
     "LocalRag",

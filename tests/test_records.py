@@ -16,8 +16,9 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Delta DescribeRequest DeviceCard Document "
-    "Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem "
-    "OpenQuestion Passage Question RetrieveRequest Sentence ShareRequest Want"
+    "DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest Hyperedge "
+    "ImportReport Match MemoryItem OpenQuestion Passage Question RetrieveRequest Sentence ShareRequest SharedDocument "
+    "Want"
 )
 AT_HOME = {"Document", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 

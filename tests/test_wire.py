@@ -30,6 +30,8 @@ from fedrag_flwr.records import (
     Delta,
     DescribeRequest,
     DeviceCard,
+    DocumentBatch,
+    DocumentsRequest,
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
@@ -140,7 +142,8 @@ def test_every_record_survives_the_journey(name: str) -> None:
 
 def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
-    replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, wire.Failure}
+    asked.add(DocumentsRequest)
+    replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
     assert set(KINDS.values()) == asked | replied
 
 

@@ -16,7 +16,7 @@ from fedrag_flwr.privacy.items import MOST_LINE, TOO_LONG, item_bundle, item_ref
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, Vector
+from fedrag_flwr.records import Answer, Document, EvidenceUnit, MemoryItem, SharedDocument, Vector
 from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit)
@@ -54,6 +54,8 @@ class ExportDoor:
         Maps an own id to one that only this device can resolve.
     device
         The device's name: only what originates here may leave.
+    share_documents
+        Whether whole documents may leave, where no operator is in the chain.
 
     Raises
     ------
@@ -68,9 +70,11 @@ class ExportDoor:
         pipeline: Pipeline,
         opaque: Callable[[str], str],
         device: str,
+        share_documents: bool = False,
     ) -> None:
         for operator in operators:
             operator.validate()
+        self._share_documents = share_documents
         self._operators = tuple(operators)
         self._encoder = encoder
         self._pipeline = pipeline
@@ -147,6 +151,25 @@ class ExportDoor:
             score = float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
         return self._released("evidence", tuple(released), withheld)
+
+    def release_documents(self, documents: Sequence[Document]) -> tuple[SharedDocument, ...]:
+        """Release whole documents under opaque ids, for the centralised reference only.
+
+        Raises
+        ------
+        PrivacyError
+            Unless this device says in its settings that documents may leave, and nothing is to be rewritten.
+        """
+        if self._operators or not self._share_documents:
+            raise PrivacyError(
+                "this device lets no document leave",
+                where=self._device,
+                fix='the centralised reference needs privacy.export = "none" and privacy.share-documents = true',
+            )
+        self._counts["documents passed"] += len(documents)
+        return tuple(
+            SharedDocument(self._hide(one.id), one.title[:MOST_LINE], _in_parts(one.text)) for one in documents
+        )
 
     def release_answer(self, answer: Answer) -> Answer:
         """Release an answer: text and explanation rewritten, own sources opaque, evidence dropped.
@@ -258,3 +281,7 @@ class ExportDoor:
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
         self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
+
+
+def _in_parts(text: str) -> tuple[str, ...]:
+    return tuple(text[start : start + _MOST_PARAGRAPH] for start in range(0, len(text), _MOST_PARAGRAPH))

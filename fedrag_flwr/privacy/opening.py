@@ -56,6 +56,7 @@ def open_door(
         group_size=settings.group_size,
         budget_limit=settings.budget,
         epoch=settings.epoch,
+        share_documents=settings.share_documents,
     )
 
 

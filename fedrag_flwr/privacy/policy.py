@@ -41,6 +41,7 @@ def make_door(
     out_of_vocabulary: OutOfVocabulary = "mask",
     epoch: int = 0,
     source: Randomness | None = None,
+    share_documents: bool = False,
 ) -> ExportDoor:
     """Build a device's export door.
 
@@ -57,6 +58,8 @@ def make_door(
         For ``"ldp"``: which entities are perturbed, the public partition, where memo and ledger are kept.
     epsilon, group_size, preset
         Budget of one draw, and the fewest names that a group of the partition may have; by default the preset's.
+    share_documents
+        Whether whole documents may leave; only mode ``"none"`` lets them.
     budget_limit
         Most epsilon that an entity may ever spend; by default one draw.
 
@@ -100,4 +103,4 @@ def make_door(
         operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types))
     elif mode != "none":
         raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
-    return ExportDoor(operators, encoder, pipeline, opaque, device)
+    return ExportDoor(operators, encoder, pipeline, opaque, device, share_documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line
-from fedrag_flwr.records import Document
+from fedrag_flwr.records import Document, SharedDocument
 from fedrag_flwr.sources.benchmark import Benchmark
 
 _DOCUMENTS_PER_FILE = 2_000
@@ -136,14 +137,19 @@ def write_partition(root: str | Path, partition: Partition) -> None:
         if stale.stem.isdigit():
             stale.unlink()
     for device, documents in partition.documents.items():
-        (root / device).mkdir(parents=True, exist_ok=True)
-        for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
-            rows = [
-                json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
-                for one in documents[start : start + _DOCUMENTS_PER_FILE]
-            ]
-            _write(root / device / f"{number}.jsonl", rows)
+        write_documents(root / device, documents)
     _write(root / "questions.jsonl", [gold_line(question) for question in partition.questions])
+
+
+def write_documents(folder: Path, documents: Sequence[Document | SharedDocument]) -> None:
+    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
+        rows = [
+            json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
+            for one in documents[start : start + _DOCUMENTS_PER_FILE]
+        ]
+        _write(folder / f"{number}.jsonl", rows)
 
 
 def _write(path: Path, rows: list[str]) -> None:

@@ -67,7 +67,7 @@ def test_each_message_type_has_its_reply(kind: str, request_: object, reply: typ
     assert type(wire.decode(answered.content, reply, run=RUN)) is reply
 
 
-TYPES = sorted({kind for kind, _, _ in REQUESTS} | {"query.share", "query.import"})
+TYPES = sorted({kind for kind, _, _ in REQUESTS} | {"query.share", "query.import", "query.documents"})
 SPOILT: Mapping[str, RecordDict] = {
     "nothing": RecordDict(),
     "garbage": RecordDict({"x": ConfigRecord({"x": CANARY.encode() * 9})}),

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from fedrag_flwr.errors import FederationError
 from strategies import STRATEGIES, ServerTools, make_strategy
 from tests.strategies.federation import Federation, FirstRun
 
@@ -47,6 +48,28 @@ def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factor
         assert {source.partition("/")[0] for source in answer.sources} <= {homes[key]}
     assert answers["memory-fusion"]["f7"].text == "2,144 metres"
     assert answers["local-memory"]["f7"].text != "2,144 metres"
+
+
+def test_the_centralised_reference_needs_each_device_to_allow_it(
+    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    files = _copy(first, tmp_path_factory, "centre")
+    for changes in ({}, {"privacy__export": "none"}, {"privacy__share_documents": True}):
+        refusing = files.with_changes(**changes)
+        grid = refusing.grid()
+        with pytest.raises(FederationError, match="lets no document leave"):
+            make_strategy("centralized", refusing.settings, [], ServerTools(refusing.settings)).run(grid, "1")
+        assert not any(b"312 metres" in sent for sent in grid.sent)
+
+
+def test_the_centre_knows_all_documents(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:
+    files = _copy(first, tmp_path_factory, "all").with_changes(privacy__export="none", privacy__share_documents=True)
+    questions = [question for question in files.questions if question.id in ("f1", "f7")]
+    strategy = make_strategy("centralized", files.settings, questions, ServerTools(files.settings))
+    outcome = strategy.run(files.grid(), "1")
+    texts = {answer.question_id: answer.text for answer in outcome.answers}
+    assert texts == {"f1": "Odile Varro", "f7": "2,144 metres"}  # f7 is told at another device than it is asked at
+    assert all(source.startswith("centre/") for answer in outcome.answers for source in answer.sources)
 
 
 def test_every_strategy_is_found_by_its_name() -> None:

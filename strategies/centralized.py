@@ -1,0 +1,58 @@
+"""The reference without privacy: all documents in one place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from logging import WARNING
+
+from flwr.common import log
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.records import DocumentBatch, DocumentsRequest, Question
+from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.sources.partition import write_documents
+from strategies.base import FederatedRag
+from strategies.courier import Letter
+
+CENTRE = "centre"
+_SERVER = 0  # no node has this id
+
+
+class Centralized(FederatedRag):
+    """Every document goes to the server, which answers from its own memory: what federation is measured against.
+
+    Devices that do not allow this (``privacy.share-documents``) refuse, and the run says so.
+    """
+
+    name = "centralized"
+
+    def share(self) -> None:
+        """Take all documents and build one memory from them.
+
+        Raises
+        ------
+        FederationError
+            Fewer devices than the quorum handed theirs over.
+        """
+        log(WARNING, "centralized: whole documents leave the devices; this is a reference, not a way to run")
+        letters = [Letter(node_id, DocumentsRequest()) for node_id in self.builds]
+        batches = self._courier.exchange(letters, "query.documents", DocumentBatch)
+        self._require_quorum(len(batches), len(self.cards), "documents")
+        home = fedrag_home(self.settings.home) / CENTRE / self.settings.data_key
+        shutil.rmtree(home / "documents", ignore_errors=True)
+        for node_id, batch in batches.items():
+            device = self._courier.name(node_id)
+            named = [replace(one, id=f"{device}-{one.id}") for one in batch.documents]
+            write_documents(home / "documents" / device, named)
+        self._centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.toolbox)
+        report = self._centre.build(progress=self.progress)
+        self.builds[_SERVER] = report
+        self._remember_peak(CENTRE, report.peak_rss_mb)
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Answer at the server; no message is sent."""
+        self.questions.update({question.id: question for question in questions})
+        for answer in self._centre.answer(questions, "own-memory").answers:
+            self.answers[answer.question_id] = answer
