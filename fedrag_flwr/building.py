@@ -163,7 +163,11 @@ class Builder:
         }
         rng = np.random.default_rng(plan.seed)
         previous = self.store.hyperedges()
-        if not previous or len(added) > RELEARN_SHARE * sum(len(group.ids) for group in units):
+        if (
+            not previous
+            or plan.learning.grouping == "random"
+            or len(added) > RELEARN_SHARE * sum(len(group.ids) for group in units)
+        ):
             return learn(units, plan.learning, rng)
         return update(previous, units, sorted(added), plan.learning, rng)
 

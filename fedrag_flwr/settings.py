@@ -46,8 +46,9 @@ class HypergraphSettings(_Group):
     margin: float = Field(1.0, gt=0, le=2)
     units_per_edge: int = Field(4, ge=1, le=1_000)
     candidates: int = Field(8, ge=1, le=1_000)
-    steps: int = Field(300, ge=1, le=100_000)
+    steps: int = Field(300, ge=0, le=100_000)
     learning_rate: float = Field(0.05, gt=0, le=1_000)
+    grouping: Literal["learned", "random"] = "learned"
 
 
 class MemorySettings(_Group):

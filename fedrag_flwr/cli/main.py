@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+
 import typer
 
 from fedrag_flwr.cli import device, doctor, models, simulate
@@ -18,3 +20,5 @@ app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
 app.command("ask")(device.ask)
 app.add_typer(device.inspect_app, name="inspect")
+for entry in entry_points(group="fedrag.commands"):  # what stands above the library adds its own commands
+    app.command(entry.name)(entry.load())

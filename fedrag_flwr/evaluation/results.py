@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge_all
 from fedrag_flwr.evaluation.summary import Summary, summarise
-from fedrag_flwr.records import Answer, BuildReport, Cost
+from fedrag_flwr.records import Answer, BuildReport, Cost, EvidenceUnit
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
 MISSING = "missing"
@@ -32,7 +32,10 @@ _Record = TypeVar("_Record")
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came."""
+    """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came.
+
+    `evidence` is what the generator read: in benchmarks over public text, of answers made in this process.
+    """
 
     system: str
     question_id: str
@@ -50,6 +53,7 @@ class AnswerRow:
     explanation: str
     sources: tuple[str, ...]
     cost: Cost
+    evidence: tuple[str, ...] = ()
 
 
 def write_results(
@@ -60,8 +64,12 @@ def write_results(
     answers: Mapping[str, Sequence[Answer]],
     gold: Sequence[GoldQuestion],
     build_reports: Sequence[BuildReport] = (),
+    *,
+    with_evidence: bool = False,
 ) -> Path:
     """Write the results of a run to ``root/run_id`` and return that folder.
+
+    Evidence is left out unless `with_evidence` says that its text may be written.
 
     Each file replaces its predecessor whole; summary.json comes last, so where it is, the others are too.
 
@@ -79,11 +87,11 @@ def write_results(
     if not systems:
         raise SettingError("there is no system to report on", where="results")
     summary = summarise(manifest, systems, answers, gold, build_reports, rng=np.random.default_rng(abs(manifest.seed)))
-    rows = list(answer_rows(answers, gold, systems))
+    rows = list(answer_rows(answers, gold, systems, with_evidence=with_evidence))
     folder = root / run_id
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / ANSWERS, "".join(f"{json.dumps(asdict(row), ensure_ascii=False)}\n" for row in rows))
+        _replace(folder / ANSWERS, "".join(f"{_line(row)}\n" for row in rows))
         _replace(folder / REPORT, render_report(summary, rows, title=run_id))
         _replace(folder / SUMMARY, json.dumps(asdict(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     except OSError as error:
@@ -93,12 +101,19 @@ def write_results(
 
 
 def answer_rows(
-    answers: Mapping[str, Sequence[Answer]], gold: Sequence[GoldQuestion], systems: Sequence[str] | Mapping[str, object]
+    answers: Mapping[str, Sequence[Answer]],
+    gold: Sequence[GoldQuestion],
+    systems: Sequence[str] | Mapping[str, object],
+    *,
+    with_evidence: bool = False,
 ) -> Iterator[AnswerRow]:
     """Yield one row for each system and question, systems in order, questions in the gold's order."""
     for system in systems:
         for verdict in judge_all(gold, answers.get(system, ())):
-            yield _row(system, verdict)
+            row = _row(system, verdict)
+            if with_evidence and verdict.answer is not None:
+                row = replace(row, evidence=tuple(map(_told, verdict.answer.evidence)))
+            yield row
 
 
 def read_summary(path: Path) -> Summary:
@@ -151,6 +166,17 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
         sources=answer.sources if answer else (),
         cost=answer.cost if answer else Cost(),
     )
+
+
+def _line(row: AnswerRow) -> str:
+    fields = asdict(row)
+    if not row.evidence:
+        del fields["evidence"]
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _told(unit: EvidenceUnit) -> str:
+    return f"{unit.title}: {unit.text}" if unit.title else unit.text
 
 
 def _read(file: Path) -> bytes:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.records import Granularity, Hyperedge
+
+Grouping = Literal["learned", "random"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class LearningSettings:
         Most projected-gradient steps.
     learning_rate
         First step that backtracking tries.
+    grouping
+        ``learned``, or ``random`` for an ablation: units dealt to hyperedges without regard to meaning.
     """
 
     threshold: float = 0.5
@@ -40,6 +45,7 @@ class LearningSettings:
     candidates: int = 8
     steps: int = 300
     learning_rate: float = 0.05
+    grouping: Grouping = "learned"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     """
     check_settings(settings)
     check_units(units)
+    if settings.grouping == "random":
+        return deal(units, settings, rng)
     starts = [begin(group, settings, rng) for group in units if len(group.ids)]
     descent = descend(tuple(start.part for start in starts), tuple(start.rows for start in starts), settings)
     hyperedges: list[Hyperedge] = []
@@ -63,6 +65,20 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
         objective += hard_objective(start.group.vectors, weights, entries, settings)
         orphans += lost
     return Learning(tuple(hyperedges), descent.loss, descent.gradient_mapping, descent.step_sizes, orphans, objective)
+
+
+def deal(units: Sequence[Units], settings: LearningSettings, rng: np.random.Generator) -> Learning:
+    """Deal units to hyperedges of `units_per_edge` at random: what learning is measured against (FD-RAG fig. 3)."""
+    hyperedges: list[Hyperedge] = []
+    objective = 0.0
+    for group in units:
+        count = len(group.ids)
+        if count:
+            edges = rng.permutation(count) // settings.units_per_edge
+            entries = Entries.of_candidates(edges[:, None], math.ceil(count / settings.units_per_edge))
+            hyperedges += _hyperedges(group, entries, np.ones(count))
+            objective += hard_objective(group.vectors, np.ones(count), entries, settings)
+    return Learning(tuple(hyperedges), (), (), (), 0, objective)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,12 @@ class Engine:
             return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
         return self._reasoned(question, lead, (), start)
 
+    def recall(self, question: Question) -> Answer | None:
+        """What memory alone answers; None where it does not know."""
+        start = self.clock()
+        lead = self.leads.lead(question.text)
+        return None if lead.known is None else self._recalled(question, lead, lead.known, self.clock() - start)
+
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question at home with whatever other devices gave."""
         start = self.clock()

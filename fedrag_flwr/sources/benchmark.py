@@ -7,6 +7,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,73 @@ def read_multihop(
             break
         if (split and row.get("split") != split) or (setting and row.get("setting", setting) != setting):
             continue
-        try:
+        with _schema_of(path, number):
             questions.append(_question(row, documents))
-        except (KeyError, TypeError, AttributeError):
-            raise DocumentError(
-                "the row lacks a field of the multi-hop schema", where=f"{path.name}:{number}", fix="restore the file"
-            ) from None
     if not questions:
         raise SourceError("no row is left", where=path.name, fix="choose another split, limit or setting")
     return Benchmark(tuple(questions), tuple(documents.values()))
+
+
+def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
+    """Read questions over a shared pool: ``NAME_qa.jsonl.gz`` and beside it ``NAME_corpus.jsonl.gz``.
+
+    Gold documents are those whose titles a question names in ``gold_titles``; files without these name none.
+
+    Parameters
+    ----------
+    path
+        The questions' file.
+    limit
+        The first so many questions.
+
+    Raises
+    ------
+    SourceError
+        The file's name does not end so, a file is missing or torn, or no question is left.
+    DocumentError
+        A row is malformed; the error names its line.
+    """
+    path = Path(path)
+    corpus = path.with_name(path.name.replace("_qa.", "_corpus."))
+    if corpus == path:
+        raise SourceError("is not named NAME_qa.jsonl.gz", where=path.name, fix="name the questions of a pool")
+    documents: dict[str, Document] = {}
+    by_title: dict[str, str] = {}
+    for number, row in _rows(corpus):
+        with _schema_of(corpus, number):
+            document = _document(row.get("title") or "", row["text"])
+            documents.setdefault(document.id, document)
+            by_title.setdefault(document.title, document.id)
+    questions: list[GoldQuestion] = []
+    for number, row in _rows(path):
+        if limit is not None and len(questions) >= limit:
+            break
+        with _schema_of(path, number):
+            gold = tuple(by_title[title] for title in row.get("gold_titles", ()) if title in by_title)
+            questions.append(
+                GoldQuestion(
+                    row["id"],
+                    row["question"].strip(),
+                    row["answer"],
+                    tuple(row.get("aliases", ())),
+                    row.get("type", ""),
+                    gold,
+                    split=row.get("split", "dev"),
+                )
+            )
+    if not questions:
+        raise SourceError("no row is left", where=path.name, fix="choose another limit")
+    return Benchmark(tuple(questions), tuple(documents.values()))
+
+
+@contextmanager
+def _schema_of(path: Path, number: int) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError):
+        raise DocumentError(
+            "the row lacks a field of the multi-hop schema", where=f"{path.name}:{number}", fix="restore the file"
+        ) from None
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -200,3 +200,16 @@ def test_importing_the_room_loads_nothing_heavy() -> None:
     )
     finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert finished.stderr.strip() == ""
+
+
+def test_units_dealt_at_random_are_all_kept_in_groups_of_even_size() -> None:
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=(41, 8)).astype(np.float32)
+    group = Units("sentence", tuple(f"s{n}" for n in range(41)), vectors / np.linalg.norm(vectors, axis=1)[:, None])
+    settings = LearningSettings(grouping="random", units_per_edge=4)
+    dealt, other = (learn([group], settings, np.random.default_rng(seed)) for seed in (1, 2))
+    members = [edge.members for edge in dealt.hyperedges]
+    assert sorted(member for edge in members for member in edge) == sorted(group.ids)
+    assert sorted(map(len, members)) == [1, *[4] * 10]
+    assert {*members} != {edge.members for edge in other.hyperedges}
+    assert dealt.hard_objective > learn([group], LearningSettings(), np.random.default_rng(1)).hard_objective

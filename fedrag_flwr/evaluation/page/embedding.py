@@ -57,4 +57,5 @@ def _packed(row: AnswerRow) -> list[object]:
         cost,
         row.explanation,
         row.sources,
+        row.evidence,
     ]

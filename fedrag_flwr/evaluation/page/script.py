@@ -31,7 +31,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }));
 }
 
-const ANSWER = 0, PATH = 1, SCORE = 2, RIGHT = 3, F1 = 4, TOOK = 5, COST = 6, WHY = 7, SOURCES = 8;
+const ANSWER = 0, PATH = 1, SCORE = 2, RIGHT = 3, F1 = 4, TOOK = 5, COST = 6, WHY = 7, SOURCES = 8, READ = 9;
 const PAGE = 25;
 
 const load = async () => {
@@ -64,6 +64,10 @@ const card = (system, answer) => {
     el("p", { class: "soft" }, answer[COST]),
   );
   if (answer[WHY]) box.append(el("p", {}, answer[WHY]));
+  if (answer[READ].length) {
+    box.append(el("details", {}, el("summary", {}, "What was read (" + answer[READ].length + ")"),
+      el("ol", {}, ...answer[READ].map((text) => el("li", {}, text)))));
+  }
   if (answer[SOURCES].length) box.append(el("p", {}, ...answer[SOURCES].map((source) => el("code", {}, source))));
   return box;
 };

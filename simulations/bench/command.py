@@ -1,0 +1,91 @@
+"""`fedrag bench`: one table for all systems; `fedrag report`: runs side by side."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, toml_value, with_errors
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.report import render_report
+from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
+from simulations.bench.comparing import compared
+from simulations.bench.outcome import write_outcome
+from simulations.bench.plan import BenchPlan, Setting, named
+from simulations.bench.run import run_plan
+from simulations.bench.systems import system_names
+
+
+@with_errors
+def bench(
+    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")],
+    data: Annotated[list[Path] | None, typer.Option(help="A multi-hop file (.jsonl, .jsonl.gz); repeatable.")] = None,
+    setting: Annotated[str, typer.Option(help="local, federated or pool.")] = "local",
+    devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
+    questions: Annotated[int, typer.Option(help="Dev questions of each dataset.")] = 40,
+    seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
+    results: Annotated[Path, typer.Option("--out", help="Results; a stopped run goes on there.")] = Path("bench"),
+    changes: SetOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask all systems the same questions over the same devices, and write tables and a report.
+
+    Systems take turns question by question. Stopped at any time, the same command goes on where it stopped.
+    """
+    if systems == "list":
+        out.print("\n".join(system_names()))
+        return
+    plan = BenchPlan(
+        data=tuple(path.expanduser() for path in data or ()),
+        systems=named(systems, system_names()),
+        setting=_setting(setting),
+        devices=devices,
+        questions=questions,
+        seed=seed,
+        changes=_changes(changes),
+    )
+    start = time.monotonic()
+    worlds, rows = run_plan(plan, results, lambda line: err.print(line, highlight=False, markup=False))
+    summary = write_outcome(plan, worlds, rows, results.resolve(), time.monotonic() - start)
+    if as_json:
+        print_json(summary)
+        return
+    for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
+        out.print(table)
+    out.print(f"results: {results}")
+
+
+@with_errors
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Results folders of `fedrag bench` or `fedrag simulate`.")],
+    html: Annotated[Path | None, typer.Option(help="Also write one page over all of them.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare runs: their systems side by side, and paired where the questions are the same."""
+    summary, rows = compared(runs)
+    if html is not None:
+        html.write_text(render_report(summary, rows, title=", ".join(run.name for run in runs)), encoding="utf-8")
+    if as_json:
+        print_json(summary)
+        return
+    for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
+        out.print(table)
+
+
+def _setting(text: str) -> Setting:
+    if text == "local":
+        return "local"
+    if text == "federated":
+        return "federated"
+    if text == "pool":
+        return "pool"
+    raise SettingError(f"'{text}' is not a setting", where="--setting", fix="choose local, federated or pool")
+
+
+def _changes(options: list[str] | None) -> dict[str, bool | int | float | str]:
+    settings_from(options)  # refuses what is wrong
+    pairs = (option.partition("=") for option in options or ())
+    return {key.strip(): toml_value(value.strip()) for key, _, value in pairs}

@@ -1,0 +1,146 @@
+"""From rows to results: summary.json, answers.jsonl, report.html, table.csv and table.md."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
+from fedrag_flwr.evaluation.measures import COST, QUALITY
+from fedrag_flwr.evaluation.results import read_summary, write_results
+from fedrag_flwr.evaluation.scoring import SystemResult, judge_all, score_system
+from fedrag_flwr.evaluation.summary import Summary
+from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.records import Answer, BuildReport
+from simulations.bench.plan import BenchPlan
+from simulations.bench.rows import Row, Rows
+from simulations.bench.world import World
+
+MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One dataset's answers by system, with the costs before the first question."""
+
+    gold: tuple[GoldQuestion, ...]
+    answers: dict[str, list[Answer]]
+    traffic: dict[str, Traffic]
+    builds: dict[str, list[BuildReport]]
+
+
+def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Path, seconds: float) -> Summary:
+    """Write the results of each dataset, and of all together, and give the latter's summary.
+
+    With one dataset its results are the folder's. With several each has a folder of its name, and ``summary.json`` in
+    the folder itself is over all questions, each dataset's devices apart.
+    """
+    gathered = {world.name: gather(world, rows, plan.systems) for world in worlds}
+    manifest = _manifest(plan, worlds, seconds)
+    for name, one in gathered.items():
+        if len(gathered) > 1:
+            _write(out, name, manifest, one)
+    _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
+    summary = read_summary(out)
+    (out / "table.md").write_text(markdown(summary), encoding="utf-8")
+    (out / "table.csv").write_text(table_csv(summary), encoding="utf-8")
+    return summary
+
+
+def gather(world: World, rows: Rows, systems: Iterable[str]) -> Gathered:
+    """One dataset's answers; with both paths of FD-RAG alone, the oracle that picks the better is added."""
+    answers: dict[str, list[Answer]] = {}
+    traffic: dict[str, Traffic] = {}
+    builds: dict[str, list[BuildReport]] = {}
+    for system in systems:
+        made = rows.of(world.name, system)
+        answers[system] = [row.answer for row in made if row.answer is not None]
+        traffic[system] = sum((row.traffic for row in made), Traffic())
+        builds[system] = _first_builds(made)
+    if MEMORIZER in answers and COGNIZER in answers:
+        answers[ORACLE] = oracle(world.gold, answers[MEMORIZER], answers[COGNIZER])
+        traffic[ORACLE], builds[ORACLE] = Traffic(), []
+    return Gathered(world.gold, answers, traffic, builds)
+
+
+def oracle(gold: Sequence[GoldQuestion], memory: Sequence[Answer], model: Sequence[Answer]) -> list[Answer]:
+    """A router that knows the gold answers: memory where it is right, else the model (FD-RAG table 2, upper bound)."""
+    pairs = zip(judge_all(gold, memory), judge_all(gold, model), strict=True)
+    chosen = (fast if fast.right and not fast.abstained else slow for fast, slow in pairs)
+    return [verdict.answer for verdict in chosen if verdict.answer is not None]
+
+
+def markdown(summary: Summary) -> str:
+    """The table of all systems as Markdown."""
+    heads, lines = _cells(summary)
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def table_csv(summary: Summary) -> str:
+    """All measures of all systems as plain numbers."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    measures = [*QUALITY, *COST]
+    writer.writerow(["system", "questions", *(measure.heading for measure in measures)])
+    for name, result in summary.systems.items():
+        writer.writerow([name, result.n, *(measure.value(result) for measure in measures)])
+    return file.getvalue()
+
+
+def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
+    measures = [measure for measure in (*QUALITY, *COST) if measure.heading != "Peak memory"]
+    heads = ["system", *(measure.heading for measure in measures), "ACC 95 %", "Memorizer %"]
+    lines = []
+    for name, result in summary.systems.items():
+        interval = result.acc_interval
+        lines.append(
+            [
+                name,
+                *(measure.show(measure.value(result)) for measure in measures),
+                f"{100 * interval.low:.0f} to {100 * interval.high:.0f}" if interval else "",
+                f"{100 * result.paths.get('memorizer', 0.0):.1f}",
+            ]
+        )
+    return heads, lines
+
+
+def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> None:
+    systems: dict[str, SystemResult] = {
+        system: score_system(gathered.gold, given, gathered.traffic[system])
+        for system, given in gathered.answers.items()
+    }
+    builds = next((made for made in gathered.builds.values() if any(one.items for one in made)), [])
+    write_results(root, name, manifest, systems, gathered.answers, gathered.gold, builds, with_evidence=True)
+
+
+def _together(gathered: Mapping[str, Gathered]) -> Gathered:
+    """All datasets as one, with the dataset's name before device and question, so that nothing meets by chance."""
+    gold: list[GoldQuestion] = []
+    answers: dict[str, list[Answer]] = {}
+    traffic: dict[str, Traffic] = {}
+    builds: dict[str, list[BuildReport]] = {}
+    for name, one in gathered.items():
+        gold += [replace(q, question_id=f"{name}/{q.question_id}", home=f"{name}/{q.home}") for q in one.gold]
+        for system, given in one.answers.items():
+            named = [replace(answer, question_id=f"{name}/{answer.question_id}") for answer in given]
+            answers.setdefault(system, []).extend(named)
+            traffic[system] = traffic.get(system, Traffic()) + one.traffic[system]
+            reports = [replace(report, device=f"{name}/{report.device}") for report in one.builds[system]]
+            builds.setdefault(system, []).extend(reports)
+    return Gathered(tuple(gold), answers, traffic, builds)
+
+
+def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
+    return [report for row in rows if not row.question_id for report in row.builds]
+
+
+def _manifest(plan: BenchPlan, worlds: Sequence[World], seconds: float) -> Manifest:
+    toolbox = worlds[0].toolbox
+    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id}
+    settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in plan.told().items()}}
+    return collect_manifest(settings, seed=plan.seed, models=models, seconds=seconds)

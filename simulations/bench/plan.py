@@ -1,0 +1,123 @@
+"""What a benchmark runs: data, systems, setting and settings, checked before anything is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from fedrag_flwr.errors import SettingError, SourceError
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+
+Setting = Literal["local", "federated", "pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchPlan:
+    """One benchmark.
+
+    Parameters
+    ----------
+    data
+        Multi-hop files; the dataset's name is the file's before its first dot.
+    systems
+        Names of the systems, in the order of the tables.
+    setting
+        ``local``: each question's home holds all its gold documents. ``federated``: documents are dealt to devices at
+        random. ``pool``: one device holds a pool shared by all questions.
+    devices
+        Number of devices; one in the pool setting.
+    questions
+        Dev questions of each dataset.
+    seed
+        Fixes the dealing, and is the seed of all settings.
+    changes
+        Settings that differ from the defaults.
+    """
+
+    data: tuple[Path, ...]
+    systems: tuple[str, ...]
+    setting: Setting = "local"
+    devices: int = 5
+    questions: int = 40
+    seed: int = 7
+    changes: Mapping[str, Plain] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.setting not in get_args(Setting):
+            raise SettingError(f"'{self.setting}' is not a setting", where="setting", fix="local, federated or pool")
+        if self.devices < 1 or self.questions < 1:
+            raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
+        if not self.systems or len(set(self.systems)) != len(self.systems):
+            raise SettingError("name each system once", where="systems", fix="give names separated by commas")
+        if len({dataset_of(path) for path in self.data}) != len(self.data) or not self.data:
+            raise SourceError("name each dataset once", where="data", fix="give --data FILE for each dataset")
+        for path in self.data:
+            if not path.is_file():
+                raise SourceError(
+                    "is not a file", where=path.name, fix="name a multi-hop file such as hotpotqa.jsonl.gz"
+                )
+
+    @property
+    def digest(self) -> str:
+        """What all rows of one results folder must share: everything but the systems, of which more may join later."""
+        told = {
+            "data": [[dataset_of(path), path.stat().st_size] for path in self.data],
+            "setting": self.setting,
+            "devices": self.devices,
+            "questions": self.questions,
+            "seed": self.seed,
+            "settings": {key: value for key, value in self.base().flat().items() if key not in ("home", "results")},
+        }
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def home(self) -> Path:
+        """Where the devices of benchmarks live."""
+        return fedrag_home(str(self.changes.get("home", ""))) / "bench"
+
+    def base(self) -> Settings:
+        """The settings of all systems: the defaults, what a benchmark needs, and the changes.
+
+        The text is public, so nothing is masked; the generation cache is off, so that every second is measured.
+        """
+        needed: dict[str, Plain] = {
+            "seed": self.seed,
+            "models.generation-cache": False,
+            "privacy.export": "none",
+            "privacy.public-names": "",
+            "privacy.share-documents": True,
+            "federation.devices": self.devices if self.setting != "pool" else 1,
+            "federation.round-timeout": 36_000.0,
+            "federation.poll-seconds": 0.001,
+            "data.split": "dev",
+            "data.limit": 0,
+        }
+        return Settings.from_config({**needed, **self.changes})
+
+    def told(self) -> dict[str, object]:
+        """The plan as JSON values, with data by name."""
+        return {**asdict(self), "data": [dataset_of(path) for path in self.data], "digest": self.digest}
+
+
+def dataset_of(path: Path) -> str:
+    """A dataset's name: its file's, before the first dot."""
+    return path.name.partition(".")[0]
+
+
+def named(systems: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Read a list of systems separated by commas.
+
+    Raises
+    ------
+    SettingError
+        One of them is not known; names those that are.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in systems.split(",") if name.strip()))
+    for name in names:
+        if name not in known:
+            raise SettingError(f"'{name}' is not a system", where="systems", fix=f"choose from {', '.join(known)}")
+    return names

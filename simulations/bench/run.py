@@ -1,0 +1,88 @@
+"""Runs a plan: systems take turns question by question, so that a noisy machine hits all alike; it can be resumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.records import Question
+from simulations.bench.plan import BenchPlan
+from simulations.bench.rows import Row, Rows
+from simulations.bench.systems import System, make_system, order_of
+from simulations.bench.world import World, make_world
+
+Tell = Callable[[str], None]
+
+
+def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]:
+    """Ask every system every question that it was not asked yet, and give the worlds and all rows.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    out
+        The results folder; rows of an earlier, stopped run of the same plan are kept.
+    tell
+        Told of each step.
+
+    Raises
+    ------
+    StoreMismatchError
+        The folder holds rows of another plan.
+    """
+    rows = Rows(out, plan.digest, plan.told())
+    worlds = [make_world(plan, path) for path in plan.data]
+    for world in worlds:
+        _run_world(plan.systems, world, rows, tell)
+    return worlds, rows
+
+
+def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> None:
+    left = {
+        name: [gold.question_id for gold in world.gold if (world.name, name, gold.question_id) not in rows]
+        for name in names
+    }
+    waiting = {name: frozenset(ids) for name, ids in left.items() if ids}
+    tell(f"{world.name}: {sum(map(len, waiting.values()))} answers to come, {len(world.gold)} questions")
+    systems = {name: _prepared(name, world, rows, tell) for name in waiting}
+    pace = _Pace(sum(map(len, waiting.values())))
+    for turn, gold in enumerate(world.gold):
+        question = Question(gold.question_id, gold.text, gold.home)
+        for name in order_of(list(systems), turn) if systems else ():
+            if gold.question_id not in waiting[name]:
+                continue
+            answer, traffic = systems[name].ask(question)
+            rows.add(Row(world.name, name, gold.question_id, answer, traffic))
+            tell(f"{world.name}: {pace.step()}, {name}")
+
+
+def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:
+    """A system ready to be asked; what its first preparation cost is kept."""
+    start = time.perf_counter()
+    system = make_system(name, world)
+    prepared = system.prepare()
+    if (world.name, name, "") not in rows:
+        rows.add(
+            Row(world.name, name, traffic=prepared.traffic, builds=prepared.builds, peak_rss_mb=prepared.peak_rss_mb)
+        )
+    tell(f"{world.name}: {name} is ready after {time.perf_counter() - start:.0f} s")
+    return system
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How far, and how long still."""
+
+    total: int
+    done: int = 0
+    start: float = 0.0
+
+    def step(self) -> str:
+        """Count one answer."""
+        self.start = self.start or time.monotonic()
+        self.done += 1
+        left = (time.monotonic() - self.start) / self.done * (self.total - self.done)
+        return f"{self.done}/{self.total}, {left / 60:.0f} min left"

@@ -1,0 +1,164 @@
+"""Every system of a benchmark behind one face: prepared once, then asked question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from client_app.app import app
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.records import Answer, BuildReport, Cost, Question
+from fedrag_flwr.settings import Plain
+from simulations.bench.world import World
+from simulations.local_grid import LocalGrid
+from strategies import STRATEGIES, ServerTools, make_strategy
+
+Ask = Callable[[EdgeDevice, Question], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a system did before its first question."""
+
+    builds: tuple[BuildReport, ...] = ()
+    traffic: Traffic = field(default_factory=Traffic)
+    peak_rss_mb: float = 0.0
+
+
+class System(Protocol):
+    """One system over one world."""
+
+    def prepare(self) -> Prepared:
+        """Do what comes before questions."""
+        ...
+
+    def ask(self, question: Question) -> tuple[Answer | None, Traffic]:
+        """Answer one question, None if no answer came; traffic is what was sent for this one."""
+        ...
+
+
+class Federated:
+    """A strategy over the devices of a world, which live in this process.
+
+    Parameters
+    ----------
+    name
+        The strategy's.
+    world
+        The dataset on its devices.
+    """
+
+    def __init__(self, name: str, world: World) -> None:
+        self._strategy = make_strategy(name, world.settings, [], ServerTools(world.settings))
+        nodes: list[dict[str, Plain]] = [
+            {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
+        ]
+        self._grid = LocalGrid(app, nodes, world.settings.flat())
+        self._seen = Traffic()
+
+    def prepare(self) -> Prepared:
+        """Describe, build and share."""
+        self._strategy.prepare(self._grid, str(self._grid.run.run_id))
+        outcome = self._strategy.outcome()
+        self._seen = outcome.traffic
+        return Prepared(outcome.builds, outcome.traffic, max(outcome.peak_rss_mb.values(), default=0.0))
+
+    def ask(self, question: Question) -> tuple[Answer | None, Traffic]:
+        """Ask at the question's home."""
+        self._strategy.ask([question])
+        self._grid.sent.clear()
+        outcome = self._strategy.outcome()
+        sent, self._seen = _since(self._seen, outcome.traffic), outcome.traffic
+        return self._strategy.answers.get(question.id), sent
+
+
+class OnDevice:
+    """A way of answering at each device alone, over memories of its own.
+
+    Parameters
+    ----------
+    world
+        The dataset on its devices.
+    ask
+        Answers a question at its home.
+    changes
+        Settings under which the devices differ from the others'; such devices keep stores of their own.
+    """
+
+    def __init__(self, world: World, ask: Ask, changes: Mapping[str, Plain] | None = None) -> None:
+        self._world = world
+        self._ask = ask
+        self._changes = dict(changes or {})
+        self._devices: dict[str, EdgeDevice] = {}
+
+    def prepare(self) -> Prepared:
+        """Build each device's memory."""
+        self._devices = {name: self._world.device(name, **self._changes) for name in self._world.devices}
+        reports = tuple(device.build() for device in self._devices.values())
+        return Prepared(reports, peak_rss_mb=peak_rss_mb())
+
+    def ask(self, question: Question) -> tuple[Answer, Traffic]:
+        """Ask at the question's home; nothing is sent."""
+        return self._ask(self._devices[question.home], question), Traffic()
+
+
+def memory_then_model(device: EdgeDevice, question: Question) -> Answer:
+    """FD-RAG on one device: the Memorizer, else the Cognizer over home's evidence."""
+    engine = device.engine_over("own")
+    outcome = engine.from_memory(question)
+    return outcome if isinstance(outcome, Answer) else engine.finish(question, ())
+
+
+def memory_only(device: EdgeDevice, question: Question) -> Answer:
+    """The Memorizer alone (FD-RAG table 2, Mem.-only): what it does not know stays unanswered."""
+    engine = device.engine_over("own")
+    start = engine.clock()
+    if (known := engine.recall(question)) is not None:
+        return known
+    return Answer(question.id, "", "abstained", 0.0, "memory does not know", cost=Cost(engine.clock() - start))
+
+
+def model_only(device: EdgeDevice, question: Question) -> Answer:
+    """The Cognizer alone, localised by memories (FD-RAG table 2, Cog.-only)."""
+    return device.engine_over("own").finish(question, ())
+
+
+def without_memory(device: EdgeDevice, question: Question) -> Answer:
+    """The Cognizer over the nearest sentences, without any memory (FD-RAG fig. 3, w/o QA memory)."""
+    return device.engine_over("none").finish(question, ())
+
+
+ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
+    "fd-rag-local": (memory_then_model, {}),
+    "fd-rag-kmeans-edges": (memory_then_model, {"hypergraph__steps": 0, "hypergraph__candidates": 1}),
+    "fd-rag-random-edges": (memory_then_model, {"hypergraph__grouping": "random"}),
+    "fd-rag-no-memory": (without_memory, {}),
+    "fd-rag-memorizer": (memory_only, {}),
+    "fd-rag-cognizer": (model_only, {}),
+}
+
+
+def system_names() -> tuple[str, ...]:
+    """All systems: strategies, FD-RAG's variants on one device, and local baselines."""
+    return (*STRATEGIES, *ON_DEVICE)
+
+
+def make_system(name: str, world: World) -> System:
+    """Make a system by its name, which is one of `system_names`."""
+    if name in STRATEGIES:
+        return Federated(name, world)
+    ask, changes = ON_DEVICE[name]
+    return OnDevice(world, ask, changes)
+
+
+def order_of(systems: Sequence[str], turn: int) -> list[str]:
+    """The order in which systems get the turn-th question: each begins as often as the others."""
+    at = turn % len(systems)
+    return [*systems[at:], *systems[:at]]
+
+
+def _since(before: Traffic, now: Traffic) -> Traffic:
+    return Traffic(now.messages - before.messages, now.bytes_up - before.bytes_up, now.bytes_down - before.bytes_down)

@@ -1,0 +1,102 @@
+"""One dataset as a benchmark sees it: documents on devices, questions with homes, and the devices' files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from client_app.devices import store_root
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
+from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.bench.plan import BenchPlan, dataset_of
+
+_MORE = 1.25  # times so many rows are read in the local setting, as some questions cannot have all gold at one home
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One dataset on its devices.
+
+    Parameters
+    ----------
+    name
+        The dataset's.
+    settings
+        Of all systems.
+    partition
+        Documents by device, questions with homes.
+    gold
+        The questions that are asked.
+    """
+
+    name: str
+    settings: Settings
+    partition: Partition
+    gold: tuple[GoldQuestion, ...]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices' names."""
+        return tuple(self.partition.documents)
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The models; equal calls give the same ones."""
+        return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
+
+    def device(self, name: str, **changes: Plain) -> EdgeDevice:
+        """Open a device, under changed settings with a store of its own."""
+        settings, root = self.settings, store_root(self.settings, name)
+        if changes:
+            named = {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
+            settings = Settings.from_config({**settings.flat(), **named})
+            root = root.with_name(f"{name}@{'-'.join(f'{key}={value}' for key, value in sorted(changes.items()))}")
+        return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.toolbox)
+
+
+def make_world(plan: BenchPlan, path: Path) -> World:
+    """Read a dataset, deal its documents as the setting asks, and write the devices' files.
+
+    Raises
+    ------
+    SourceError
+        The file holds too few such questions.
+    """
+    benchmark = _read(plan, path)
+    devices = 1 if plan.setting == "pool" else plan.devices
+    partition = partition_documents(benchmark, devices, plan.seed, 0.0 if plan.setting == "local" else None)
+    questions = partition.questions
+    if plan.setting == "local":
+        questions = tuple(question for question in questions if question.question_id in partition.local)
+        if len(questions) < plan.questions:
+            raise SourceError(
+                f"has {len(questions)} questions whose gold fits on one device, {plan.questions} were asked for",
+                where=path.name,
+                fix="ask for fewer questions or fewer devices",
+            )
+    questions = questions[: plan.questions]
+    name = dataset_of(path)
+    root = plan.home / f"{name}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    write_partition(root, replace(partition, questions=questions))
+    settings = Settings.from_config(
+        {
+            **plan.base().flat(),
+            "home": str(plan.home),
+            "data.root": str(root),
+            "data.questions": str(root / "questions.jsonl"),
+        }
+    )
+    return World(name, settings, partition, questions)
+
+
+def _read(plan: BenchPlan, path: Path) -> Benchmark:
+    if plan.setting == "pool":
+        return read_pool(path, plan.questions)
+    rows = math.ceil(plan.questions * _MORE) if plan.setting == "local" else plan.questions
+    return read_multihop(path, "dev", rows, "distractor")

@@ -1,0 +1,203 @@
+"""The benchmark: one protocol for all systems, rows that survive a kill, results in the shape of a run's."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.errors import FedragError, SettingError, SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.records import Answer
+from fedrag_flwr.settings import Plain
+from fedrag_flwr.sources.benchmark import read_pool
+from simulations.bench.comparing import compared
+from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
+from simulations.bench.plan import BenchPlan, Setting, named
+from simulations.bench.rows import PLAN, ROWS, Row, Rows
+from simulations.bench.run import run_plan
+from simulations.bench.systems import order_of, system_names
+from simulations.bench.world import make_world
+from tests.simulations.tiny_data import write_data, write_pool
+
+SMALL: dict[str, Plain] = {
+    "models.generator": "smollm2-135m",
+    "models.context-tokens": 2048,
+    "memory.tokens-per-kilotoken": 0,
+    "inference.max-answer-tokens": 6,
+    "inference.passages": 2,
+}
+FAST = (MEMORIZER, "local-memory")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+def plan_of(path: Path, systems: tuple[str, ...] = FAST, setting: Setting = "local", questions: int = 4) -> BenchPlan:
+    return BenchPlan((path,), systems, setting, devices=2, questions=questions, changes=SMALL)
+
+
+def silent(_: str) -> None:
+    return None
+
+
+def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) -> None:
+    plan = plan_of(data, (MEMORIZER, COGNIZER, "memory-fusion", "centralized"), "federated")
+    worlds, rows = run_plan(plan, tmp_path / "out", silent)
+    summary = write_outcome(plan, worlds, rows, tmp_path / "out", 1.0)
+    assert set(summary.systems) == {*plan.systems, ORACLE}
+    assert all(result.n == 4 and result.missing == 0.0 for result in summary.systems.values())
+    assert all(result.replayed == 0.0 for result in summary.systems.values())
+    assert summary.systems["memory-fusion"].messages > summary.systems[MEMORIZER].messages == 0
+    assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
+    answers = read_answers(tmp_path / "out")
+    assert len(answers) == 5 * 4
+    assert any(row.evidence for row in answers if row.system == COGNIZER)
+    assert not any(row.evidence for row in answers if row.system == "memory-fusion")  # evidence does not travel
+    for name in ("table.md", "table.csv", "report.html"):
+        assert MEMORIZER in (tmp_path / "out" / name).read_text(encoding="utf-8")
+    assert read_summary(tmp_path / "out") == summary
+
+
+def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_path: Path) -> None:
+    run_plan(plan_of(data, (MEMORIZER,)), tmp_path, silent)
+    before = (tmp_path / ROWS).read_text(encoding="utf-8")
+    said: list[str] = []
+    _, rows = run_plan(plan_of(data), tmp_path, said.append)
+    after = (tmp_path / ROWS).read_text(encoding="utf-8")
+    assert after.startswith(before)
+    assert not any(MEMORIZER in line for line in said)
+    assert rows.of("tiny", "local-memory")[0].question_id == ""
+    assert len(rows.of("tiny", MEMORIZER)) == len(rows.of("tiny", "local-memory")) == 5
+
+
+def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -> None:
+    run_plan(plan_of(data, (MEMORIZER,)), tmp_path, silent)
+    with pytest.raises(StoreMismatchError, match="another plan"):
+        run_plan(plan_of(data, (MEMORIZER,), questions=3), tmp_path, silent)
+
+
+def test_a_torn_last_row_is_cut_and_a_broken_one_is_named(tmp_path: Path) -> None:
+    answer = Answer("q1", "Lindmoor", "memorizer", 0.9, "why")
+    rows = Rows(tmp_path, "d", {"digest": "d"})
+    rows.add(Row("tiny", "a", "q1", answer))
+    rows.add(Row("tiny", "a", "q2"))
+    whole = (tmp_path / ROWS).read_bytes()
+    for cut in (1, len(whole) // 4):
+        (tmp_path / ROWS).write_bytes(whole[:-cut])
+        kept = Rows(tmp_path, "d", {"digest": "d"})
+        assert [row.answer for row in kept.of("tiny", "a")] == [answer]
+        assert (tmp_path / ROWS).read_bytes() == whole.splitlines(keepends=True)[0]
+    (tmp_path / ROWS).write_bytes(b'{"dataset": 3}\n' + whole)
+    with pytest.raises(StoreCorruptError, match=f"{ROWS}:1"):
+        Rows(tmp_path, "d", {"digest": "d"})
+
+
+def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
+    sets = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
+    command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", "--data", str(data)]
+    command += ["--systems", ",".join(FAST)]
+    command += ["--devices", "2", "--questions", "6", "--out", str(tmp_path / "out"), *sets]
+    rows = tmp_path / "out" / ROWS
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 120
+        while first.poll() is None and time.monotonic() < deadline:
+            if rows.is_file() and rows.read_bytes().count(b"\n") >= 5:
+                os.kill(first.pid, signal.SIGKILL)
+                break
+            time.sleep(0.005)
+    finished = [line for line in rows.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    assert 5 <= len(finished) < 14
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    lines = rows.read_text(encoding="utf-8").splitlines()
+    assert lines[: len(finished)] == finished
+    keys = [(row["system"], row["question_id"]) for row in map(json.loads, lines)]
+    assert len(keys) == len(set(keys)) == 2 * (6 + 1)
+
+
+def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: Path) -> None:
+    other = write_data(tmp_path, "other")
+    plan = BenchPlan((data, other), (MEMORIZER,), "local", devices=1, questions=3, changes=SMALL)
+    worlds, rows = run_plan(plan, tmp_path / "out", silent)
+    summary = write_outcome(plan, worlds, rows, tmp_path / "out", 1.0)
+    parts = [read_summary(tmp_path / "out" / name).systems[MEMORIZER] for name in ("tiny", "other")]
+    assert summary.systems[MEMORIZER].n == sum(part.n for part in parts) == 6
+    assert set(summary.devices) == {"tiny/device-0", "other/device-0"}
+    both, answers = compared([tmp_path / "out" / "tiny", tmp_path / "out" / "other"])
+    assert set(both.systems) == {f"tiny/{MEMORIZER}", f"other/{MEMORIZER}"}
+    assert both.systems[f"tiny/{MEMORIZER}"].versus[f"other/{MEMORIZER}"].value == pytest.approx(
+        parts[0].acc - parts[1].acc
+    )
+    assert len(answers) == 6
+
+
+@pytest.mark.parametrize("setting", ["local", "federated"])
+def test_homes_hold_what_the_setting_says(setting: Setting, data: Path) -> None:
+    world = make_world(plan_of(data, setting=setting, questions=6), data)
+    held = {name: {document.id for document in documents} for name, documents in world.partition.documents.items()}
+    assert len(world.devices) == 2
+    assert set.intersection(*held.values()) == set()
+    at_home = [set(question.documents) <= held[question.home] for question in world.gold]
+    assert len(at_home) == 6
+    assert all(at_home) or setting == "federated"
+
+
+def test_a_pool_lies_on_one_device(tmp_path: Path) -> None:
+    path = write_pool(tmp_path)
+    world = make_world(BenchPlan((path,), (MEMORIZER,), "pool", questions=5, changes=SMALL), path)
+    assert world.devices == ("device-0",)
+    assert len(world.gold) == 5
+    assert all(question.documents and question.home == "device-0" for question in world.gold)
+    (tmp_path / "pool_corpus.jsonl").write_text('{"title": "x"}\n', encoding="utf-8")
+    with pytest.raises(FedragError, match=r"pool_corpus\.jsonl:1"):
+        read_pool(path)
+    with pytest.raises(SourceError, match="NAME_qa"):
+        read_pool(tmp_path / "other.jsonl")
+
+
+def test_the_oracle_takes_memory_only_where_it_is_right() -> None:
+    gold = [GoldQuestion(str(number), "?", "yes") for number in range(3)]
+    fast = [Answer("0", "yes", "memorizer", 1.0, ""), Answer("1", "no", "memorizer", 1.0, "")]
+    slow = [Answer(str(number), text, "cognizer", 0.5, "") for number, text in enumerate(("no", "yes", "no"))]
+    assert [answer.path for answer in oracle(gold, fast, slow)] == ["memorizer", "cognizer", "cognizer"]
+
+
+def test_each_system_begins_as_often() -> None:
+    assert [order_of(["a", "b", "c"], turn)[0] for turn in range(6)] == ["a", "b", "c"] * 2
+    assert all(sorted(order_of(["a", "b", "c"], turn)) == ["a", "b", "c"] for turn in range(6))
+
+
+def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="no-such-system"):
+        named("no-rag,no-such-system", system_names())
+    for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}):
+        with pytest.raises(SettingError):
+            BenchPlan(**{"data": (data,), "systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
+    with pytest.raises(SourceError, match="absent"):
+        BenchPlan((tmp_path / "absent.jsonl",), ("no-rag",))
+    with pytest.raises(SourceError, match="fits on one device"):
+        make_world(BenchPlan((data,), ("no-rag",), "local", devices=11, questions=8, changes=SMALL), data)
+
+
+def test_the_plan_lies_beside_the_rows(data: Path, tmp_path: Path) -> None:
+    plan = plan_of(data, (MEMORIZER,))
+    run_plan(plan, tmp_path, silent)
+    told = json.loads((tmp_path / PLAN).read_text(encoding="utf-8"))
+    assert (told["digest"], told["data"], told["systems"]) == (plan.digest, ["tiny"], [MEMORIZER])

@@ -1,0 +1,68 @@
+"""A tiny multi-hop file over the tests' made-up documents."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from tests.strategies.federation import DOCUMENTS, QUESTIONS
+
+
+def rows() -> list[dict[str, object]]:
+    """One row a question that has gold documents: these, and four others as distractors."""
+    texts = {
+        name.removesuffix(".md"): text.partition("\n\n")[2].strip()
+        for documents in DOCUMENTS.values()
+        for name, text in documents.items()
+    }
+    made: list[dict[str, object]] = []
+    for number, (question_id, question, answer, kind, _, gold) in enumerate(QUESTIONS):
+        if not gold:
+            continue
+        others = [name for name in texts if name not in gold]
+        names = [*gold, *(others[(number * 3 + step) % len(others)] for step in range(4))]
+        made.append(
+            {
+                "id": question_id,
+                "question": question,
+                "answer": answer,
+                "aliases": [],
+                "type": kind,
+                "split": "dev",
+                "setting": "distractor",
+                "paragraphs": [
+                    {
+                        "title": name.replace("-", " ").title(),
+                        "text": texts[name],
+                        "is_supporting": name in gold,
+                    }
+                    for name in dict.fromkeys(names)
+                ],
+            }
+        )
+    return made
+
+
+def write_data(folder: Path, name: str = "tiny") -> Path:
+    """Write the rows as ``<name>.jsonl.gz``."""
+    path = folder / f"{name}.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in rows())
+    return path
+
+
+def write_pool(folder: Path) -> Path:
+    """Write the same questions over one shared pool, as ``pool_qa.jsonl`` and ``pool_corpus.jsonl``."""
+    passages = {}
+    questions = []
+    for row in rows():
+        paragraphs = row["paragraphs"]
+        assert isinstance(paragraphs, list)
+        passages.update({p["title"]: p["text"] for p in paragraphs})
+        gold = [p["title"] for p in paragraphs if p["is_supporting"]]
+        questions.append({**{key: row[key] for key in ("id", "question", "answer", "type")}, "gold_titles": gold})
+    corpus = [{"title": title, "text": text} for title, text in passages.items()]
+    for name, lines in (("pool_corpus", corpus), ("pool_qa", questions)):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return folder / "pool_qa.jsonl"
