@@ -8,6 +8,7 @@ from fedrag_flwr.hypergraph.incidence import content_id
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
 from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
+from fedrag_flwr.hypergraph.passage_graph import PassageGraph, PassageGraphSettings
 from fedrag_flwr.hypergraph.seeding import VertexSeeds
 from fedrag_flwr.hypergraph.simplex import project_rows
 from fedrag_flwr.hypergraph.tuples import TupleTable
@@ -28,6 +29,8 @@ __all__ = [
     "PageRank",
     "PageRankSettings",
     "PairwiseKeys",
+    "PassageGraph",
+    "PassageGraphSettings",
     "PathSettings",
     "TupleTable",
     "Units",

@@ -52,7 +52,7 @@ class HyperedgeKeys:
     def __init__(
         self, name: str, table: TupleTable, edges: KeyEdges, settings: DiffusionSettings | None = None
     ) -> None:
-        from scipy.sparse import diags_array
+        from scipy.sparse import diags_array  # type: ignore[import-untyped, unused-ignore]
 
         self.table = table
         self.edges = edges

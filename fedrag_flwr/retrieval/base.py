@@ -69,5 +69,5 @@ def ranked(ids: Sequence[str], scores: NDArray[np.floating], k: int, *, above: f
     if len(candidates) > k:
         bar = np.partition(scores[candidates], len(candidates) - k)[len(candidates) - k]
         candidates = candidates[scores[candidates] >= bar - abs(bar) * 10.0**-_DIGITS * 2]
-    found = [(-float(f"{scores[row]:.{_DIGITS}g}"), ids[row], float(scores[row])) for row in candidates]
+    found = [(-float(f"{scores[row]:.{_DIGITS}g}"), ids[row], float(scores[row])) for row in candidates.tolist()]
     return tuple(RankedPassage(name, score) for _, name, score in sorted(found)[:k])

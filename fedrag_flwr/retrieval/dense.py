@@ -36,6 +36,7 @@ class DenseRetriever:
         if vectors.ndim != 2 or len(vectors) != len(ids):
             raise StoreMismatchError("there is not one vector for each passage", where="dense retrieval")
         self.id = f"dense({questions.encoder.id})"
+        self.ids = tuple(ids)
         self.vectors = vectors
         self._index = VectorIndex(ids, vectors)
         self._questions = questions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,9 @@ from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_te
 from fedrag_flwr.retrieval.vectors import QuestionVectors
 
 _AT_ONCE = 256  # passages encoded together, so that only so many are held in full precision
-_CHUNK = 64  # passages scored together
+_CHUNK = 64  # passages matched together
 
 
-@dataclass(frozen=True, slots=True)
 class TokenTable:
     """The token vectors of n passages, one after another.
 
@@ -29,17 +27,22 @@ class TokenTable:
         (tokens, width) float16, unit rows.
     bounds
         Passage i has the rows from bounds[i] to bounds[i + 1]; shape (n + 1,).
+
+    Raises
+    ------
+    StoreMismatchError
+        Ids, bounds and vectors do not fit, or a passage has no token.
     """
 
-    ids: tuple[str, ...]
-    vectors: NDArray[np.float16]
-    bounds: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        if len(self.bounds) != len(self.ids) + 1 or self.bounds[-1] != len(self.vectors):
+    def __init__(self, ids: Sequence[str], vectors: NDArray[np.float16], bounds: NDArray[np.int64]) -> None:
+        if len(bounds) != len(ids) + 1 or bounds[-1] != len(vectors):
             raise StoreMismatchError("the bounds do not fit the token vectors", where="late interaction")
-        if (np.diff(self.bounds) < 1).any():
+        if (np.diff(bounds) < 1).any():
             raise StoreMismatchError("a passage has no token", where="late interaction")
+        self.ids = tuple(ids)
+        self.vectors = vectors
+        self.bounds = bounds
+        self._place = {name: row for row, name in enumerate(ids)}
 
     @classmethod
     def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
@@ -50,7 +53,31 @@ class TokenTable:
             parts += [rows.astype(np.float16) for rows in questions.encoder.token_embeddings(texts)]
         bounds = np.cumsum([0, *(len(rows) for rows in parts)], dtype=np.int64)
         vectors = np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float16)
-        return cls(tuple(passage.id for passage in passages), vectors, bounds)
+        return cls([passage.id for passage in passages], vectors, bounds)
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        """The places of passages in the table.
+
+        Raises
+        ------
+        StoreMismatchError
+            One is not in it.
+        """
+        if not self._place.keys() >= set(ids):
+            raise StoreMismatchError("a passage has no token vectors", where="late interaction")
+        return [self._place[name] for name in ids]
+
+    def best_matches(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        """The highest cosine of each asked token, (t, width), with a token of each passage: shape (t, len(rows))."""
+        chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+        parts = [self._matches(asked, chunk) for chunk in chunks]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(asked), 0), dtype=np.float32)
+
+    def _matches(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        parts = [self.vectors[self.bounds[row] : self.bounds[row + 1]] for row in rows]
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+        similar = asked @ np.concatenate(parts).astype(np.float32).T
+        return np.asarray(np.maximum.reduceat(similar, starts, axis=1), dtype=np.float32)
 
 
 class LateInteractionRetriever:
@@ -81,25 +108,16 @@ class LateInteractionRetriever:
         self._questions = questions
         self._candidates = candidates
         self._depth = depth
-        self._place = {name: row for row, name in enumerate(tokens.ids)}
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        rows = list(range(len(self._tokens.ids)))
+        ids = self._tokens.ids
         if self._candidates is not None:
             first = self._candidates.rank(question, max(k, self._depth))
-            rows = sorted(self._place[found.passage_id] for found in first)
-        return ranked([self._tokens.ids[row] for row in rows], self.scores(question, rows), k)
+            ids = tuple(found.passage_id for found in first)
+        return ranked(ids, self.scores(question, self._tokens.rows(ids)), k)
 
     def scores(self, question: str, rows: Sequence[int]) -> NDArray[np.float32]:
         """Score some passages by their places in the table, shape (len(rows),)."""
-        asked = self._questions.tokens(question)
-        chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-        return np.concatenate([self._max_sim(asked, chunk) for chunk in chunks] or [np.zeros(0, dtype=np.float32)])
-
-    def _max_sim(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
-        bounds = self._tokens.bounds
-        parts = [self._tokens.vectors[bounds[row] : bounds[row + 1]] for row in rows]
-        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
-        similar = asked @ np.concatenate(parts).astype(np.float32).T
-        return np.asarray(np.maximum.reduceat(similar, starts, axis=1).mean(axis=0), dtype=np.float32)
+        matches = self._tokens.best_matches(self._questions.tokens(question), rows)
+        return np.asarray(matches.mean(axis=0), dtype=np.float32)

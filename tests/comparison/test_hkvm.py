@@ -29,7 +29,7 @@ METHODS: dict[str, Callable[[TupleTable], KeySpace]] = {
     "weighted_hg_kv": lambda table: HyperedgeKeys("paths", table, answer_paths(table, PRESETS["repository"])),
 }
 
-# Two of this question's passages have one score in exact arithmetic; the reference orders them by the last bit of a sum.
+# Two of its passages have one score in exact arithmetic; the reference orders them by the last bit of a sum.
 TIED = {"2hop__269983_646483"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import networkx
+import networkx  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import pytest
 from hypothesis import given, settings
