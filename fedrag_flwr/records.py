@@ -116,6 +116,25 @@ class Hyperedge:
     prototype: Vector
 
 
+@dataclass(frozen=True, slots=True)
+class EvidenceTuple:
+    """A relation that a passage states, with the extractor's confidences in [0, 1] (HKVM-RAG eq. 1).
+
+    `factual` says how plainly the passage states it, `salience` how much the passage is about it, and `bridge` how
+    likely an end of it leads on to another passage; the defaults stand for an extractor that does not say. `confidence`
+    scales what the tuple adds to a score, whatever the weighting.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    passage_id: str
+    factual: float = 1.0
+    salience: float = 0.5
+    bridge: float = 0.0
+    confidence: float = 1.0
+
+
 # --- memories -----------------------------------------------------------------------------------
 
 

@@ -1,9 +1,45 @@
-"""Semantic hypergraph learning: units gathered into hyperedges by projected gradient on the simplex."""
+"""Semantic hypergraph learning by projected gradient on the simplex, and key spaces over evidence tuples."""
 
+from fedrag_flwr.hypergraph.answer_paths import PRESETS, KeyEdges, PathSettings, answer_paths, co_occurrences
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, unit_count
+from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
+from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
 from fedrag_flwr.hypergraph.incidence import content_id
+from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
+from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
+from fedrag_flwr.hypergraph.passage_graph import PassageGraph, PassageGraphSettings
+from fedrag_flwr.hypergraph.seeding import VertexSeeds
 from fedrag_flwr.hypergraph.simplex import project_rows
+from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.hypergraph.updating import update
 
-__all__ = ["Learning", "LearningSettings", "Units", "content_id", "learn", "project_rows", "unit_count", "update"]
+__all__ = [
+    "PAPER",
+    "PRESETS",
+    "REPOSITORY_PAIRS",
+    "REPOSITORY_PATHS",
+    "ConfidenceWeighting",
+    "DiffusionSettings",
+    "HyperedgeKeys",
+    "KeyEdges",
+    "KeySpace",
+    "Learning",
+    "LearningSettings",
+    "PageRank",
+    "PageRankSettings",
+    "PairwiseKeys",
+    "PassageGraph",
+    "PassageGraphSettings",
+    "PathSettings",
+    "TupleTable",
+    "Units",
+    "VertexSeeds",
+    "answer_paths",
+    "co_occurrences",
+    "content_id",
+    "learn",
+    "project_rows",
+    "unit_count",
+    "update",
+]

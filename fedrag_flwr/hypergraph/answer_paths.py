@@ -1,0 +1,140 @@
+"""Hyperedges over evidence tuples: answer paths (HKVM-RAG eq. 2 to 5) and co-occurrence in a passage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PATHS, ConfidenceWeighting
+from fedrag_flwr.hypergraph.tuples import TupleTable, incidence
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
+
+Floats = NDArray[np.float64]
+FEWEST_TUPLES = 2
+FEWEST_VERTICES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEdges:
+    """Hyperedges as keys.
+
+    Parameters
+    ----------
+    names
+        What each edge is about: the bridge vertex in lower case, or the passage; length e.
+    vertices
+        Sparse 0/1 membership, shape (e, v).
+    passages
+        Sparse 0/1: passages to which an edge gives its score, shape (e, p).
+    weights
+        Weight of each edge, shape (e,).
+    """
+
+    names: tuple[str, ...]
+    vertices: csr_array
+    passages: csr_array
+    weights: Floats
+
+    def pruned(self, share: float) -> KeyEdges:
+        """Keep the heaviest share of the edges, in (0, 1]; of equal ones those whose name comes first (section VII-B).
+
+        Raises
+        ------
+        SettingError
+            The share is out of range.
+        """
+        if not 0.0 < share <= 1.0:
+            raise SettingError("the share of edges to keep lies outside (0, 1]", where="key space")
+        order = sorted(range(len(self.names)), key=lambda edge: (-self.weights[edge], self.names[edge]))
+        kept = np.sort(np.array(order[: round(share * len(order))], dtype=np.int64))
+        return self._only(kept)
+
+    def _only(self, kept: NDArray[np.int64]) -> KeyEdges:
+        names = tuple(self.names[edge] for edge in kept)
+        return KeyEdges(names, self.vertices[kept], self.passages[kept], self.weights[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class PathSettings:
+    """How answer-path edges are weighted.
+
+    Parameters
+    ----------
+    weighting
+        None: every edge weighs 1 (the static hypergraph).
+    loops_twice
+        Whether a tuple that begins and ends in its bridge counts twice there, as in the paper's published code.
+    """
+
+    weighting: ConfidenceWeighting | None
+    loops_twice: bool = False
+
+
+PRESETS = {
+    "static": PathSettings(None),
+    "paper": PathSettings(PAPER),
+    "repository": PathSettings(REPOSITORY_PATHS, loops_twice=True),
+}
+
+
+def answer_paths(table: TupleTable, settings: PathSettings) -> KeyEdges:
+    """Gather the tuples that share a bridge vertex, whatever its case, into one hyperedge (eq. 2 and 3).
+
+    An edge has at least two tuples and three vertices. It inherits the mean factual confidence and salience of its
+    tuples and their greatest bridge potential.
+    """
+    bridges, bridge_of = np.unique(
+        np.array([name.lower() for name in table.vertices], dtype=object), return_inverse=True
+    )
+    tuples = np.arange(len(table))
+    begins, ends = bridge_of[table.heads], bridge_of[table.tails]
+    also = np.ones(len(table), dtype=bool) if settings.loops_twice else begins != ends
+    groups, members = np.concatenate([begins, ends[also]]), np.concatenate([tuples, tuples[also]])
+    grouped = incidence(groups, members, np.ones(len(members)), (len(bridges), len(table)))
+    vertices = _support(grouped @ _vertices_of(table))
+    sizes, spans = _row_sums(grouped), _row_sums(vertices)
+    kept = np.flatnonzero((sizes >= FEWEST_TUPLES) & (spans >= FEWEST_VERTICES))
+    weights = np.ones(len(bridges))
+    if settings.weighting is not None:
+        highest = np.zeros(len(bridges))
+        np.maximum.at(highest, groups, table.bridge[members])
+        count = np.maximum(sizes, 1.0)
+        weights = settings.weighting.weights(
+            (grouped @ table.factual) / count, (grouped @ table.salience) / count, highest
+        )
+    places = incidence(tuples, table.places, np.ones(len(table)), (len(table), len(table.passages)))
+    edges = KeyEdges(tuple(bridges.tolist()), vertices, _support(grouped @ places), weights)
+    return edges._only(kept)
+
+
+def co_occurrences(table: TupleTable) -> KeyEdges:
+    """Gather the vertices of each passage into one hyperedge, if there are three or more (Co-occurrence-HG)."""
+    vertices = _support(table.endpoints())
+    kept = np.flatnonzero(_row_sums(vertices) >= FEWEST_VERTICES)
+    count = len(table.passages)
+    own = incidence(np.arange(count), np.arange(count), np.ones(count), (count, count))
+    return KeyEdges(table.passages, vertices, own, np.ones(count))._only(kept)
+
+
+def _vertices_of(table: TupleTable) -> csr_array:
+    tuples = np.arange(len(table))
+    ends = np.concatenate([table.heads, table.tails])
+    return incidence(np.tile(tuples, 2), ends, np.ones(len(ends)), (len(table), len(table.vertices)))
+
+
+def _support(matrix: csr_array) -> csr_array:
+    """The places of a sparse matrix that hold more than nothing, each with a one."""
+    held = matrix.tocsr()
+    held.eliminate_zeros()
+    held.data = np.ones_like(held.data)
+    return held
+
+
+def _row_sums(matrix: csr_array) -> Floats:
+    return np.asarray(matrix.sum(axis=1), dtype=np.float64).reshape(-1)

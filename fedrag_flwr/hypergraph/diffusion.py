@@ -1,0 +1,82 @@
+"""Diffusion between vertices and hyperedges, from a question's seeds to passages (HKVM-RAG eq. 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.hypergraph.answer_paths import KeyEdges
+from fedrag_flwr.hypergraph.tuples import TupleTable
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffusionSettings:
+    """How far scores spread.
+
+    Parameters
+    ----------
+    seed_share
+        Share of its seed that a vertex keeps at each step, in [0, 1] (rho).
+    depth
+        Steps, from 1 (T).
+    """
+
+    seed_share: float = 0.35
+    depth: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.seed_share <= 1.0 or self.depth < 1:
+            raise SettingError("diffusion settings are out of range", where="key space")
+
+
+class HyperedgeKeys:
+    """Hyperedges as keys: they take the mean score of their vertices, and give it back to vertices and passages.
+
+    Parameters
+    ----------
+    name
+        What the edges are, for the id.
+    table
+        The tuples.
+    edges
+        Hyperedges over the table's vertices and passages.
+    settings
+        Diffusion's.
+    """
+
+    def __init__(
+        self, name: str, table: TupleTable, edges: KeyEdges, settings: DiffusionSettings | None = None
+    ) -> None:
+        from scipy.sparse import diags_array  # type: ignore[import-untyped, unused-ignore]
+
+        self.table = table
+        self.edges = edges
+        self._settings = settings or DiffusionSettings()
+        self.id = f"{name}(depth={self._settings.depth})"
+        sizes = np.asarray(edges.vertices.sum(axis=1)).reshape(-1)
+        degrees = np.asarray(edges.vertices.sum(axis=0)).reshape(-1)
+        self._gather = (diags_array(edges.weights / np.maximum(sizes, 1.0)) @ edges.vertices).tocsr()
+        self._spread = (diags_array(1.0 / np.maximum(degrees, 1.0)) @ edges.vertices.T).tocsr()
+        self._give = edges.passages.T.tocsr()
+        self._endpoints = table.endpoints()
+
+    def scores(self, seeds: Floats) -> Floats:
+        """Score the passages, shape (p,), from weights of seed vertices, shape (v,)."""
+        vertices, edges = self._diffuse(seeds)
+        return np.asarray(self._endpoints @ vertices + self._give @ edges, dtype=np.float64)
+
+    def edge_scores(self, seeds: Floats) -> Floats:
+        """Score the hyperedges after diffusion, shape (e,)."""
+        return self._diffuse(seeds)[1]
+
+    def _diffuse(self, seeds: Floats) -> tuple[Floats, Floats]:
+        kept, share = self._settings.seed_share * seeds, 1.0 - self._settings.seed_share
+        vertices = seeds
+        for _ in range(self._settings.depth):
+            vertices = kept + share * (self._spread @ (self._gather @ vertices))
+        return np.asarray(vertices, dtype=np.float64), np.asarray(self._gather @ vertices, dtype=np.float64)

@@ -1,0 +1,37 @@
+"""First stages and structured retrieval: what ranks a corpus' passages for a question."""
+
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, searchable_text
+from fedrag_flwr.retrieval.coverage import CoverageRetriever, CoverageSettings
+from fedrag_flwr.retrieval.dense import DenseRetriever
+from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
+from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
+from fedrag_flwr.retrieval.passage_walk import FactTable, PassageWalkRetriever, WalkSettings, normalised
+from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
+from fedrag_flwr.retrieval.structured import KeySpaceRetriever
+from fedrag_flwr.retrieval.vectors import QuestionVectors, TextEncoder
+from fedrag_flwr.retrieval.words import words
+
+__all__ = [
+    "Bm25Retriever",
+    "Bm25Settings",
+    "CoverageRetriever",
+    "CoverageSettings",
+    "DenseRetriever",
+    "FactTable",
+    "KeySpaceRetriever",
+    "LateInteractionRetriever",
+    "PassageWalkRetriever",
+    "QuestionVectors",
+    "RankedPassage",
+    "Ranking",
+    "ReciprocalRankFusion",
+    "Retriever",
+    "TextEncoder",
+    "TokenTable",
+    "WalkSettings",
+    "fuse",
+    "normalised",
+    "ranked",
+    "searchable_text",
+    "words",
+]

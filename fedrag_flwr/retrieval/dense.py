@@ -1,0 +1,58 @@
+"""Dense retrieval: the cosine of a question's and a passage's vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreMismatchError
+from fedrag_flwr.memory.index import VectorIndex
+from fedrag_flwr.records import Passage
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
+from fedrag_flwr.retrieval.vectors import QuestionVectors
+
+
+class DenseRetriever:
+    """Exact search by inner product (FAISS).
+
+    Parameters
+    ----------
+    ids
+        The passages' ids, length n.
+    vectors
+        Their vectors, (n, dimension) float32 with unit rows, by the encoder of `questions`.
+    questions
+        Encodes questions.
+
+    Raises
+    ------
+    StoreMismatchError
+        There is not one vector for each id.
+    """
+
+    def __init__(self, ids: Sequence[str], vectors: NDArray[np.float32], questions: QuestionVectors) -> None:
+        if vectors.ndim != 2 or len(vectors) != len(ids):
+            raise StoreMismatchError("there is not one vector for each passage", where="dense retrieval")
+        self.id = f"dense({questions.encoder.id})"
+        self.ids = tuple(ids)
+        self.vectors = vectors
+        self._index = VectorIndex(ids, vectors)
+        self._questions = questions
+
+    @classmethod
+    def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> DenseRetriever:
+        """Encode passages and index them."""
+        texts = [searchable_text(passage) for passage in passages]
+        return cls([passage.id for passage in passages], questions.encoder.encode(texts), questions)
+
+    def scores(self, question: str) -> NDArray[np.float32]:
+        """Score every passage, shape (n,)."""
+        return np.asarray(self.vectors @ self._questions.whole(question), dtype=np.float32)
+
+    def rank(self, question: str, k: int) -> Ranking:
+        """Give at most k passages, best first; equal scores in the order of their ids."""
+        scores, ids = self._index.search(self._questions.whole(question), k)
+        found = sorted(zip((-scores[0]).tolist(), ids[0], strict=True))
+        return tuple(RankedPassage(name, -score) for score, name in found)

@@ -1,0 +1,123 @@
+"""Late interaction: each token of a question looks for its best match among a passage's tokens (ColBERT's MaxSim)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreMismatchError
+from fedrag_flwr.records import Passage
+from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_text
+from fedrag_flwr.retrieval.vectors import QuestionVectors
+
+_AT_ONCE = 256  # passages encoded together, so that only so many are held in full precision
+_CHUNK = 64  # passages matched together
+
+
+class TokenTable:
+    """The token vectors of n passages, one after another.
+
+    Parameters
+    ----------
+    ids
+        The passages' ids, length n.
+    vectors
+        (tokens, width) float16, unit rows.
+    bounds
+        Passage i has the rows from bounds[i] to bounds[i + 1]; shape (n + 1,).
+
+    Raises
+    ------
+    StoreMismatchError
+        Ids, bounds and vectors do not fit, or a passage has no token.
+    """
+
+    def __init__(self, ids: Sequence[str], vectors: NDArray[np.float16], bounds: NDArray[np.int64]) -> None:
+        if len(bounds) != len(ids) + 1 or bounds[-1] != len(vectors):
+            raise StoreMismatchError("the bounds do not fit the token vectors", where="late interaction")
+        if (np.diff(bounds) < 1).any():
+            raise StoreMismatchError("a passage has no token", where="late interaction")
+        self.ids = tuple(ids)
+        self.vectors = vectors
+        self.bounds = bounds
+        self._place = {name: row for row, name in enumerate(ids)}
+
+    @classmethod
+    def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
+        """Encode the tokens of passages."""
+        parts: list[NDArray[np.float16]] = []
+        for start in range(0, len(passages), _AT_ONCE):
+            texts = [searchable_text(passage) for passage in passages[start : start + _AT_ONCE]]
+            parts += [rows.astype(np.float16) for rows in questions.encoder.token_embeddings(texts)]
+        bounds = np.cumsum([0, *(len(rows) for rows in parts)], dtype=np.int64)
+        vectors = np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float16)
+        return cls([passage.id for passage in passages], vectors, bounds)
+
+    def rows(self, ids: Sequence[str]) -> list[int]:
+        """The places of passages in the table.
+
+        Raises
+        ------
+        StoreMismatchError
+            One is not in it.
+        """
+        if not self._place.keys() >= set(ids):
+            raise StoreMismatchError("a passage has no token vectors", where="late interaction")
+        return [self._place[name] for name in ids]
+
+    def best_matches(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        """The highest cosine of each asked token, (t, width), with a token of each passage: shape (t, len(rows))."""
+        chunks = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
+        parts = [self._matches(asked, chunk) for chunk in chunks]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(asked), 0), dtype=np.float32)
+
+    def _matches(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        parts = [self.vectors[self.bounds[row] : self.bounds[row + 1]] for row in rows]
+        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
+        similar = asked @ np.concatenate(parts).astype(np.float32).T
+        return np.asarray(np.maximum.reduceat(similar, starts, axis=1), dtype=np.float32)
+
+
+class LateInteractionRetriever:
+    """Scores a passage by the mean over the question's tokens of their best match in it, in [-1, 1].
+
+    Parameters
+    ----------
+    tokens
+        The corpus.
+    questions
+        Encodes questions by the encoder that made `tokens`.
+    candidates
+        A first stage over the same passages; only what it ranks is scored. None: every passage is.
+    depth
+        How many candidates to take.
+    """
+
+    def __init__(
+        self,
+        tokens: TokenTable,
+        questions: QuestionVectors,
+        candidates: Retriever | None = None,
+        depth: int = 100,
+    ) -> None:
+        within = f", {depth} of {candidates.id}" if candidates else ""
+        self.id = f"late-interaction({questions.encoder.id}{within})"
+        self._tokens = tokens
+        self._questions = questions
+        self._candidates = candidates
+        self._depth = depth
+
+    def rank(self, question: str, k: int) -> Ranking:
+        """Give at most k passages, best first; equal scores in the order of their ids."""
+        ids = self._tokens.ids
+        if self._candidates is not None:
+            first = self._candidates.rank(question, max(k, self._depth))
+            ids = tuple(found.passage_id for found in first)
+        return ranked(ids, self.scores(question, self._tokens.rows(ids)), k)
+
+    def scores(self, question: str, rows: Sequence[int]) -> NDArray[np.float32]:
+        """Score some passages by their places in the table, shape (len(rows),)."""
+        matches = self._tokens.best_matches(self._questions.tokens(question), rows)
+        return np.asarray(matches.mean(axis=0), dtype=np.float32)

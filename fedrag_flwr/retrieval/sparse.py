@@ -1,0 +1,84 @@
+"""BM25."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.records import Passage
+from fedrag_flwr.retrieval.base import Ranking, ranked, searchable_text
+from fedrag_flwr.retrieval.words import Words, words
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Settings:
+    """Which BM25 (Kamphuis et al. 2020 compare them); the default never gives a word a negative weight.
+
+    Parameters
+    ----------
+    k1
+        How soon repetition of a word counts no more.
+    b
+        How much long passages are held back, in [0, 1].
+    frequency
+        The term-frequency part: ``lucene`` is ``atire`` divided by ``k1 + 1``.
+    inverse_frequency
+        The part for a word's rarity.
+    delta
+        Lower bound of the term-frequency part in ``bm25l`` and ``bm25+``.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+    frequency: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "atire"
+    inverse_frequency: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
+    delta: float = 0.5
+
+
+class Bm25Retriever:
+    """Scores passages by the words that they share with a question; a passage that shares none is not ranked.
+
+    Parameters
+    ----------
+    passages
+        The corpus; title and text are indexed.
+    settings
+        The variant.
+    split
+        How texts fall into words.
+    """
+
+    def __init__(self, passages: Sequence[Passage], settings: Bm25Settings | None = None, split: Words = words) -> None:
+        import bm25s  # type: ignore[import-untyped, unused-ignore]
+
+        chosen = settings or Bm25Settings()
+        self.id = f"bm25({chosen})"
+        self._split = split
+        self._ids = [passage.id for passage in passages]
+        self._index = bm25s.BM25(
+            k1=chosen.k1,
+            b=chosen.b,
+            delta=chosen.delta,
+            method=chosen.frequency,
+            idf_method=chosen.inverse_frequency,
+            dtype="float64",
+        )
+        corpus = [split(searchable_text(passage)) for passage in passages]
+        self._empty = not any(corpus)
+        if not self._empty:
+            self._index.index(corpus, show_progress=False)
+
+    def scores(self, question: str) -> NDArray[np.float64]:
+        """Score every passage, shape (n,)."""
+        known = [] if self._empty else self._index.get_tokens_ids(self._split(question))
+        if not known:
+            return np.zeros(len(self._ids))
+        return np.asarray(self._index.get_scores_from_ids(known), dtype=np.float64)
+
+    def rank(self, question: str, k: int) -> Ranking:
+        """Give at most k passages, best first; equal scores in the order of their ids."""
+        return ranked(self._ids, self.scores(question), k, above=0.0)

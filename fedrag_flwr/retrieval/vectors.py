@@ -1,0 +1,62 @@
+"""Questions as vectors, encoded once however many retrievers ask."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.models.base import Encoder
+
+Floats = NDArray[np.float32]
+
+
+class TextEncoder(Encoder, Protocol):
+    """An encoder of texts that gives the vectors of their tokens too."""
+
+    def token_embeddings(self, texts: list[str]) -> list[Floats]:
+        """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows."""
+        ...
+
+
+class QuestionVectors:
+    """Encodes questions and keeps the latest in memory, for this process only.
+
+    Parameters
+    ----------
+    encoder
+        The model.
+    most
+        Questions to keep, of each kind.
+    """
+
+    def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
+        self.encoder = encoder
+        self._most = most
+        self._lock = threading.Lock()
+        self._whole: OrderedDict[str, Floats] = OrderedDict()
+        self._tokens: OrderedDict[str, Floats] = OrderedDict()
+
+    def whole(self, question: str) -> Floats:
+        """The question's vector, shape (dimension,), unit norm."""
+        return self._kept(self._whole, question, lambda: self.encoder.encode([question])[0])
+
+    def tokens(self, question: str) -> Floats:
+        """The vectors of the question's tokens, shape (tokens, width), unit rows."""
+        return self._kept(self._tokens, question, lambda: self.encoder.token_embeddings([question])[0])
+
+    def _kept(self, kept: OrderedDict[str, Floats], question: str, encode: Callable[[], Floats]) -> Floats:
+        with self._lock:
+            if question in kept:
+                kept.move_to_end(question)
+                return kept[question]
+        made = encode()  # outside the lock: whoever else asks now encodes too, and gets the same
+        with self._lock:
+            kept[question] = made
+            while len(kept) > self._most:
+                kept.popitem(last=False)
+        return made

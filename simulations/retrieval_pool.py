@@ -1,0 +1,92 @@
+"""A shared pool of passages with other people's tuples, for benchmarks of retrieval: HippoRAG's MuSiQue questions."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.records import EvidenceTuple, Passage
+from fedrag_flwr.retrieval import QuestionVectors, TokenTable
+from fedrag_flwr.settings import fedrag_home
+
+
+@dataclass(frozen=True, slots=True)
+class PoolQuestion:
+    """A question and the ids of the passages that it needs."""
+
+    id: str
+    text: str
+    gold: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Passages, their tuples and questions."""
+
+    passages: tuple[Passage, ...]
+    tuples: tuple[EvidenceTuple, ...]
+    questions: tuple[PoolQuestion, ...]
+
+
+def hipporag_pool(data: Path) -> Pool:
+    """Read ``reference/hipporag``: 1,890 passages, 100 questions and the tuples that GPT-3.5 extracted.
+
+    Raises
+    ------
+    SourceError
+        The reference is not among the data.
+    """
+    folder = data / "reference" / "hipporag"
+    if not folder.is_dir():
+        raise SourceError("there is no reference/hipporag", where="--data", fix="name the folder of evaluation data")
+    documents = _read(folder / "openie_gpt35_1890.json.gz")["docs"]
+    passages = tuple(
+        Passage(f"p{row:04d}", f"p{row:04d}", document["title"], document["text"], ())
+        for row, document in enumerate(documents)
+    )
+    tuples = tuple(
+        EvidenceTuple(str(parts[0]), str(parts[1]), str(parts[2]), passage.id)
+        for passage, document in zip(passages, documents, strict=True)
+        for parts in document["extracted_triples"]
+        if len(parts) == 3  # the extractor gave a few lists of another length
+    )
+    place = {(passage.title, passage.text): passage.id for passage in passages}
+    questions = tuple(
+        PoolQuestion(
+            row["id"],
+            row["question"],
+            tuple(place[p["title"], p["paragraph_text"]] for p in row["paragraphs"] if p["is_supporting"]),
+        )
+        for row in _read(folder / "musique_train.json.gz")
+    )
+    return Pool(passages, tuples, questions)
+
+
+def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
+    """Token vectors of passages, encoded once and kept under the project's home."""
+    key = json.dumps([load_encoder().id, [(p.id, p.title, p.text) for p in passages]])
+    folder = fedrag_home() / "benchmarks" / "vectors"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.tokens.npz"
+    if not kept.is_file():
+        made = TokenTable.of(passages, questions)
+        fresh = kept.with_suffix(".new.npz")
+        np.savez(fresh, vectors=made.vectors, bounds=made.bounds)
+        fresh.replace(kept)
+        print(f"encoded the tokens of {len(passages)} passages", flush=True)
+    with np.load(kept) as arrays:
+        return TokenTable([p.id for p in passages], arrays["vectors"], arrays["bounds"])
+
+
+def _read(path: Path) -> Any:
+    with gzip.open(path, "rt", encoding="utf-8") as handle:
+        return json.load(handle)
