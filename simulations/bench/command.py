@@ -22,7 +22,7 @@ from simulations.bench.systems import system_names
 @with_errors
 def bench(
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")],
-    data: Annotated[list[Path] | None, typer.Option(help="A multi-hop file (.jsonl, .jsonl.gz); repeatable.")] = None,
+    data: Annotated[list[Path] | None, typer.Option(help="A multi-hop file, or hub:NAME:CONFIG; repeatable.")] = None,
     setting: Annotated[str, typer.Option(help="local, federated or pool.")] = "local",
     devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
     questions: Annotated[int, typer.Option(help="Dev questions of each dataset.")] = 40,

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.sources.hub import PREFIX
 
 Setting = Literal["local", "federated", "pool"]
 
@@ -22,7 +23,7 @@ class BenchPlan:
     Parameters
     ----------
     data
-        Multi-hop files; the dataset's name is the file's before its first dot.
+        Multi-hop files, or sets on the hub; the dataset's name is the file's before its first dot.
     systems
         Names of the systems, in the order of the tables.
     setting
@@ -56,7 +57,7 @@ class BenchPlan:
         if len({dataset_of(path) for path in self.data}) != len(self.data) or not self.data:
             raise SourceError("name each dataset once", where="data", fix="give --data FILE for each dataset")
         for path in self.data:
-            if not path.is_file():
+            if not path.is_file() and not str(path).startswith(PREFIX):
                 raise SourceError(
                     "is not a file", where=path.name, fix="name a multi-hop file such as hotpotqa.jsonl.gz"
                 )
@@ -65,7 +66,7 @@ class BenchPlan:
     def digest(self) -> str:
         """What all rows of one results folder must share: everything but the systems, of which more may join later."""
         told = {
-            "data": [[dataset_of(path), path.stat().st_size] for path in self.data],
+            "data": [[dataset_of(path), path.stat().st_size if path.is_file() else 0] for path in self.data],
             "setting": self.setting,
             "devices": self.devices,
             "questions": self.questions,
@@ -105,7 +106,7 @@ class BenchPlan:
 
 def dataset_of(path: Path) -> str:
     """A dataset's name: its file's, before the first dot."""
-    return path.name.partition(".")[0]
+    return path.name.partition(".")[0].replace(":", "-")
 
 
 def named(systems: str, known: Sequence[str]) -> tuple[str, ...]:
