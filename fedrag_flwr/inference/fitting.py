@@ -10,7 +10,7 @@ from fedrag_flwr.inference.support import is_choice, tokens
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
-from fedrag_flwr.text.asking import ASKS
+from fedrag_flwr.text.asking import ASKS, question_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import GENERIC, HEAD_ANSWERS, is_person
 
@@ -79,7 +79,10 @@ class Fitting:
         """
         expected, given = analysis.answer_type, item.answer_type
         if expected == "YESNO":
-            return "" if item.answer.casefold() in {"yes", "no"} else "yes or no is asked for"
+            if item.answer.casefold() not in {"yes", "no"}:
+                return "yes or no is asked for"
+            # whether something is so turns on each name and number: a near question may have the other answer
+            return "" if set(question_anchors(analysis)) == set(item.anchors) else "it is about something else"
         if expected in _KINDS and _KINDS.get(given) != _KINDS[expected]:
             return f"{expected} is asked for"
         if expected not in _KINDS and (expected or analysis.asks) and given in _KINDS and given != "PERSON":

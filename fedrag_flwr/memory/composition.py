@@ -24,7 +24,7 @@ _COMMON = words_of(
     "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
     "which who with"
 )
-_CONTEXT = " in the case of "
+CONTEXT = " in the case of "  # before the topic that a question was given for clearness
 _LONGEST = 6  # words of a bridge
 _MAX_WORDS = 30
 _MOST_CONTENT = 11
@@ -96,7 +96,7 @@ def compose(
     limit
         Most composites in all.
     """
-    single = [item for item in items if item.kind != "multi-hop" and _CONTEXT not in item.question]
+    single = [item for item in items if item.kind != "multi-hop" and CONTEXT not in item.question]
     described = _by_bridge(single)
     hosts = _by_name(single, described)
     too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
@@ -148,7 +148,7 @@ def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Descr
         text = describe(item.question, item.answer_type)
         key, words = _key(item.answer), _words(text)
         content = frozenset(word for word in words if word not in _COMMON)
-        if not text or _contains(words, key) or not _specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
+        if not text or _contains(words, key) or not is_specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
             continue
         weight = min(len(content), 6) - (1.0 if re.match(r"the (?:place|thing|one|person)\b", text) else 0.0)
         entry = _Described(item, text, content, weight)
@@ -160,13 +160,6 @@ def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Descr
         key: sorted(groups.values(), key=lambda entry: (-entry.weight, entry.text, entry.item.id))
         for key, groups in table.items()
     }
-
-
-def _specific(text: str) -> bool:
-    """Whether a description names something, or singles one out."""
-    if re.search(r"\b[A-Z0-9]", text):
-        return True
-    return re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
 
 
 def _contains(words: Sequence[str], key: Sequence[str]) -> bool:
@@ -230,6 +223,22 @@ def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) 
     if at > 2 and before[0] == "of" and not matches[at - 2][0].islower():
         return False
     return not (at > 1 and before[0][:1].isupper() and question[before.end() : start] == " ")
+
+
+def described_in(question: str, name: str, description: str) -> str | None:
+    """Put a description in the place of a name that stands alone in a question; None where it does not."""
+    matches, words, key = list(_TOKEN.finditer(question)), _words(question), _key(name)
+    for at in range(1, len(words) - len(key) + 1):
+        if tuple(words[at : at + len(key)]) == key and _whole(question, matches, at, len(key)):
+            return _replace(question, matches[at].start(), matches[at + len(key) - 1].end(), description)
+    return None
+
+
+def is_specific(text: str) -> bool:
+    """Whether a description names something, or singles one out."""
+    if re.search(r"\b[A-Z0-9]", text):
+        return True
+    return re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
 
 
 def _replace(question: str, start: int, end: int, text: str) -> str:

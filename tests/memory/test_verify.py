@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from fedrag_flwr.memory.grounding import normalise
 from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.verify import agrees, fits, normalise, round_trip, verify
+from fedrag_flwr.memory.verify import agrees, fits, round_trip, verify
 from fedrag_flwr.records import Fact, Sentence
 
 TEXT = "Pluto. Clyde Tombaugh, born in 1906, discovered Pluto on 18 February 1930. Kerberos, Styx and Nix orbit it."
