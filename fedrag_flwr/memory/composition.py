@@ -148,7 +148,7 @@ def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Descr
         text = describe(item.question, item.answer_type)
         key, words = _key(item.answer), _words(text)
         content = frozenset(word for word in words if word not in _COMMON)
-        if not text or _contains(words, key) or not is_specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
+        if not text or _contains(words, key) or not _specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
             continue
         weight = min(len(content), 6) - (1.0 if re.match(r"the (?:place|thing|one|person)\b", text) else 0.0)
         entry = _Described(item, text, content, weight)
@@ -160,6 +160,13 @@ def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Descr
         key: sorted(groups.values(), key=lambda entry: (-entry.weight, entry.text, entry.item.id))
         for key, groups in table.items()
     }
+
+
+def _specific(text: str) -> bool:
+    """Whether a description names something, or singles one out."""
+    if re.search(r"\b[A-Z0-9]", text):
+        return True
+    return re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
 
 
 def _contains(words: Sequence[str], key: Sequence[str]) -> bool:
@@ -223,22 +230,6 @@ def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) 
     if at > 2 and before[0] == "of" and not matches[at - 2][0].islower():
         return False
     return not (at > 1 and before[0][:1].isupper() and question[before.end() : start] == " ")
-
-
-def described_in(question: str, name: str, description: str) -> str | None:
-    """Put a description in the place of a name that stands alone in a question; None where it does not."""
-    matches, words, key = list(_TOKEN.finditer(question)), _words(question), _key(name)
-    for at in range(1, len(words) - len(key) + 1):
-        if tuple(words[at : at + len(key)]) == key and _whole(question, matches, at, len(key)):
-            return _replace(question, matches[at].start(), matches[at + len(key) - 1].end(), description)
-    return None
-
-
-def is_specific(text: str) -> bool:
-    """Whether a description names something, or singles one out."""
-    if re.search(r"\b[A-Z0-9]", text):
-        return True
-    return re.search(r"\b(?:first|only|last|\w+est|most)\b", text) is not None
 
 
 def _replace(question: str, start: int, end: int, text: str) -> str:

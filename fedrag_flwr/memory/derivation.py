@@ -1,4 +1,4 @@
-"""Compositional drafts out of fact-level ones, by rules: counts, comparisons, spans of years, denials and two hops.
+"""Compositional drafts out of fact-level ones, by rules: counts, comparisons, spans of years and denials.
 
 Whether a draft is made depends on the documents that it rests on alone, so that a change of others changes nothing: two
 documents meet only where they share a name that is not common. Two hops over two documents are composed when memories
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
-from fedrag_flwr.memory.composition import CONTEXT, described_in, is_specific
+from fedrag_flwr.memory.composition import CONTEXT
 from fedrag_flwr.memory.descriptions import statement
 from fedrag_flwr.memory.grounding import NUMBERS, name_list, normalise
 from fedrag_flwr.memory.synthesis import Draft
@@ -72,7 +72,7 @@ class Derivation:
 
     def drafts(self) -> list[Draft]:
         """Give the drafts of all types but comparisons, which join documents."""
-        return _shortest(chain(self._counts(), self._spans(), self._denials(), self._hops()))
+        return _shortest(chain(self._counts(), self._spans(), self._denials()))
 
     def _counts(self) -> Iterator[Draft]:
         """ "Which moons orbit Pluto?" answered by a whole list becomes "How many moons orbit Pluto?"."""
@@ -111,18 +111,6 @@ class Derivation:
                     if " " not in other:
                         continue  # a single word may stand for no person, or for the same
                     yield _draft(f"Was it {other} who {rest}", "No", "false-premise", "YESNO", draft)
-
-    def _hops(self) -> Iterator[Draft]:
-        """One draft's answer is described in the question of another that rests on another sentence."""
-        for first in self._drafts:
-            if not first.description or not is_specific(first.description):
-                continue
-            for second in self._drafts:
-                if set(first.support) & set(second.support) or second.kind != "single" or not second.answer_type:
-                    continue
-                question = described_in(second.question, first.answer, first.description)
-                if question and not _holds(question, first.answer) and not _holds(question, second.answer):
-                    yield _draft(question, second.answer, "multi-hop", second.answer_type, first, second)
 
     def _others(self, draft: Draft, types: Sequence[str]) -> list[str]:
         """Facts of the document of some types that the draft's own support does not hold."""
@@ -210,7 +198,3 @@ def _event(draft: Draft) -> _Event | None:
     if not said or subject is None:
         return None
     return _Event(draft, asked["verb"], asked["rest"], said, subject[0], int(date[1]))
-
-
-def _holds(question: str, name: str) -> bool:
-    return f" {normalise(name)} " in f" {normalise(question)} "
