@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 from fedrag_flwr.memory.composition import CONTEXT
 from fedrag_flwr.memory.descriptions import statement
@@ -26,6 +26,9 @@ _SUBJECT = re.compile(r"(?:the )?(?:[A-Z0-9][^\s]*)(?: (?:[A-Z0-9][^\s]*|(?:of|a
 _MORE = re.compile(r"\b(?:includ\w+|such as|among|like|other|others|especially|e\.g)\b")
 _NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "NORP", "EVENT", "WORK_OF_ART", "PRODUCT"))
 _MOST_WORDS = 24
+_MOST_DATED = (
+    16  # dated sentences of a document whose events are set against each other, so that a chronicle stays small
+)
 _COMMON = 16  # documents: a name in more of them joins none
 
 
@@ -68,7 +71,10 @@ class Derivation:
         self._facts = facts
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
-        self.events = [event for draft in self._drafts if (event := _event(draft)) is not None]
+        self._words = {text: frozenset(normalise(text).split()) for text in sorted(self._types)}
+        events = [event for draft in self._drafts if (event := _event(draft)) is not None]
+        dated = list(dict.fromkeys(event.draft.support for event in events))[:_MOST_DATED]
+        self.events = [event for event in events if event.draft.support in dated]
 
     def drafts(self) -> list[Draft]:
         """Give the drafts of all types but comparisons, which join documents."""
@@ -100,23 +106,22 @@ class Derivation:
     def _denials(self) -> Iterator[Draft]:
         """A year or a person that the document tells of elsewhere in the place of the true one."""
         for event in self.events:
-            for other in self._others(event.draft, ("YEAR",)):
+            for other in self._others(event.draft, "YEAR"):
                 question = f"{event.verb.capitalize()} {event.rest} in {other}?"
                 yield _draft(question, "No", "false-premise", "YESNO", event.draft)
         for draft in self._drafts:
             word, _, rest = draft.question.partition(" ")
             verb = rest.partition(" ")[0]
             if word == "Who" and draft.answer_type == "PERSON" and is_past(verb) and verb != "did":
-                for other in self._others(draft, ("PERSON",)):
+                for other in self._others(draft, "PERSON"):
                     if " " not in other:
                         continue  # a single word may stand for no person, or for the same
                     yield _draft(f"Was it {other} who {rest}", "No", "false-premise", "YESNO", draft)
 
-    def _others(self, draft: Draft, types: Sequence[str]) -> list[str]:
-        """Facts of the document of some types that the draft's own support does not hold."""
-        own = " ".join(self._told(draft))
-        found = {fact.text for unit in self._units for fact in self._facts[unit] if fact.type in types}
-        return sorted(text for text in found if not set(normalise(text).split()) & set(normalise(own).split()))
+    def _others(self, draft: Draft, type_: str) -> list[str]:
+        """Facts of the document of a type of which the draft's own support holds no word."""
+        own = frozenset(normalise(" ".join(self._told(draft))).split())
+        return [text for text, words in self._words.items() if self._types[text] == type_ and not words & own]
 
     def _told(self, draft: Draft) -> list[str]:
         return [self._texts[unit] for unit in draft.support]
@@ -154,19 +159,18 @@ def _comparisons(events: Sequence[_Event], facts: Mapping[str, tuple[Fact, ...]]
             types.setdefault(fact.text, fact.type)
             if fact.type in _NAMED:
                 holders[fact.anchor].add(document_of(unit))
-    linked = {frozenset(pair) for held in holders.values() if len(held) <= _COMMON for pair in combinations(held, 2)}
-    by_predicate: defaultdict[str, list[_Event]] = defaultdict(list)
+    linked = {pair for held in holders.values() if len(held) <= _COMMON for pair in combinations(sorted(held), 2)}
+    by_document: defaultdict[str, list[_Event]] = defaultdict(list)
     for event in events:
-        by_predicate[event.predicate].append(event)
-    for alike in by_predicate.values():
-        for one, other in combinations(alike, 2):
-            documents = frozenset(document_of(event.draft.support[0]) for event in (one, other))
-            if (
-                one.subject == other.subject
-                or one.year == other.year
-                or (len(documents) > 1 and documents not in linked)
-            ):
-                continue
+        by_document[document_of(event.draft.support[0])].append(event)
+    pairs = chain.from_iterable(
+        (
+            *(combinations(own, 2) for own in by_document.values()),
+            *(product(by_document[a], by_document[b]) for a, b in linked if a in by_document and b in by_document),
+        )
+    )
+    for one, other in pairs:
+        if one.predicate == other.predicate and one.subject != other.subject and one.year != other.year:
             first = min(one, other, key=lambda event: event.year).subject
             choice = " or ".join(sorted((one.subject, other.subject)))
             who = "Who" if types.get(first) == "PERSON" else "Which"
