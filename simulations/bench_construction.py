@@ -1,7 +1,7 @@
 """What a memory costs to build and what is in it: tokens, seconds by stage, memory, items and rejects by question type.
 
-    python simulations/bench_construction.py [--data FOLDER] [--rows 100] [--tokens 20] [--again]
-                                             [--out docs/benchmarks]
+    python simulations/bench_construction.py [--data FOLDER] [--rows 100] [--other-rows 100] [--tokens 20]
+                                             [--again] [--out docs/benchmarks]
 
 FOLDER holds ``hotpotqa.jsonl.gz``, ``2wikimultihopqa.jsonl.gz`` and ``musique.jsonl.gz`` (default: $FEDRAG_DATA). One
 device remembers the paragraphs of the first dev rows (HotpotQA: distractor setting), each once. HotpotQA's memory is
@@ -36,10 +36,21 @@ TARGET = 58  # output tokens of the model for each 1,000 corpus tokens (FD-RAG T
 TYPES = ("single", *KINDS)
 
 
-def memory_of(data: Path, name: str, rows: int, tokens: int, again: bool = False) -> Row:
+def memory_of(data: Path, name: str, options: argparse.Namespace) -> Row:
     """A dataset's memory: with the model and the default encoder where its cost is measured."""
-    measured = name == MEASURED
-    return kept_memory(data, name, rows, tokens if measured else 0, not measured, again)
+    again = getattr(options, "again", False)
+    if name == MEASURED:
+        return kept_memory(data, name, options.rows, options.tokens, False, again)
+    return kept_memory(data, name, options.other_rows, 0, True, again)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options by which a memory is known."""
+    parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
+    parser.add_argument("--rows", type=int, default=100, help=f"dev rows of {MEASURED}")
+    parser.add_argument("--other-rows", type=int, default=100, help="dev rows of the other two")
+    parser.add_argument("--tokens", type=int, default=Settings().memory.tokens_per_kilotoken, help="the model's budget")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
 
 
 def composed_at_fusion(row: Row) -> int:
@@ -128,16 +139,13 @@ def _failed(rows: Iterable[Row]) -> str:
 def main() -> None:
     """Build what is not kept and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
-    parser.add_argument("--rows", type=int, default=100, help="dev rows of each dataset")
-    parser.add_argument("--tokens", type=int, default=Settings().memory.tokens_per_kilotoken, help="the model's budget")
+    add_options(parser)
     parser.add_argument("--again", action="store_true", help="build what is kept anew")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
     data = find_data(arguments.data)
     rows = []
     for name in DATASETS:
-        row = memory_of(data, name, arguments.rows, arguments.tokens, arguments.again)
+        row = memory_of(data, name, arguments)
         rows.append(row | {"composed": composed_at_fusion(row)})
     tables = (cost_table(rows[0]), types_table(rows), rejects_table(rows), _failed(rows))
     print("\n\n".join(tables))

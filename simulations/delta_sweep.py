@@ -30,7 +30,7 @@ from fedrag_flwr.evaluation.scoring import judge
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings
-from simulations.bench_construction import MEASURED, memory_of
+from simulations.bench_construction import MEASURED, add_options, memory_of
 from simulations.dataset_memory import DEVICE, benchmark_of, open_device
 from simulations.line_chart import line_chart
 from simulations.sentences import find_data
@@ -153,14 +153,11 @@ def main() -> None:
     """Answer by both paths, replay the sweep, print and draw it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     settings = Settings()
-    parser.add_argument("--data", type=Path, default=None, help="the folder with the dataset")
+    add_options(parser)
     parser.add_argument("--questions", type=int, default=100, help="ask the first so many of the rows' questions")
-    parser.add_argument("--rows", type=int, default=100, help="dev rows whose paragraphs the device remembers")
-    parser.add_argument("--tokens", type=int, default=settings.memory.tokens_per_kilotoken, help="the model's budget")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
     data = find_data(arguments.data)
-    row = memory_of(data, MEASURED, arguments.rows, arguments.tokens)
+    row = memory_of(data, MEASURED, arguments)
     questions = benchmark_of(data, MEASURED, arguments.rows).questions[: arguments.questions]
     fitted = settings.memory.delta
     with open_device(row) as device:

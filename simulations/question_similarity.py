@@ -1,6 +1,7 @@
 """How near a dataset's questions come to the nearest memory question, as a distribution (FD-RAG fig. 5).
 
-    python simulations/question_similarity.py [--data FOLDER] [--rows 100] [--tokens 20] [--out docs/benchmarks]
+    python simulations/question_similarity.py [--data FOLDER] [--rows 100] [--other-rows 100] [--tokens 20]
+                                              [--out docs/benchmarks]
 
 The memories are those of `bench_construction.py` (same options; what is not kept yet is built): one device with the
 paragraphs of the first dev rows of a dataset. Each of these rows' questions is compared with all memory questions by
@@ -17,8 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.settings import Settings
-from simulations.bench_construction import memory_of
+from simulations.bench_construction import add_options, memory_of
 from simulations.dataset_memory import Row, benchmark_of, open_device
 from simulations.line_chart import line_chart
 from simulations.sentences import DATASETS, find_data
@@ -48,10 +48,7 @@ def line(row: Row, cosines: NDArray[np.float64]) -> str:
 def main() -> None:
     """Compare the questions of each dataset, print the table, and write the curves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
-    parser.add_argument("--rows", type=int, default=100, help="dev rows of each dataset")
-    parser.add_argument("--tokens", type=int, default=Settings().memory.tokens_per_kilotoken, help="the model's budget")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    add_options(parser)
     arguments = parser.parse_args()
     data = find_data(arguments.data)
     head = " | ".join(f"{100 * quantile:.0f} %" for quantile in QUANTILES)
@@ -60,7 +57,7 @@ def main() -> None:
     curves: dict[str, list[float]] = {}
     found: dict[str, object] = {}
     for name in DATASETS:
-        row = memory_of(data, name, arguments.rows, arguments.tokens)
+        row = memory_of(data, name, arguments)
         cosines = nearest(data, row)
         print(line(row, cosines), flush=True)
         curves[name] = [float(np.mean(cosines <= value)) for value in GRID]
