@@ -150,7 +150,7 @@ def table(points: Sequence[Point], fitted: float) -> str:
 
 def chart(points: Sequence[Point]) -> str:
     """ACC over mean seconds, each threshold's name beside the first point that differs from the one before."""
-    places = [(one.seconds, one.acc) for one in points]
+    places = [(round(one.seconds, 2), one.acc) for one in points]
     return line_chart(
         {"threshold of the Memorizer": [100 * acc for _, acc in places]},
         "mean seconds a question",

@@ -71,7 +71,7 @@ def line_chart(
     for place, said in (marks or {}).items():
         at = x(places[place]), y(first[place])
         parts.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5" fill="{_COLOURS[0]}"/>')
-        parts.append(_text(at[0] + 6, at[1] + 16, said, "start"))
+        parts.append(_text(at[0] + 6, at[1] - 8, said, "start"))
     return "\n".join([*parts, "</svg>", ""])
 
 
