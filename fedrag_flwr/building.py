@@ -11,6 +11,7 @@ import numpy as np
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.change import Change, NewDocument, content_id
+from fedrag_flwr.memory.derivation import document_of
 from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
@@ -120,6 +121,7 @@ class Builder:
         if changed.empty:
             return self._report(reading, changed, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
         made = self._remember(changed, fresh, plan, progress) if plan.memories else _Made()
+        progress("store", 0, 1)
         self.store.apply(
             Change(
                 removed=(*changed.removed, *(i for i in empty if i in self.store.digests())),
@@ -129,6 +131,7 @@ class Builder:
                 remembered=made.remembered,
             )
         )
+        progress("store", 1, 1)
         cost = replace(made.distilled.cost, seconds=time.perf_counter() - start)
         return self._report(reading, changed, replace(made, empty=empty), cost)
 
@@ -148,11 +151,17 @@ class Builder:
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
         gone = {*changed.removed, *(document.id for document in changed.changed)}
         paragraphs, sentences = (self._units(kind, fresh, gone) for kind in ("paragraph", "sentence"))
+        progress("learn", 0, 1)
         learning = self._learn((paragraphs, sentences), parsed, plan)
+        progress("learn", 1, 1)
         distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress)
+        progress("anchor", 0, 1)
         items = self._items(distilled)
+        progress("anchor", 1, 1)
         remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
-        return _Made(learning, distilled, items, remembered)
+        yielding = {document_of(unit) for item in items for unit in item.support}
+        barren = tuple(document for document in remembered if document not in yielding)
+        return _Made(learning, distilled, items, remembered, barren=barren)
 
     def _learn(self, units: Sequence[Units], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan) -> Learning:
         added = {
@@ -207,7 +216,11 @@ class Builder:
 
     def _report(self, reading: Reading, changed: _Difference, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
-        failed = [*(f"{f.name}: {f.reason}" for f in reading.failures), *(f"{i}: no sentence" for i in made.empty)]
+        failed = [
+            *(f"{failure.name}: {failure.reason}" for failure in reading.failures),
+            *(f"{document}: no sentence" for document in made.empty),
+            *(f"{document}: no memory" for document in made.barren),
+        ]
         return BuildReport(
             device=self.device,
             version=self.store.version,
@@ -238,3 +251,4 @@ class _Made:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence
+    barren: tuple[str, ...] = ()  # documents that no memory rests on

@@ -13,8 +13,14 @@ _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4")
 _TICKS = 5
 
 
-def line_chart(lines: Mapping[str, Sequence[float]], x_title: str, y_title: str) -> str:
-    """Draw each line's values over 0, 1, 2, ... with a legend, on a white ground.
+def line_chart(
+    lines: Mapping[str, Sequence[float]],
+    x_title: str,
+    y_title: str,
+    across: Sequence[float] | None = None,
+    marks: Mapping[int, str] | None = None,
+) -> str:
+    """Draw each line's values over 0, 1, 2, ..., or over values of one's own, with a legend, on a white ground.
 
     Parameters
     ----------
@@ -22,13 +28,18 @@ def line_chart(lines: Mapping[str, Sequence[float]], x_title: str, y_title: str)
         Values by name; at least one line of at least one value.
     x_title, y_title
         What the axes show.
+    across
+        Where the values of all lines lie; None: at 0, 1, 2, ...
+    marks
+        What to write beside the points of the first line, by their places.
     """
     every = [value for values in lines.values() for value in values]
-    across = _ticks(0.0, max(len(values) for values in lines.values()) - 1.0)
+    places = list(across or range(max(len(values) for values in lines.values())))
+    along = _ticks(min(places), max(places))
     up = _ticks(min(every), max(every))
 
     def x(value: float) -> float:
-        return _LEFT + (value - across[0]) / (across[-1] - across[0]) * (_RIGHT - _LEFT)
+        return _LEFT + (value - along[0]) / (along[-1] - along[0]) * (_RIGHT - _LEFT)
 
     def y(value: float) -> float:
         return _BOTTOM - (value - up[0]) / (up[-1] - up[0]) * (_BOTTOM - _TOP)
@@ -42,7 +53,7 @@ def line_chart(lines: Mapping[str, Sequence[float]], x_title: str, y_title: str)
     for tick in up:
         parts.append(_segment(_LEFT, y(tick), _RIGHT, y(tick), "#dde2ea"))
         parts.append(_text(_LEFT - 8, y(tick) + 4, f"{tick:g}", "end"))
-    for tick in across:
+    for tick in along:
         parts.append(_segment(x(tick), _BOTTOM, x(tick), _BOTTOM + 5, "#55627a"))
         parts.append(_text(x(tick), _BOTTOM + 20, f"{tick:g}", "middle"))
     parts.append(_segment(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "#55627a"))
@@ -51,11 +62,16 @@ def line_chart(lines: Mapping[str, Sequence[float]], x_title: str, y_title: str)
     parts.append(f'<text {middle} text-anchor="middle" fill="#16202e">{escape(y_title)}</text>')
     for place, (name, values) in enumerate(lines.items()):
         stroke = f'stroke="{_COLOURS[place % 5]}" stroke-width="2" stroke-dasharray="{_DASHES[place % 5]}"'
-        points = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in enumerate(values))
+        points = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in zip(places, values, strict=False))
         parts.append(f'<polyline fill="none" {stroke} points="{points}"/>')
         level = _TOP + 12 + 20 * place
         parts.append(f'<line x1="{_RIGHT - 190:g}" x2="{_RIGHT - 154:g}" y1="{level:g}" y2="{level:g}" {stroke}/>')
         parts.append(_text(_RIGHT - 146, level + 4, name, "start"))
+    first = next(iter(lines.values()))
+    for place, said in (marks or {}).items():
+        at = x(places[place]), y(first[place])
+        parts.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5" fill="{_COLOURS[0]}"/>')
+        parts.append(_text(at[0] + 6, at[1] - 8, said, "start"))
     return "\n".join([*parts, "</svg>", ""])
 
 

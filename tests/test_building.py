@@ -179,7 +179,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "latin.txt": ("Fährhaus am Fluß".encode("latin-1"), "not UTF-8 at byte 1"),
     "blank.md": (b"  \n\n", "holds no text"),
     "broken.pdf": (b"%PDF-1.7 nothing more", "PDF cannot be read"),
-    "half.jsonl": (b'{"text": "The Ossel is long.", "id": "a"}\n{"text": ', "not JSON"),
+    "half.jsonl": (b'{"text": "The Ossel was mapped by Odile Varro.", "id": "a"}\n{"text": ', "not JSON"),
     "marks.txt": (b"*** --- !!!", "holds no text"),
 }
 
@@ -194,6 +194,14 @@ def test_a_bad_document_is_named_and_costs_no_other(name: str, device: Watched) 
     assert reason in failure
     assert report.documents == (4 if name == "half.jsonl" else 3)
     assert device.build().version == report.version
+
+
+def test_a_document_that_no_memory_rests_on_is_an_error_that_names_it(device: Watched) -> None:
+    device.write(**{"mute.md": "# Mute\n\nIt is so.\n", **TEXTS})
+    report = device.build()
+    assert report.failed == ("mute: no memory",)
+    assert report.documents == 4
+    assert device.items()["mute"] == set()
 
 
 def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:

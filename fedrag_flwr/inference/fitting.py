@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field
 
 from fedrag_flwr.inference.support import is_choice, tokens
+from fedrag_flwr.memory.synthesis_lexicon import words_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector
@@ -31,6 +33,14 @@ _KINDS = {
     "YESNO": "yesno",
 }
 _PLACES = frozenset({"GPE", "LOC", "FAC"})
+
+# Kinds of memory whose answer turns on every name and number of the question: a near one may have another answer.
+_EXACT = frozenset({"comparison", "post-processing", "false-premise"})
+_NAMED = re.compile(r"(?<=\s)[\"'(]*([A-Z0-9][\w-]*)")
+_COMPARED = words_of(
+    "first last before after earlier later earliest latest older younger oldest youngest more less fewer most least "
+    "not longer shorter larger smaller higher lower taller bigger same different both"
+)
 
 
 @dataclass(slots=True)
@@ -77,6 +87,8 @@ class Fitting:
         item
             The memory; the noun that its question asks for is among its anchors.
         """
+        if item.kind in _EXACT and _turns_on(question) != _turns_on(item.question):
+            return "other names, numbers or comparisons are asked about"
         expected, given = analysis.answer_type, item.answer_type
         if expected == "YESNO":
             return "" if item.answer.casefold() in {"yes", "no"} else "yes or no is asked for"
@@ -141,6 +153,12 @@ def is_about(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> boo
 
 def _within(part: str, whole: str) -> bool:
     return set(tokens(part)) <= set(tokens(whole))
+
+
+def _turns_on(question: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names and numbers of a question, in lower case, and the words by which it compares."""
+    named = frozenset(name.lower() for name in _NAMED.findall(question))
+    return named, frozenset(tokens(question)) & _COMPARED
 
 
 Misfit = Callable[[str, QuestionAnalysis, MemoryItem], str]

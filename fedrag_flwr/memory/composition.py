@@ -24,7 +24,8 @@ _COMMON = words_of(
     "a an and at by did do does for from had has have in is it of on or than that the to was were what when where "
     "which who with"
 )
-_CONTEXT = " in the case of "
+CONTEXT = " in the case of "  # before the topic that a question was given for clearness
+_PLAIN = frozenset(("single", "set", "aggregation"))
 _LONGEST = 6  # words of a bridge
 _MAX_WORDS = 30
 _MOST_CONTENT = 11
@@ -88,7 +89,7 @@ def compose(
     Parameters
     ----------
     items
-        Memories of one or several devices; multi-hop items among them are left alone.
+        Memories of one or several devices; those that are composed already are left alone.
     limit_per_item
         Most descriptions that are put into one item's question.
     rng
@@ -96,7 +97,7 @@ def compose(
     limit
         Most composites in all.
     """
-    single = [item for item in items if item.kind != "multi-hop" and _CONTEXT not in item.question]
+    single = [item for item in items if item.kind in _PLAIN and CONTEXT not in item.question]
     described = _by_bridge(single)
     hosts = _by_name(single, described)
     too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
@@ -128,7 +129,7 @@ def _key(text: str) -> tuple[str, ...]:
 
 def _is_bridge(item: MemoryItem) -> bool:
     answer = item.answer
-    if item.answer_type in _NO_BRIDGE or item.kind not in ("single", "post-processing"):
+    if item.answer_type in _NO_BRIDGE or item.kind != "single":
         return False
     key = _key(answer)
     if not 1 <= len(key) <= _LONGEST or "," in answer or " and " in answer:

@@ -113,6 +113,11 @@ def _asks_back(predicate: str) -> bool:
     return predicate.split()[-1] in ("by", "after", "in", "on", "at", "from", "to", "for", "with", "as", "of")
 
 
+def statement(tail: str) -> str:
+    """Undo the inversion of what follows a wh-word ("was Pluto discovered" -> "Pluto was discovered"), else ""."""
+    return _inverted(tail, "").strip()
+
+
 def _inverted(predicate: str, head: str) -> str:
     """Undo inversion behind a relative pronoun, where the subject is a plain name."""
     match = re.match(rf"^(\w+) ({_NAME}) (.+)$", predicate)

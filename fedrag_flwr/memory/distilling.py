@@ -1,4 +1,7 @@
-"""Distilling parsed documents into verified drafts: by rules, then by the model where facts are not covered yet."""
+"""Distilling parsed documents into verified drafts: by rules, then by the model where facts are not covered yet.
+
+Every draft is checked alone and asked back before anything is derived from it, and what is derived is checked alike.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Units
+from fedrag_flwr.memory.derivation import derive
 from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
-from fedrag_flwr.memory.synthesis_model import LEAST_TOKENS, EdgeContext, ModelSynthesizer
+from fedrag_flwr.memory.synthesis_model import LEAST_TOKENS, ModelSynthesizer
+from fedrag_flwr.memory.synthesis_plan import EdgeContext
 from fedrag_flwr.memory.verify import round_trip, round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.segment import under_title
 
+Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
+
 ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
 
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """Verified drafts with their questions' vectors, how many were rejected for which reason, and the model's cost.
+    """Verified drafts with their questions' vectors, and what making them cost.
 
-    `vectors` is (drafts, dimension).
+    `vectors` is (drafts, dimension); `rejected` counts drafts that were not kept, by kind and reason; `by_model` are
+    the places of the drafts that the model wrote.
     """
 
     drafts: tuple[Draft, ...] = ()
     vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
-    rejects: Mapping[str, int] = field(default_factory=dict)
+    rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
     corpus_tokens: int = 0
+    by_model: range = range(0)
+
+    @property
+    def rejects(self) -> dict[str, int]:
+        """How many drafts were not kept for which reason."""
+        counts: Counter[str] = Counter()
+        for (_, reason), count in self.rejected.items():
+            counts[reason] += count
+        return dict(counts)
 
 
 class Distiller:
@@ -86,26 +103,33 @@ class Distiller:
             drafts += self.rules.drafts(parsed, known)
         progress("distil", len(documents), len(documents))
         units = _Units.of(part.passage for parsed in documents for part in parsed)
-        rejects: Counter[str] = Counter()
-        kept, vectors = self._asked_back(_sound(drafts, units, rejects), units, sentences, rejects)
+        rejected: Rejects = Counter()
+        progress("verify", 0, 2)
+        facts, fact_vectors = self._verified(drafts, units, sentences, rejected)
+        progress("verify", 1, 2)
+        derived, derived_vectors = self._verified(derive(facts, units.texts, units.facts), units, sentences, rejected)
+        progress("verify", 2, 2)
         corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
-        composed, cost = self._composed(hyperedges, units, kept, corpus_tokens, rejects)
-        if composed:
-            vectors = np.concatenate([vectors, self.encoder.encode([draft.question for draft in composed])])
-        return Distilled((*kept, *composed), vectors, rejects, cost, corpus_tokens)
+        ruled = [*facts, *derived]
+        composed, cost = self._composed(hyperedges, units, ruled, corpus_tokens, rejected, progress)
+        parts = [fact_vectors, derived_vectors, self.encoder.encode([draft.question for draft in composed])]
+        by_model = range(len(ruled), len(ruled) + len(composed))
+        return Distilled((*ruled, *composed), np.concatenate(parts), rejected, cost, corpus_tokens, by_model)
 
-    def _asked_back(
-        self, drafts: Sequence[Draft], units: _Units, vectors_of: Units, rejects: Counter[str]
+    def _verified(
+        self, drafts: Sequence[Draft], units: _Units, vectors_of: Units, rejected: Rejects
     ) -> tuple[list[Draft], NDArray[np.float32]]:
-        vectors = self.encoder.encode([draft.question for draft in drafts])
-        if not drafts:
+        """The drafts that are sound and lead back to their support, with their questions' vectors."""
+        sound = _sound(drafts, units, rejected)
+        vectors = self.encoder.encode([draft.question for draft in sound])
+        if not sound:
             return [], vectors
         sentences = [sentence for passage in units.passages for sentence in passage.sentences]
         rows = {unit_id: row for row, unit_id in enumerate(vectors_of.ids)}
         sentence_vectors = vectors_of.vectors[[rows[sentence.id] for sentence in sentences]]
-        asked = round_trip(drafts, vectors, sentences, sentence_vectors)
-        rejects.update(asked.rejects)
-        return [drafts[index] for index in asked.kept], vectors[list(asked.kept)]
+        asked = round_trip(sound, vectors, sentences, sentence_vectors)
+        rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
+        return [sound[index] for index in asked.kept], vectors[list(asked.kept)]
 
     def _composed(
         self,
@@ -113,7 +137,8 @@ class Distiller:
         units: _Units,
         covered: Sequence[Draft],
         corpus_tokens: int,
-        rejects: Counter[str],
+        rejected: Rejects,
+        progress: Progress,
     ) -> tuple[list[Draft], Cost]:
         """Compositional items by the model, within the budget, each asked back."""
         asking = int(ASKING_SHARE * self.tokens_per_kilotoken)
@@ -122,19 +147,23 @@ class Distiller:
         contexts = [context for edge in hyperedges if (context := units.context(edge)) is not None]
         if not contexts:
             return [], Cost()
+        progress("synthesise", 0, 1)
         generator = self.generator()
         synthesizer = ModelSynthesizer(generator, self.tokens_per_kilotoken - asking)
         made = synthesizer.drafts(contexts, corpus_tokens, [draft.answer for draft in covered], seed=self.seed)
-        rejects.update(made.rejects)
-        sound = _sound(made.drafts, units, rejects)
+        progress("synthesise", 1, 1)
+        rejected.update(made.rejects)
+        sound = _sound(made.drafts, units, rejected)
+        progress("ask-back", 0, 1)
         asked = round_trip_model(
             sound,
             [[units.texts[unit] for unit in draft.support] for draft in sound],
             generator,
-            token_budget=asking * corpus_tokens // 1000,
+            token_budget=self.tokens_per_kilotoken * corpus_tokens // 1000 - made.cost.tokens_out,
             seed=self.seed,
         )
-        rejects.update(asked.rejects)
+        progress("ask-back", 1, 1)
+        rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
         return [sound[index] for index in asked.kept], made.cost + asked.cost
 
 
@@ -161,16 +190,15 @@ class _Units:
         new = tuple(member for member in edge.members if member in self.texts)
         if not new:
             return None
-        facts = tuple(fact for unit in new for fact in self.facts[unit])
-        return EdgeContext(new, tuple(self.texts[unit] for unit in new), facts)
+        return EdgeContext(new, tuple(self.texts[unit] for unit in new), tuple(self.facts[unit] for unit in new))
 
 
-def _sound(drafts: Sequence[Draft], units: _Units, rejects: Counter[str]) -> list[Draft]:
+def _sound(drafts: Sequence[Draft], units: _Units, rejected: Rejects) -> list[Draft]:
     sound = []
     for draft in drafts:
         reason = verify(draft, [units.texts[unit] for unit in draft.support])
         if reason:
-            rejects[reason] += 1
+            rejected[draft.kind, reason] += 1
         else:
             sound.append(draft)
     return sound

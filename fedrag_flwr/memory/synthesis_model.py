@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.memory.grounding import NUMBERS, is_of_kind, normalise
 from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.verify import normalise
+from fedrag_flwr.memory.synthesis_plan import EdgeContext, Planner, Request
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, Fact
 
-KINDS = ("set", "comparison", "aggregation", "multi-hop", "post-processing", "false-premise")
 DEFAULT_TOKENS_PER_KILOTOKEN = 58  # FD-RAG Table 6
-_NUMERIC = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT"))
 _ITEM_TOKENS = 56  # most output tokens of one item
 LEAST_TOKENS = 24  # with fewer left, no item is begun
 _MOST_FACTS = 12
-_MOST_WORDS = 180
 
 _SHAPES = {  # how a question of each type begins, and what its answer looks like
     "set": ("Which |What are |Who were |Who are ", "phrase"),
@@ -27,14 +25,14 @@ _SHAPES = {  # how a question of each type begins, and what its answer looks lik
     "aggregation": ("How many ", "number"),
     "multi-hop": ("Who |Which |When |Where |What ", "phrase"),
     "post-processing": ("How many years |How long |How old |How much ", "number"),
-    "false-premise": ("Was |Is |Did |Does |Were ", "verdict"),
+    "false-premise": ("Was |Is |Did |Does |Were ", "denial"),
 }
 _RULES = r"""
 clause ::= [^?\n]{12,140}
 phrase ::= [A-Za-z0-9$€£] [^\n?.]{0,60}
 number ::= ([0-9] [0-9,.]{0,8} | word) (" " [a-z]{2,14})?
 word ::= "two" | "three" | "four" | "five" | "six" | "seven" | "eight" | "nine" | "ten"
-verdict ::= "Yes" | "No" """
+denial ::= "No" """
 
 
 def _grammar(starts: str, answer: str) -> Grammar:
@@ -48,8 +46,8 @@ _SYSTEM = (
     "places and things in full, never with 'it', 'this' or 'the text'. The answer is a few words copied from the text, "
     "or a count, or yes or no. The line Type says which question to write. set: asks for all members of a group. "
     "comparison: compares two things. aggregation: counts or sums. multi-hop: joins two facts, the thing that joins "
-    "them is described, not named. post-processing: needs a small step such as years between two dates. "
-    "false-premise: asks whether something slightly wrong is so; the answer is no."
+    "them is described; the line Type says which name not to say. post-processing: needs a small step such as years "
+    "between two dates. false-premise: asks whether something slightly wrong is so; the answer is no."
 )
 _EXAMPLE_TEXT = (
     "Facts: Lake Vessa | Mirren | 1931 | Orla Brandt | 1874 | 212 metres\n"
@@ -59,7 +57,7 @@ _EXAMPLE_TEXT = (
 _EXAMPLES = (
     (f"Type: set\n{_EXAMPLE_TEXT}", "Question: Which fish live in Lake Vessa?\nAnswer: Trout and perch\n"),
     (
-        f"Type: multi-hop\n{_EXAMPLE_TEXT}",
+        f"Type: multi-hop, without the name Lake Vessa\n{_EXAMPLE_TEXT}",
         "Question: When was the person born who mapped the lake north of Mirren?\nAnswer: 1874\n",
     ),
     (
@@ -74,24 +72,16 @@ _EXAMPLES = (
     ),
     (f"Type: false-premise\n{_EXAMPLE_TEXT}", "Question: Does Lake Vessa lie south of Mirren?\nAnswer: No\n"),
 )
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
 _LINES = re.compile(r"^Question:\s*(?P<question>[^\n]+)\nAnswer:\s*(?P<answer>[^\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeContext:
-    """What the model sees of one hyperedge: its member units' ids and texts, each with its title, and their facts."""
-
-    unit_ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Synthesis:
-    """Drafts, how many completions gave none for which reason, and what they cost."""
+    """Drafts, how many completions gave none, by the type asked for and the reason, and what they cost."""
 
     drafts: tuple[Draft, ...]
-    rejects: Mapping[str, int]
+    rejects: Mapping[tuple[str, str], int]
     cost: Cost
 
 
@@ -120,7 +110,7 @@ class ModelSynthesizer:
     @property
     def id(self) -> str:
         """Name and version of the prompt, and the model."""
-        return f"model-1/{self.generator.id}"
+        return f"model-2/{self.generator.id}"
 
     def drafts(
         self, edges: Sequence[EdgeContext], corpus_tokens: int, covered: Collection[str] = (), *, seed: int = 0
@@ -139,75 +129,36 @@ class ModelSynthesizer:
             Handed to the generator.
         """
         left = self.budget * corpus_tokens // 1000
-        answered = {normalise(answer) for answer in covered}
-        rejects: Counter[str] = Counter()
+        rejects: Counter[tuple[str, str]] = Counter()
         cost = Cost()
         drafts: list[Draft] = []
         seen: set[str] = set()
-        for edge, kind in _plan(edges, answered):
+        for request in Planner(edges, covered).requests():
             if left < LEAST_TOKENS:
                 break
-            prompt = Prompt(_SYSTEM, _tail(edge, kind), _EXAMPLES)
+            prompt = Prompt(_SYSTEM, _tail(request), _EXAMPLES)
             limit = min(_ITEM_TOKENS, left)
-            done = self.generator.complete(prompt, grammar=_GRAMMARS[kind], max_tokens=limit, seed=seed)[0]
+            done = self.generator.complete(prompt, grammar=_GRAMMARS[request.kind], max_tokens=limit, seed=seed)[0]
             cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
             left -= done.tokens_out
-            draft = _draft(done.text, edge, kind)
+            draft = _draft(done.text, request)
             if isinstance(draft, str):
-                rejects[draft] += 1
+                rejects[request.kind, draft] += 1
             elif draft.question.lower() in seen:
-                rejects["duplicate"] += 1
+                rejects[request.kind, "duplicate"] += 1
             else:
                 seen.add(draft.question.lower())
                 drafts.append(draft)
         return Synthesis(tuple(drafts), dict(rejects), cost)
 
 
-def _plan(edges: Sequence[EdgeContext], answered: Collection[str]) -> Iterator[tuple[EdgeContext, str]]:
-    """Order hyperedges by uncovered facts, and give each a type that its facts allow, all types in turn."""
-
-    def uncovered(edge: EdgeContext) -> int:
-        return sum(fact.type != "CONCEPT" and normalise(fact.text) not in answered for fact in edge.facts)
-
-    order = sorted(range(len(edges)), key=lambda index: (-uncovered(edges[index]), edges[index].unit_ids))
-    used: Counter[str] = Counter()
-    for index in order:
-        possible = _possible(edges[index])
-        if possible:
-            kind = min(possible, key=lambda name: (used[name], KINDS.index(name)))
-            used[kind] += 1
-            yield edges[index], kind
+def _tail(request: Request) -> str:
+    facts = list(dict.fromkeys(fact.text for fact in request.context.telling))[:_MOST_FACTS]
+    without = f", without the name {request.bridge}" if request.bridge else ""
+    return f"Type: {request.kind}{without}\nFacts: {' | '.join(facts)}\nText: {' '.join(request.context.texts)}"
 
 
-def _possible(edge: EdgeContext) -> list[str]:
-    names = {
-        fact.anchor for fact in edge.facts if fact.type not in _NUMERIC and fact.type not in ("CONCEPT", "ORDINAL")
-    }
-    numbers = [fact for fact in edge.facts if fact.type in _NUMERIC]
-    dates = [fact for fact in numbers if fact.type in ("DATE", "YEAR")]
-    possible = []
-    if len(names) >= 3:
-        possible.append("set")
-    if len(names) >= 2 and len(numbers) >= 2:
-        possible.append("comparison")
-    if len(names) >= 3:
-        possible.append("aggregation")
-    if len(names) >= 2 and len(edge.unit_ids) >= 2:
-        possible.append("multi-hop")
-    if len(dates) >= 2:
-        possible.append("post-processing")
-    if names:
-        possible.append("false-premise")
-    return possible
-
-
-def _tail(edge: EdgeContext, kind: str) -> str:
-    facts = list(dict.fromkeys(fact.text for fact in edge.facts if fact.type != "CONCEPT"))[:_MOST_FACTS]
-    words = " ".join(edge.texts).split()[:_MOST_WORDS]
-    return f"Type: {kind}\nFacts: {' | '.join(facts)}\nText: {' '.join(words)}"
-
-
-def _draft(text: str, edge: EdgeContext, kind: str) -> Draft | str:
+def _draft(text: str, request: Request) -> Draft | str:
     match = _LINES.search(text)
     if match is None:
         return "cut-short"
@@ -215,10 +166,16 @@ def _draft(text: str, edge: EdgeContext, kind: str) -> Draft | str:
     answer = match["answer"].strip().rstrip(".").strip()
     if not question.endswith("?"):
         return "cut-short"
-    support = _support(question, answer, edge)
+    support = _support(question, answer, request.context)
     if not support:
         return "no-support"
-    return Draft(question, answer, kind, _type_of(answer, edge.facts), support)
+    kind, bridge = request.kind, normalise(request.bridge)
+    if bridge:
+        support = request.context.unit_ids
+        if f" {bridge} " in f" {normalise(question)} " or normalise(answer) == bridge:
+            return "names-bridge"
+    draft = Draft(question, answer, kind, _type_of(answer, request.context.telling), support)
+    return draft if is_of_kind(draft) else replace(draft, kind="single")
 
 
 def _support(question: str, answer: str, edge: EdgeContext) -> tuple[str, ...]:
@@ -243,20 +200,9 @@ def _type_of(answer: str, facts: Sequence[Fact]) -> str:
     for fact in facts:
         if fact.type != "CONCEPT" and normalise(fact.text) == wanted:
             return fact.type
+    if _YEAR.fullmatch(wanted):
+        return "YEAR"
     first, _, unit = wanted.partition(" ")
     if first.replace(".", "", 1).isdigit() and unit:
         return "QUANTITY"
-    if wanted.replace(".", "", 1).isdigit() or wanted in (
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-    ):
-        return "CARDINAL"
-    return ""
+    return "CARDINAL" if wanted.replace(".", "", 1).isdigit() or wanted in NUMBERS else ""

@@ -10,35 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.memory.grounding import NUMBERS, STOP, grounded, normalise
 from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.synthesis_lexicon import words_of
 from fedrag_flwr.models.base import Generator, Prompt
 from fedrag_flwr.records import Cost, Sentence
 
 MAX_QUESTION_WORDS = 40
 MAX_ANSWER_WORDS = 12
-_DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
-NUMBERS = tuple(
-    re.findall(
-        r"\w+",
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty",
-    )
-)
-_NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
-_LIST = re.compile(rf"{_NAMES}(?:, {_NAMES})*,? and {_NAMES}")
-_STOP = words_of(
-    "a an and are as at be been being by can could did do does for from had has have he her hers him his how i if in "
-    "into is it its itself me my no not of on one or our she so some such than that the their them then there these "
-    "they this those to too up us was we were what when where which while who whom whose why will with would you your "
-    "many much long kind year name type called"
-)
 _DANGLING = re.compile(
     r"\b(?:[Tt]his|[Tt]hese|[Tt]hose)\b(?! (?:is|was|day)\b)|\b(?:we|you|my|our|your)\b|"
     r"\bthe (?:former|latter|above|following|text|passage|article|document|sentence|paragraph)\b"
 )
 _PRONOUNS = re.compile(r"\b(?:it|he|she|they|him|them|its|his|her|their)\b", re.IGNORECASE)
-_TOKEN = re.compile(r"[^\W_]+(?:[.,](?=\d)[^\W_]+)*")
 _FITS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
     (
         re.compile(r"^(?:in|since|until|by|from|during) (?:what|which) year\b", re.IGNORECASE),
@@ -67,12 +50,6 @@ _FITS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = (
 )
 
 
-def normalise(text: str) -> str:
-    """Bring text to lower-case words without articles and punctuation; thousands separators go, "1,025" is "1025"."""
-    words = _TOKEN.findall(text.replace("’", "'").lower().replace("'s ", " ").removesuffix("'s"))
-    return " ".join(word.replace(",", "") for word in words if word not in ("a", "an", "the"))
-
-
 def verify(draft: Draft, texts: Sequence[str]) -> str | None:
     """Check a draft by itself and against its support; None when it may be kept, else the reason.
 
@@ -87,7 +64,7 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
     -------
     str or None
         One of ``empty``, ``length``, ``no-question``, ``stop-words``, ``dangling``, ``unspecific``, ``gives-away``,
-        ``type-mismatch``, ``not-in-evidence``.
+        ``no-alternative``, ``one-hop``, ``type-mismatch``, ``not-in-evidence``.
     """
     question, answer = normalise(draft.question), normalise(draft.answer)
     if not question or not answer:
@@ -97,9 +74,9 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
         return "length"
     if not draft.question.rstrip().endswith("?"):
         return "no-question"
-    if all(word in _STOP for word in answer.split()) and answer not in NUMBERS and answer not in ("yes", "no"):
+    if all(word in STOP for word in answer.split()) and answer not in NUMBERS and answer not in ("yes", "no"):
         return "stop-words"
-    content = [word for word in words if word not in _STOP]
+    content = [word for word in words if word not in STOP]
     if not content:
         return "stop-words"
     if _DANGLING.search(draft.question):
@@ -109,12 +86,19 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
         return "unspecific"
     if len(content) < 2:
         return "unspecific"
-    given = f" {answer} " in f" {question} " and answer not in ("yes", "no")
-    if given and not (draft.kind == "comparison" and " or " in draft.question):
-        return "gives-away"
+    if reason := _composed_wrongly(draft, f" {answer} " in f" {question} ", texts):
+        return reason
     if not fits(draft.question, draft.answer_type):
         return "type-mismatch"
-    return None if _grounded(draft, answer, texts) else "not-in-evidence"
+    return None if grounded(draft, texts) else "not-in-evidence"
+
+
+def _composed_wrongly(draft: Draft, given: bool, texts: Sequence[str]) -> str | None:
+    """Why a question is not of its kind, or gives its answer away: only a choice between two may name it."""
+    chooses = draft.kind == "comparison" and " or " in draft.question
+    if normalise(draft.answer) not in ("yes", "no") and given != chooses:
+        return "gives-away" if given else "no-alternative"
+    return "one-hop" if draft.kind == "multi-hop" and len(texts) < 2 else None
 
 
 def fits(question: str, answer_type: str) -> bool:
@@ -125,36 +109,18 @@ def fits(question: str, answer_type: str) -> bool:
     return True
 
 
-def _grounded(draft: Draft, answer: str, texts: Sequence[str]) -> bool:
-    evidence = f" {normalise(' . '.join(texts))} "
-    if f" {answer} " in evidence:
-        return True
-    if draft.kind == "set":
-        parts = [normalise(part) for part in re.split(r",| and | & |;", draft.answer)]
-        return all(f" {part} " in evidence for part in parts if part)
-    if draft.kind not in _DERIVED:
-        return False
-    return answer in ("yes", "no") or _derivable(answer.split()[0], texts)
-
-
-def _derivable(number: str, texts: Sequence[str]) -> bool:
-    """Whether a number is a count of names that the texts list, or the years between two of their dates."""
-    value = NUMBERS.index(number) if number in NUMBERS else int(number) if number.isdigit() else -1
-    if value < 1:
-        return False
-    text = " ".join(texts)
-    lists = [len(re.split(r", (?:and )?| and ", found[0])) for found in _LIST.finditer(text)]
-    years = [int(year) for year in re.findall(r"\b[12]\d{3}\b", text)]
-    return value in lists or any(abs(first - second) == value for first in years for second in years)
-
-
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
     """Which drafts came back with their answer, why the others did not, and what asking cost."""
 
     kept: tuple[int, ...]
-    rejects: Mapping[str, int]
+    reasons: Mapping[int, str]  # by the draft's index
     cost: Cost
+
+    @property
+    def rejects(self) -> Counter[str]:
+        """How many drafts did not come back for which reason."""
+        return Counter(self.reasons.values())
 
 
 def round_trip(
@@ -187,7 +153,7 @@ def round_trip(
     answers: dict[str, set[str]] = defaultdict(set)
     for draft in drafts:
         answers[normalise(draft.question)].add(normalise(draft.answer))
-    rejects: Counter[str] = Counter()
+    reasons: dict[int, str] = {}
     kept: list[int] = []
     for start in range(0, len(drafts), 2048):
         similarity = question_vectors[start : start + 2048] @ sentence_vectors.T
@@ -203,8 +169,8 @@ def round_trip(
             if reason is None:
                 kept.append(index)
             else:
-                rejects[reason] += 1
-    return RoundTrip(tuple(kept), dict(rejects), Cost())
+                reasons[index] = reason
+    return RoundTrip(tuple(kept), reasons, Cost())
 
 
 def _conflicting(answers: set[str]) -> bool:
@@ -223,7 +189,7 @@ def _elsewhere(
     margin: float,
 ) -> str | None:
     own = max(float(row[index]) for index in support)
-    words = frozenset(normalise(draft.question).split()) - _STOP
+    words = frozenset(normalise(draft.question).split()) - STOP
     covered = max(len(words & bags[index]) for index in support)
     answer = normalise(draft.answer)
     for index in np.flatnonzero(row >= own - margin / 2):
@@ -242,6 +208,7 @@ def _elsewhere(
     return None
 
 
+_ASKED_TOKENS, _FEWEST_ASKED = 24, 4  # of an answer
 _ASK = Prompt(
     "Answer the question from the text with a few words of the text. If it does not say, answer: unknown.", ""
 )
@@ -265,22 +232,22 @@ def round_trip_model(
     seed
         Handed to the generator.
     """
-    rejects: Counter[str] = Counter()
+    reasons: dict[int, str] = {}
     kept: list[int] = []
     cost = Cost()
     for index, (draft, evidence) in enumerate(zip(drafts, texts, strict=True)):
-        if cost.tokens_out >= token_budget:
-            rejects["unasked"] += 1
+        limit = min(_ASKED_TOKENS, token_budget - cost.tokens_out)
+        if limit < _FEWEST_ASKED:
+            reasons[index] = "unasked"
             continue
         tail = f"Text: {' '.join(evidence)}\nQuestion: {draft.question}\nAnswer:"
-        limit = max(4, min(24, token_budget - cost.tokens_out))
         completion = generator.complete(Prompt(_ASK.system, tail), max_tokens=limit, seed=seed)[0]
         cost += Cost(completion.seconds, 1, completion.tokens_in, completion.tokens_out, completion.cached)
         if agrees(completion.text, draft.answer):
             kept.append(index)
         else:
-            rejects["round-trip"] += 1
-    return RoundTrip(tuple(kept), dict(rejects), cost)
+            reasons[index] = "round-trip"
+    return RoundTrip(tuple(kept), reasons, cost)
 
 
 def agrees(given: str, expected: str) -> bool:

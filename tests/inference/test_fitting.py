@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,41 @@ def test_a_memory_must_be_of_the_kind_asked_for(
     said = Fitting(encoder).misfit(question, pipeline.question(question), memory(row, encoder, pipeline))
     assert reason in said
     assert bool(said) == bool(reason)
+
+
+COMPOSED: list[tuple[str, str, str, bool]] = [  # question, memory's question, its kind, whether it answers
+    (
+        "Which opened first, Tarn Bridge or Port Ferren?",
+        "Which opened first, Port Ferren or Tarn Bridge?",
+        "comparison",
+        True,
+    ),
+    (
+        "Which opened last, Tarn Bridge or Port Ferren?",
+        "Which opened first, Port Ferren or Tarn Bridge?",
+        "comparison",
+        False,
+    ),
+    (
+        "Which opened first, Tarn Bridge or Copper Hall?",
+        "Which opened first, Port Ferren or Tarn Bridge?",
+        "comparison",
+        False,
+    ),
+    ("Did Tarn Bridge open in 1924?", "Did Tarn Bridge open in 1931?", "false-premise", False),
+    ("Was it in 1931 that Tarn Bridge opened?", "Did Tarn Bridge open in 1931?", "false-premise", True),
+    ("Did Tarn Bridge not open in 1931?", "Did Tarn Bridge open in 1931?", "false-premise", False),
+]
+
+
+@pytest.mark.parametrize(("question", "stored", "kind", "answers"), COMPOSED)
+def test_a_composed_memory_answers_only_what_turns_on_the_same_names_and_numbers(
+    question: str, stored: str, kind: str, answers: bool, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    row = (stored, "Tarn Bridge", "NAME") if kind == "comparison" else (stored, "No", "YESNO")
+    item = replace(memory(row, encoder, pipeline), kind=kind)
+    said = Fitting(encoder).misfit(question, pipeline.question(question), item)
+    assert (said == "") is answers, said
 
 
 def test_nouns_are_encoded_once(encoder: Encoder, pipeline: Pipeline) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,6 +94,13 @@ def test_items_of_one_hyperedge_or_document_are_not_joined() -> None:
         for n, i in enumerate((one, two))
     ]
     assert composed(*documents) == []
+
+
+@pytest.mark.parametrize("kind", ["comparison", "post-processing", "false-premise", "multi-hop"])
+def test_what_is_composed_already_is_no_part(kind: str) -> None:
+    one = item(1, "Which telescope found Kamo in 2016?", "Pan-STARRS", "NAME")
+    two = item(2, "Was Pan-STARRS switched off in 2001?", "No", "YESNO", "b")
+    assert composed(one, replace(two, kind=kind)) == []
 
 
 def test_a_question_with_several_answers_describes_none_of_them() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.synthesis_model import KINDS, EdgeContext, ModelSynthesizer
+from fedrag_flwr.memory.synthesis_model import ModelSynthesizer
+from fedrag_flwr.memory.synthesis_plan import KINDS, EdgeContext
 from fedrag_flwr.memory.verify import round_trip_model
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Fact
@@ -29,7 +30,7 @@ FACTS = (
     Fact("Hydra", "NAME", "hydra"),
     Fact("2005", "YEAR", "2005"),
 )
-EDGES = [EdgeContext((f"a{n}", f"b{n}"), TEXTS, FACTS) for n in range(2)]
+EDGES = [EdgeContext((f"a{n}", f"b{n}"), TEXTS, (FACTS[:5], FACTS[5:])) for n in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_drafts_have_the_form_and_their_cost_is_counted(generator: LlamaGenerato
     for draft in made.drafts:
         assert draft.question.endswith("?")
         assert draft.answer
-        assert draft.kind in KINDS
+        assert draft.kind in (*KINDS, "single")
         assert set(draft.support) <= {"a0", "b0", "a1", "b1"}
 
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from fedrag_flwr.memory.grounding import is_of_kind, normalise
 from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.verify import agrees, fits, normalise, round_trip, verify
+from fedrag_flwr.memory.verify import agrees, fits, round_trip, verify
 from fedrag_flwr.records import Fact, Sentence
 
 TEXT = "Pluto. Clyde Tombaugh, born in 1906, discovered Pluto on 18 February 1930. Kerberos, Styx and Nix orbit it."
@@ -30,6 +31,12 @@ def make(question: str, answer: str, kind: str = "single", answer_type: str = ""
         (make("How old was Tombaugh when he found Pluto?", "24", "post-processing", "CARDINAL"), None),
         (make("Did Lowell discover Pluto?", "No", "false-premise", "YESNO"), None),
         (make("Was Nix or Styx named first for Pluto?", "Nix", "comparison"), None),
+        (make("Was Nix or Styx named first for Pluto?", "Kerberos", "comparison"), "no-alternative"),
+        (make("Did Tombaugh discover Pluto?", "No", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("Did Lowell discover Pluto?", "Yes", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("Did Herschel discover Uranus from Bath?", "No", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR"), "one-hop"),
+        (make("How many years lie between Pluto and 1930?", "1906", "post-processing", "YEAR"), "type-mismatch"),
         (make("How many of Pluto's moons are named?", "five", "aggregation", "CARDINAL"), "not-in-evidence"),
         (make("Who discovered Pluto?", "Percival Lowell", answer_type="PERSON"), "not-in-evidence"),
         (make("Which moons orbit Pluto?", "Charon and Nix", "set"), "not-in-evidence"),
@@ -47,6 +54,27 @@ def make(question: str, answer: str, kind: str = "single", answer_type: str = ""
 )
 def test_verify(draft: Draft, reason: str | None) -> None:
     assert verify(draft, [TEXT]) == reason
+
+
+def test_two_hops_need_two_units() -> None:
+    draft = make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR")
+    assert verify(draft, [TEXT, "Clyde Tombaugh. He was born in Streator."]) is None
+
+
+@pytest.mark.parametrize(
+    ("draft", "of_kind"),
+    [
+        (make("Which moons orbit Pluto?", "Nix and Styx", "set"), True),
+        (make("Which moon orbits Pluto?", "Nix", "set"), False),
+        (make("Which was found first, Nix or Styx?", "Nix", "comparison"), True),
+        (make("Which airport is in Ferren?", "Ferren Airport", "comparison"), False),
+        (make("How many moons orbit Pluto?", "three", "aggregation", "CARDINAL"), True),
+        (make("How many years did it last?", "1939", "aggregation", "YEAR"), False),
+        (make("Who discovered Pluto?", "Tombaugh", "single", "PERSON"), True),
+    ],
+)
+def test_a_question_that_has_not_the_form_of_its_kind_is_told(draft: Draft, of_kind: bool) -> None:
+    assert is_of_kind(draft) is of_kind
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+"""One device's memory of a dataset's paragraphs, built once in a process of its own and kept with what it cost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fedrag_flwr.building import Builder, BuildPlan
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.memory.distilling import Distilled, Distiller
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Generator
+from fedrag_flwr.records import Hyperedge, Progress
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.base import Reading
+from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.memory_corpus import HalfEncoder
+from simulations.sentences import DATASETS
+from simulations.stage_clock import StageClock, TimedEncoder, TimedGenerator
+
+DEVICE = "bench"
+WARMING = "Who mapped the Ossel?"
+
+Row = dict[str, Any]
+
+
+class Recorded(Distiller):
+    """A distiller that keeps what it made, with its rejects by type."""
+
+    made = Distilled()
+
+    def distil(
+        self,
+        documents: Sequence[Sequence[ParsedPassage]],
+        sentences: Units,
+        hyperedges: Sequence[Hyperedge],
+        progress: Progress,
+    ) -> Distilled:
+        """Distil documents and keep the result."""
+        self.made = super().distil(documents, sentences, hyperedges, progress)
+        return self.made
+
+
+def benchmark_of(data: Path, name: str, rows: int) -> Benchmark:
+    """The first dev rows of a dataset (HotpotQA: in the distractor setting) and their paragraphs, each once."""
+    return read_multihop(data / f"{DATASETS[name]}.jsonl.gz", "dev", rows)
+
+
+def settings_for(tokens: int) -> Settings:
+    """The default settings with a budget of the model."""
+    return Settings.from_config({"home": str(fedrag_home()), "memory.tokens-per-kilotoken": tokens})
+
+
+def toolbox_for(settings: Settings, half: bool) -> Toolbox:
+    """The default models; with `half` the encoder works in bfloat16, three times faster."""
+    toolbox = load_toolbox(settings.models, fedrag_home())
+    return replace(toolbox, encoder=HalfEncoder()) if half else toolbox
+
+
+def open_device(row: Row) -> EdgeDevice:
+    """The device that has a kept memory."""
+    settings = settings_for(row["tokens"])
+    return EdgeDevice(DEVICE, None, _root(row), settings, toolbox_for(settings, row["half"]))
+
+
+def kept_memory(data: Path, name: str, rows: int, tokens: int, half: bool, again: bool = False) -> Row:
+    """What a dataset's memory cost; it is built first where it is not kept yet, or where it is asked for `again`."""
+    asked: Row = {"dataset": name, "rows": rows, "tokens": tokens, "half": half}
+    kept = _root(asked) / "row.json"
+    if again:
+        kept.unlink(missing_ok=True)
+    if not kept.is_file():
+        command = [sys.executable, "-m", "simulations.dataset_memory", str(data), json.dumps(asked)]
+        print(f"building the memory of {rows} rows of {name}", file=sys.stderr, flush=True)
+        row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        kept.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    found: Row = json.loads(kept.read_text(encoding="utf-8"))
+    return found
+
+
+def build(data: Path, asked: Row) -> Row:
+    """Build a memory in this process, with warm models, and say what it took."""
+    settings = settings_for(asked["tokens"])
+    toolbox = toolbox_for(settings, asked["half"])
+    toolbox.encoder.encode([WARMING])
+    toolbox.pipeline.questions([WARMING])
+    documents = benchmark_of(data, asked["dataset"], asked["rows"]).documents
+    root = _root(asked)
+    MemoryStore.erase(root)
+    clock = StageClock()
+    encoder = TimedEncoder(toolbox.encoder, clock)
+
+    def generator() -> Generator:
+        before = clock.turn("")  # loading the model is no part of a stage
+        loaded = toolbox.generator()
+        clock.turn(before)
+        return TimedGenerator(loaded, clock)
+
+    identity = {
+        "device": DEVICE,
+        "encoder": encoder.id,
+        "dimension": str(encoder.dimension),
+        "pipeline": toolbox.pipeline.id,
+    }
+    store = MemoryStore.open(root, identity)
+    try:
+        distiller = Recorded(encoder, generator, asked["tokens"], settings.seed)
+        builder = Builder(DEVICE, store, encoder, toolbox.pipeline, distiller)
+        start = time.perf_counter()
+        report = builder.build(Reading(documents, ()), BuildPlan.of(settings, True), clock)
+        wall = time.perf_counter() - start
+    finally:
+        store.close()
+    made = distiller.made
+    by_model = set(made.by_model)
+    kinds = {
+        maker: dict(Counter(d.kind for place, d in enumerate(made.drafts) if (place in by_model) == (maker == "model")))
+        for maker in ("rules", "model")
+    }
+    return asked | {
+        "encoder": encoder.id,
+        "documents": report.documents,
+        "sentences": report.sentences,
+        "hyperedges": report.hyperedges,
+        "items": report.items,
+        "corpus_tokens": report.corpus_tokens,
+        "kinds": kinds,
+        "rejected": [[kind, reason, count] for (kind, reason), count in sorted(made.rejected.items())],
+        "failed": list(report.failed),
+        "stages": {stage: seconds for stage, seconds in clock.seconds.items() if stage},
+        "wall_seconds": wall,
+        "replayed": made.cost.replayed,
+        "llm_calls": made.cost.llm_calls,
+        "tokens_in": made.cost.tokens_in,
+        "tokens_out": made.cost.tokens_out,
+        "peak_rss_mb": report.peak_rss_mb,
+    }
+
+
+def _root(asked: Row) -> Path:
+    name = f"{DATASETS[asked['dataset']]}-{asked['rows']}-{asked['tokens']}{'-half' if asked['half'] else ''}"
+    root = fedrag_home() / "benchmarks" / "construction" / name
+    root.mkdir(parents=True, exist_ok=True)
+    return root
+
+
+if __name__ == "__main__":
+    print(json.dumps(build(Path(sys.argv[1]), json.loads(sys.argv[2]))))
