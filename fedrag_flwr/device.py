@@ -26,6 +26,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import Released
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
@@ -40,6 +41,7 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     ImportReport,
+    MemoryItem,
     OpenQuestion,
     Progress,
     Question,
@@ -57,6 +59,8 @@ _LOG = logging.getLogger(__name__)
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
+SHARED = "shared"  # meta key: the latest version of the store that others may know of
+NAMES = "names.sqlite"
 
 
 class EdgeDevice:
@@ -90,7 +94,9 @@ class EdgeDevice:
         self._hide = _OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
-            self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept)
+            self.door = open_door(
+                settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept, root / NAMES
+            )
         except BaseException:
             self.store.close()
             raise
@@ -98,7 +104,8 @@ class EdgeDevice:
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store and what the door keeps beside it."""
+        self.door.close()
         self.store.close()
 
     def __enter__(self) -> EdgeDevice:
@@ -169,22 +176,42 @@ class EdgeDevice:
 
         Where the other side knows another generation, everything is sent.
         """
-        version, generation = self.store.version, self._generation()
-        since = request.since if request.generation == generation and request.since <= version else 0
-        self._inform_door()
-        items = self.store.items(origin=self.name, since=since)
-        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
-        released = self.door.release_items(items)
-        gone = self.store.retracted_since(since) if since else []
+        generation = self._generation()
+        since = request.since if request.generation == generation and request.since <= self.store.version else 0
+        version, released = self._release(since)
+        while self._recall_outdated():
+            version, released = self._release(since)
+        shown = {item.id for item in released.items}
+        gone = map(self._hide, self.store.retracted_since(since) if since else [])
+        if version > int(self.store.meta(SHARED) or 0):
+            self.store.set_meta(SHARED, str(version))
         return Delta(
             origin=self.name,
             generation=generation,
             since=since,
             version=version,
             items=released.items,
-            retracted=tuple(self._hide(item_id) for item_id in gone),
+            retracted=tuple(hidden for hidden in gone if hidden not in shown),
             withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
         )
+
+    def _release(self, since: int) -> tuple[int, Released[MemoryItem]]:
+        """Pass the memories that changed after a version of the store through the door; with the version now."""
+        version = self.store.version
+        self._inform_door()
+        items = self.store.items(origin=self.name, since=since)
+        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
+        return version, self.door.release_items(items)
+
+    def _recall_outdated(self) -> bool:
+        """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
+        names = self.door.pending_names()
+        shared = self.store.items(origin=self.name, until=int(self.store.meta(SHARED) or 0)) if names else []
+        outdated = self.door.holding(shared, names)
+        if outdated:
+            self.store.recall(outdated)
+        self.door.settle_names(names)
+        return bool(outdated)
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.items import MOST_LINE, TOO_LONG, item_bundle, item_refusal, words
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.register import Register
@@ -54,6 +55,8 @@ class ExportDoor:
         Maps an own id to one that only this device can resolve.
     device
         The device's name: only what originates here may leave.
+    names
+        The private names that the operators share.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class ExportDoor:
         pipeline: Pipeline,
         opaque: Callable[[str], str],
         device: str,
+        names: KnownNames | None = None,
     ) -> None:
         for operator in operators:
             operator.validate()
@@ -78,6 +82,7 @@ class ExportDoor:
         self._device = device
         self._counts: Counter[str] = Counter()
         self._register = Register()
+        self._names = KnownNames() if names is None else names
 
     @property
     def id(self) -> str:
@@ -93,6 +98,23 @@ class ExportDoor:
     def know(self, register: Register) -> None:
         """Mask from now on also what the device's documents show to be private."""
         self._register = register
+        self._names.consult(register)
+
+    def close(self) -> None:
+        """Close the list of private names."""
+        self._names.close()
+
+    def pending_names(self) -> frozenset[str]:
+        """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
+        return self._names.pending() if self._operators else frozenset()
+
+    def settle_names(self, names: Iterable[str]) -> None:
+        """Record that what was shared before names were known is withdrawn or will be released anew."""
+        self._names.settle(names)
+
+    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
+        """Give the ids of the memories in which one of these names stands."""
+        return [item.id for item in items if self._names.find(item_bundle(item), names)]
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
         """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
