@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from fedrag_flwr.privacy.durable import DurableFile
 from fedrag_flwr.privacy.normalise import probe
@@ -23,6 +25,8 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS names (
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"[\s,.'-]{1,3}")  # what may stand between two words of a name, as in `patterns`
 _MOST_WORDS = 8
+
+Place = Literal["prose", "anchor"]
 
 
 class KnownNames:
@@ -68,9 +72,9 @@ class KnownNames:
         wanted = {key: kind for name, kind in forms for key in _keys(name)}
         self._refresh()
         rows = [
-            (_digest(key), _digest(key[0]), len(key), kind, 1)
+            (key.digest, key.lead, len(key.words), kind, 1)
             for key, kind in wanted.items()
-            if _digest(key) not in self._types
+            if key.digest not in self._types
         ]
         if rows:
             with self._file.writing() as connection:
@@ -92,16 +96,10 @@ class KnownNames:
         self._refresh()
         if not self._types:
             return []
-        found: dict[tuple[str, str], Found] = {}
-        for text in bundle.prose:
-            for form in self._in_text(probe(text), among):
-                if " " in form.text or not form.text.islower():
-                    found.setdefault((form.text, form.type), form)
-        for anchor in bundle.anchors:
-            for form in self._in_text(probe(anchor), among):
-                if " " in form.text:
-                    found.setdefault((form.text, form.type), form)
-        return list(found.values())
+        found = [form for text in bundle.prose for form in self._in_text(text, "prose", among)]
+        said = {normalise_anchor(form.text) for form in found}
+        listed = [form for anchor in bundle.anchors for form in self._in_text(anchor, "anchor", among)]
+        return list(dict.fromkeys([*found, *(form for form in listed if form.text not in said)]))
 
     def pending(self) -> frozenset[str]:
         """Digests of names that were not yet looked for in what was shared before they were known."""
@@ -119,17 +117,22 @@ class KnownNames:
         """Close the file."""
         self._file.close()
 
-    def _in_text(self, folded: str, among: frozenset[str] | None) -> Iterator[Found]:
+    def _in_text(self, text: str, place: Place, among: frozenset[str] | None) -> Iterator[Found]:
+        folded = probe(text)
         words = list(_WORD.finditer(folded))
-        keys = [word[0].casefold() for word in words]
-        for start, lead in enumerate(keys):
-            for count in self._lengths.get(_digest(lead), ()):
+        spelt = [word[0].casefold() for word in words]
+        for start, first in enumerate(spelt):
+            for count in self._lengths.get(_digest(place, (first,), "lead"), ()):
                 end = start + count
-                name = _digest(tuple(keys[start:end])) if end <= len(keys) else ""
+                name = _digest(place, tuple(spelt[start:end])) if end <= len(spelt) else ""
                 if name not in self._types or (among is not None and name not in among):
                     continue
-                if all(_BETWEEN.fullmatch(folded, words[i].end(), words[i + 1].start()) for i in range(start, end - 1)):
-                    yield Found(folded[words[start].start() : words[end - 1].end()], self._types[name], RULE)
+                form = folded[words[start].start() : words[end - 1].end()]
+                whole = all(
+                    _BETWEEN.fullmatch(folded, words[i].end(), words[i + 1].start()) for i in range(start, end - 1)
+                )
+                if whole and (count > 1 or not form.islower()):
+                    yield Found(form, self._types[name], RULE)
 
     def _refresh(self) -> None:
         """Read the file anew where another process has written to it."""
@@ -149,18 +152,32 @@ class KnownNames:
         self._lengths = {lead: tuple(sorted(counts)) for lead, counts in lengths.items()}
 
 
-def _keys(name: str) -> set[tuple[str, ...]]:
-    """The words of a name, as in prose and as in anchors; none where they tell nothing."""
-    written, listed = (
-        tuple(word.casefold() for word in _WORD.findall(probe(form))) for form in (name, normalise_anchor(name))
-    )
-    if len(written) == 1:
-        return set() if is_ordinary(written[0]) else {written}
-    return {key for key in (written, listed) if 1 < len(key) <= _MOST_WORDS}
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """The words of a name as they stand in a place."""
+
+    place: Place
+    words: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        return _digest(self.place, self.words)
+
+    @property
+    def lead(self) -> str:
+        return _digest(self.place, self.words[:1], "lead")
+
+
+def _keys(name: str) -> list[_Key]:
+    """The words of a name in prose and in anchors; none where they tell nothing."""
+    written = tuple(word.casefold() for word in _WORD.findall(probe(name)))
+    listed = tuple(_WORD.findall(probe(normalise_anchor(name))))
+    if not 0 < len(written) <= _MOST_WORDS or (len(written) == 1 and is_ordinary(written[0])):
+        return []
+    return [_Key("prose", written), *([_Key("anchor", listed)] if len(listed) > 1 else [])]
 
 
 @lru_cache(maxsize=65_536)
-def _digest(words: str | tuple[str, ...]) -> str:
-    """Digest of a name's words, or of its first word alone."""
-    spelt = f"lead\0{words}" if isinstance(words, str) else "name\0" + " ".join(words)
-    return hashlib.sha256(spelt.encode()).hexdigest()[:32]
+def _digest(place: Place, words: tuple[str, ...], what: str = "name") -> str:
+    """Digest of a name's words, or of what it begins with."""
+    return hashlib.sha256("\0".join((what, place, *words)).encode()).hexdigest()[:32]

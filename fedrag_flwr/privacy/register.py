@@ -30,7 +30,8 @@ class Register:
     spans
         Private names and identifiers by their words in lower case.
     types
-        The type that the pipeline gives a name, in normal form, most often.
+        The type that the pipeline gives a name, in normal form, most often; a person's whole name speaks for its last
+        word too.
     common
         Words that are written in lower case more often than not.
     """
@@ -65,8 +66,9 @@ def read_register(passages: Iterable[Passage]) -> Register:
     lower: Counter[str] = Counter()
     for passage in passages:
         for fact in passage.facts:
-            if fact.type not in _UNTYPED:
-                types[normal_name(fact.text)][fact.type] += 1
+            last = name_tokens(fact.text)[-1:] if fact.type == PERSON else []
+            for name in {normal_name(part) for part in (fact.text, *last) if fact.type not in _UNTYPED}:
+                types[name][fact.type] += 1
         for word in _WORD.findall(probe(passage.text)):
             lower[word.casefold()] += 1 if word.islower() else -1
         for text in (passage.title, passage.text):
