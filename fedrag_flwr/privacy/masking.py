@@ -19,7 +19,7 @@ from fedrag_flwr.privacy.patterns import (
     part_pattern,
     surface_pattern,
 )
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_written_as_name, name_tokens
 from fedrag_flwr.privacy.rewriting import Range, Replacement, placeholder, rewrite
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
@@ -102,15 +102,15 @@ class TypeMasking:
     def _lasting(self, form: Found) -> list[tuple[str, str]]:
         """What of a private form is masked in other texts too: the whole, and the last word of a person's name.
 
-        A word of a public name alone is not: it may be meant.
+        A word of a public name alone is not, for it may be meant; nor is what describes and does not name.
         """
+        if form.type == _CALENDAR or not is_written_as_name(form.text, form.type):
+            return []
         tokens = name_tokens(form.text)[-1:] if form.type == PERSON else []
         return [
             (name, form.type)
             for name in dict.fromkeys([form.text, *tokens])
-            if form.type != _CALENDAR
-            and normal_name(name) not in self._public_words
-            and not self._names.is_doubtful(name, self._types)
+            if normal_name(name) not in self._public_words and not self._names.is_doubtful(name, self._types)
         ]
 
     def _identifiers(self, bundle: Bundle) -> list[Replacement]:

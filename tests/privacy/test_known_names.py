@@ -13,6 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import Bundle, ExportDoor, TypeMasking, make_door
 from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
 from fedrag_flwr.records import Document, Fact
 from fedrag_flwr.text import SpacyPipeline
@@ -136,6 +137,31 @@ def test_a_doubtful_name_is_masked_only_where_it_was_seen(pipeline: SpacyPipelin
     seen = Bundle(("Who signed it?", "Quarrendon"), known=(Fact("Quarrendon", "PERSON", ""),))
     other = Bundle(("Which mill lies in Quarrendon?", "the old one"))
     first, second = TypeMasking(pipeline, names=names).operate([seen, other])
+    assert first.prose[1] == "[PERSON]"
+    assert second.prose == other.prose
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "named"),
+    [
+        ("Bolwick Xqwu", "PERSON", True),
+        ("Ludwig van der Xqwu", "PERSON", True),
+        ("B. Xqwu-Tarn", "PERSON", True),
+        ("the Bank of Xqwu", "ORG", True),
+        ("engineers at the Xqwu bureau", "PERSON", False),
+        ("astronauts", "PERSON", False),
+        ("the brass band of Xqwu", "ORG", False),
+    ],
+)
+def test_a_description_is_no_name(form: str, kind: str, *, named: bool) -> None:
+    assert is_written_as_name(form, kind) is named
+
+
+def test_a_description_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
+    keepers = "keepers of the lamp"
+    seen = Bundle(("Who signed it?", keepers), known=(Fact(keepers, "PERSON", ""),))
+    other = Bundle((f"How long did the {keepers} sleep?", "two days"))
+    first, second = TypeMasking(pipeline).operate([seen, other])
     assert first.prose[1] == "[PERSON]"
     assert second.prose == other.prose
 
