@@ -26,10 +26,11 @@ from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.opening import read_names
 from fedrag_flwr.privacy.persons import PERSON, find_entities, is_written_as_name, name_tokens
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.records import Fact, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources import FolderSource
 from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.privacy_corpus import DATASETS, read_corpus, remember
@@ -72,6 +73,20 @@ class Row:
     newly: int
     otherwise: int
     seconds: float
+
+
+class OncePipeline(SpacyPipeline):
+    """Reads each text once, though it is asked for several times."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._read: dict[str, tuple[Fact, ...]] = {}
+
+    def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:
+        """The typed facts of each text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._read]
+        self._read.update(zip(new, super().facts(new), strict=True))
+        return [self._read[text] for text in texts]
 
 
 def devices(data: Path, rows: int, home: Path, toolbox: Toolbox) -> Iterable[Device]:
@@ -212,7 +227,7 @@ def main() -> None:
     toolbox = load_toolbox(Settings().models, fedrag_home())
     found: dict[tuple[str, str], list[Row]] = {}
     for device in devices(arguments.data, arguments.rows, home, toolbox):
-        for row in measure(device, toolbox.pipeline):
+        for row in measure(device, OncePipeline()):
             found.setdefault((row.corpus, row.reading), []).append(row)
     rows = [_sum(group) for group in found.values()]
     (arguments.out / "privacy_names.json").write_text(

@@ -56,6 +56,7 @@ class TypeMasking:
     ) -> None:
         self._pipeline = pipeline
         self._types = frozenset(mask_types)
+        self._entities = self._types & frozenset(ENTITY_TYPES)
         self._public = normal_names(public_names)
         self._longest = max((len(name.split()) for name in self._public), default=0)
         self._public_words = frozenset(word for name in self._public for word in name.split())
@@ -80,19 +81,18 @@ class TypeMasking:
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
-        entities = self._types & frozenset(ENTITY_TYPES)
-        found = find_entities(bundles, self._pipeline, entities)
+        found = find_entities(bundles, self._pipeline, self._entities)
         private = [self._private(bundle, forms) for bundle, forms in zip(bundles, found, strict=True)]
         self._names.learn(name for forms in private for form in forms for name in self._lasting(form))
-        masked = []
-        for bundle, forms in zip(bundles, private, strict=True):
-            recurring = self._names.find(bundle)
-            known = tuple(Fact(form.text, form.type, "") for form in recurring)
-            identified = rewrite(bundle, self._identifiers(replace(bundle, known=(*bundle.known, *known))))
-            again = self._private(bundle, [form for form in recurring if form.type in entities])
-            replacements = [entry for form in dict.fromkeys([*forms, *again]) for entry in entity_masks(form)]
-            masked.append(rewrite(identified, replacements, lambda text: [span for span, _ in self._public_in(text)]))
-        return masked
+        return [self._mask(bundle, forms) for bundle, forms in zip(bundles, private, strict=True)]
+
+    def _mask(self, bundle: Bundle, forms: Sequence[Found]) -> Bundle:
+        recurring = [form for form in self._names.find(bundle) if not self._may_be_public(form.text)]
+        known = (*bundle.known, *(Fact(form.text, form.type, "") for form in recurring))
+        identified = rewrite(bundle, self._identifiers(replace(bundle, known=known)))
+        again = self._private(bundle, [form for form in recurring if form.type in self._entities])
+        replacements = [entry for form in dict.fromkeys([*forms, *again]) for entry in entity_masks(form)]
+        return rewrite(identified, replacements, lambda text: [span for span, _ in self._public_in(text)])
 
     def _private(self, bundle: Bundle, forms: Sequence[Found]) -> list[Found]:
         """Leave out what is public in this bundle."""
@@ -110,8 +110,12 @@ class TypeMasking:
         return [
             (name, form.type)
             for name in dict.fromkeys([form.text, *tokens])
-            if normal_name(name) not in self._public_words and not self._names.is_doubtful(name, self._types)
+            if not self._may_be_public(name) and not self._names.is_doubtful(name, self._types)
         ]
+
+    def _may_be_public(self, name: str) -> bool:
+        """Tell whether a name is a word of a public one, which others than its bearer may mean."""
+        return normal_name(name) in self._public_words
 
     def _identifiers(self, bundle: Bundle) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)

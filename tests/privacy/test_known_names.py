@@ -107,6 +107,16 @@ def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque:
     assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
 
 
+def test_a_part_of_a_public_name_that_documents_tell_stays(pipeline: SpacyPipeline) -> None:
+    names = KnownNames()
+    names.consult(Register({"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),)}))
+    text = Bundle(("How long is the Tarnovelska crater?",))
+    [public] = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"], names=names).operate([text])
+    [private] = TypeMasking(pipeline, names=names).operate([text])
+    assert public.prose == text.prose
+    assert private.prose == ("How long is the [PERSON] crater?",)
+
+
 DOCUMENT = (
     "The mill near Lisbon grinds rye. Lisbon lies in Portugal. Rye bread is made in Lisbon. The thistle grows "
     "beside the mill, and a thistle grows behind it. Henrik Vossabelle runs the mill."
