@@ -26,7 +26,6 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.export import Released
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
@@ -41,7 +40,6 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     ImportReport,
-    MemoryItem,
     OpenQuestion,
     Progress,
     Question,
@@ -49,6 +47,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sharing import OpaqueIds, share_since
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -59,7 +58,6 @@ _LOG = logging.getLogger(__name__)
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
-SHARED = "shared"  # meta key: the latest version of the store that others may know of
 NAMES = "names.sqlite"
 
 
@@ -91,7 +89,7 @@ class EdgeDevice:
         self.settings = settings
         self.toolbox = toolbox
         self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
-        self._hide = _OpaqueIds(self.store)
+        self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
             self.door = open_door(
@@ -178,40 +176,8 @@ class EdgeDevice:
         """
         generation = self._generation()
         since = request.since if request.generation == generation and request.since <= self.store.version else 0
-        version, released = self._release(since)
-        while self._recall_outdated():
-            version, released = self._release(since)
-        shown = {item.id for item in released.items}
-        gone = map(self._hide, self.store.retracted_since(since) if since else [])
-        if version > int(self.store.meta(SHARED) or 0):
-            self.store.set_meta(SHARED, str(version))
-        return Delta(
-            origin=self.name,
-            generation=generation,
-            since=since,
-            version=version,
-            items=released.items,
-            retracted=tuple(hidden for hidden in gone if hidden not in shown),
-            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
-        )
-
-    def _release(self, since: int) -> tuple[int, Released[MemoryItem]]:
-        """Pass the memories that changed after a version of the store through the door; with the version now."""
-        version = self.store.version
         self._inform_door()
-        items = self.store.items(origin=self.name, since=since)
-        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
-        return version, self.door.release_items(items)
-
-    def _recall_outdated(self) -> bool:
-        """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
-        names = self.door.pending_names()
-        shared = self.store.items(origin=self.name, until=int(self.store.meta(SHARED) or 0)) if names else []
-        outdated = self.door.holding(shared, names)
-        if outdated:
-            self.store.recall(outdated)
-        self.door.settle_names(names)
-        return bool(outdated)
+        return share_since(self.name, since, generation, self.store, self.door, self._hide)
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
@@ -365,20 +331,3 @@ def valid_name(name: str) -> str:
             fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
         )
     return name
-
-
-class _OpaqueIds:
-    """The store's opaque ids as a function, with many made in one write."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self._made: dict[str, str] = {}
-
-    def prepare(self, *groups: Iterable[str]) -> None:
-        """Make opaque ids for many own ids at once."""
-        self._made.update(self._store.opaque("own", {own for group in groups for own in group} - self._made.keys()))
-
-    def __call__(self, own_id: str) -> str:
-        if own_id not in self._made:
-            self.prepare([own_id])
-        return self._made[own_id]

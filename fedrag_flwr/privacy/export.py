@@ -22,6 +22,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit)
 
+RULES = 2  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"
@@ -86,9 +87,9 @@ class ExportDoor:
 
     @property
     def id(self) -> str:
-        """What released forms depend on: the operators, the encoder and the text pipeline."""
+        """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
         names = "+".join(operator.name for operator in self._operators) or "none"
-        return f"{names}|{self._encoder.id}|{self._pipeline.id}"
+        return f"{RULES}|{names}|{self._encoder.id}|{self._pipeline.id}"
 
     @property
     def counts(self) -> Mapping[str, int]:
