@@ -32,6 +32,7 @@ DATASETS = {
     "MuSiQue": "musique.jsonl.gz",
 }
 DEVICE = "device-0"
+LEAST_MENTIONS = 2  # of names mentioned once many are other spellings, which end in one group and make it smaller
 MOST_CHARS = 80  # what is longer is a list, or a sentence that the recogniser took for a name
 PARTITION_SEED = 7
 
@@ -78,7 +79,7 @@ def read_partitions(
     data: Path, sizes: Iterable[int], home: Path, encoder: Encoder, pipeline: Pipeline
 ) -> dict[int, EntityPartition]:
     """The public partitions with groups of at least these sizes, over the names of all train rows."""
-    paths = {size: home / f"names-{size}.jsonl" for size in sizes}
+    paths = {size: home / f"partition-{size}.jsonl" for size in sizes}
     missing = [size for size, path in paths.items() if not path.exists()]
     names = _public_names(data, pipeline) if missing else []
     for size in missing:
@@ -91,6 +92,7 @@ def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
     documents: dict[str, Document] = {}
     for file in DATASETS.values():
         documents |= {document.id: document for document in read_multihop(data / file, "train").documents}
+    titles = {normal_name(document.title) for document in documents.values()}
     types: defaultdict[str, Counter[str]] = defaultdict(Counter)
     spelt: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for fact in _facts(documents.values(), pipeline):
@@ -100,7 +102,8 @@ def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
     found = []
     for name, seen in types.items():
         kind = _most(seen)
-        if kind in SENSITIVE_TYPES and len(name) <= MOST_CHARS:
+        known = name in titles or seen.total() >= LEAST_MENTIONS
+        if kind in SENSITIVE_TYPES and len(name) <= MOST_CHARS and known:
             found.append((kind, _most(spelt[name])))
     return sorted(found)
 
