@@ -50,6 +50,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sharing import OpaqueIds, share_since
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -61,6 +62,7 @@ _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 Memories = Literal["all", "own", "none"]
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
+NAMES = "names.sqlite"
 
 
 class EdgeDevice:
@@ -94,7 +96,9 @@ class EdgeDevice:
         self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
-            self.door = open_door(settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept)
+            self.door = open_door(
+                settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept, root / NAMES
+            )
         except BaseException:
             self.store.close()
             raise
@@ -102,7 +106,8 @@ class EdgeDevice:
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store and what the door keeps beside it."""
+        self.door.close()
         self.store.close()
 
     def __enter__(self) -> EdgeDevice:
@@ -171,22 +176,10 @@ class EdgeDevice:
 
         Where the other side knows another generation, everything is sent.
         """
-        version, generation = self.store.version, self._generation()
-        since = request.since if request.generation == generation and request.since <= version else 0
+        generation = self._generation()
+        since = request.since if request.generation == generation and request.since <= self.store.version else 0
         self._inform_door()
-        items = self.store.items(origin=self.name, since=since)
-        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
-        released = self.door.release_items(items)
-        gone = self.store.retracted_since(since) if since else []
-        return Delta(
-            origin=self.name,
-            generation=generation,
-            since=since,
-            version=version,
-            items=released.items,
-            retracted=tuple(self._hide(item_id) for item_id in gone),
-            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
-        )
+        return share_since(self.name, since, generation, self.store, self.door, self._hide)
 
     def share_documents(self) -> DocumentBatch:
         """Whole documents, for the centralised reference; the door refuses unless this device allows it.

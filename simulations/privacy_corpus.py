@@ -32,7 +32,8 @@ DATASETS = {
     "MuSiQue": "musique.jsonl.gz",
 }
 DEVICE = "device-0"
-LEAST_MENTIONS = 2  # a name that one train paragraph mentions once is as often a mistake of the recogniser
+LEAST_MENTIONS = 2  # of names mentioned once many are other spellings, which end in one group and make it smaller
+MOST_CHARS = 80  # what is longer is a list, or a sentence that the recogniser took for a name
 PARTITION_SEED = 7
 
 
@@ -50,20 +51,28 @@ def read_corpus(data: Path, dataset: str, rows: int, home: Path, toolbox: Toolbo
     benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
     supporting = {document for question in benchmark.questions for document in question.documents}
     documents = tuple(document for document in benchmark.documents if document.id in supporting)
+    items, register = remember(documents, DEVICE, home / f"{dataset}-{rows}", toolbox)
+    return Corpus(items, register, benchmark.questions)
+
+
+def remember(
+    documents: tuple[Document, ...], device: str, path: Path, toolbox: Toolbox
+) -> tuple[tuple[MemoryItem, ...], Register]:
+    """Build, or open again, one device's memories, sorted by id, by rules alone; with what its documents tell."""
     encoder = toolbox.encoder
     distiller = Distiller(encoder, toolbox.generator, 0, PARTITION_SEED)
     plan = BuildPlan.of(Settings(), memories=True)
     identity = {
-        "device": DEVICE,
+        "device": device,
         "encoder": encoder.id,
         "pipeline": toolbox.pipeline.id,
         "dimension": str(encoder.dimension),
     }
-    with MemoryStore.open(home / f"{dataset}-{rows}", identity) as store:
-        builder = Builder(DEVICE, store, encoder, toolbox.pipeline, distiller)
+    with MemoryStore.open(path, identity) as store:
+        builder = Builder(device, store, encoder, toolbox.pipeline, distiller)
         builder.build(Reading(documents, ()), plan, silent)
-        items = sorted(store.items(origin=DEVICE), key=lambda item: item.id)
-        return Corpus(tuple(items), read_register(store.passages()), benchmark.questions)
+        items = sorted(store.items(origin=device), key=lambda item: item.id)
+        return tuple(items), read_register(store.passages())
 
 
 def read_partitions(
@@ -93,7 +102,8 @@ def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:
     found = []
     for name, seen in types.items():
         kind = _most(seen)
-        if kind in SENSITIVE_TYPES and (name in titles or seen.total() >= LEAST_MENTIONS):
+        known = name in titles or seen.total() >= LEAST_MENTIONS
+        if kind in SENSITIVE_TYPES and len(name) <= MOST_CHARS and known:
             found.append((kind, _most(spelt[name])))
     return sorted(found)
 

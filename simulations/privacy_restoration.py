@@ -1,6 +1,6 @@
 """How well a reader of shared memories restores the names in them, and what the memories are still good for.
 
-    python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 30] [--out docs/benchmarks]
+    python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 30] [--mechanisms "ldp 1,none"]
 
 FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Each dataset's first dev rows give one device's memories; they
 pass the export door under each mechanism, and attackers who know mechanism and partition guess the names. A finished
@@ -112,21 +112,24 @@ def _spread(slots: Sequence[Slot], count: int, seed: int) -> list[Slot]:
     return list(chosen.values())
 
 
-def run(data: Path, rows: int, attacks: int, seed: int, out: Path) -> list[dict[str, object]]:
+def run(
+    data: Path, rows: int, attacks: int, seed: int, out: Path, mechanisms: Sequence[Mechanism]
+) -> list[dict[str, object]]:
     """Measure what is not measured yet; every finished cell is on disk."""
     home = fedrag_home() / "benchmarks" / "privacy"
     home.mkdir(parents=True, exist_ok=True)
     toolbox = load_toolbox(Settings().models, fedrag_home())
     path = out / "privacy.json"
     found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    key: dict[str, object] = {"rows": rows, "seed": seed, "generator": toolbox.generator_id}
-    found = [row for row in found if all(row.get(name) == value for name, value in key.items())]
-    done = {(row["dataset"], row["mechanism"]) for row in found if int(str(row["attacks"])) >= attacks}
     sizes = sorted({mechanism.size for mechanism in MECHANISMS if mechanism.size})
     partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
+    public = sum(len(group.members) for group in partitions[sizes[0]].groups)
+    key: dict[str, object] = {"rows": rows, "seed": seed, "public": public, "generator": toolbox.generator_id}
+    found = [row for row in found if all(row.get(name) == value for name, value in key.items())]
+    done = {(row["dataset"], row["mechanism"]) for row in found if int(str(row["attacks"])) >= attacks}
     generator = toolbox.generator()
     for dataset in DATASETS:
-        waiting = [mechanism for mechanism in MECHANISMS if (dataset, mechanism.name) not in done]
+        waiting = [mechanism for mechanism in mechanisms if (dataset, mechanism.name) not in done]
         if not waiting:
             continue
         corpus = read_corpus(data, dataset, rows, home, toolbox)
@@ -161,6 +164,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--rows", type=int, default=60, help="dev rows whose supporting paragraphs are remembered")
     parser.add_argument("--attacks", type=int, default=30, help="names that the model attacks in each cell; 0 for none")
+    parser.add_argument("--mechanisms", help="names of some of them, with commas between; by default all")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
@@ -168,7 +172,9 @@ def main() -> None:
         files = ", ".join(DATASETS.values())
         raise SourceError("there is no data", where="--data", fix=f"name the folder with {files}, or set FEDRAG_DATA")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    print(table(run(arguments.data, arguments.rows, arguments.attacks, arguments.seed, arguments.out)))
+    wanted = arguments.mechanisms.split(",") if arguments.mechanisms else [one.name for one in MECHANISMS]
+    mechanisms = [one for one in MECHANISMS if one.name in wanted]
+    print(table(run(arguments.data, arguments.rows, arguments.attacks, arguments.seed, arguments.out, mechanisms)))
 
 
 if __name__ == "__main__":

@@ -17,15 +17,15 @@ HEADINGS = (
 
 def table(rows: Sequence[Row]) -> str:
     """Three tables: privacy beside use, several uploads, and what stays readable."""
-    lines = _table(HEADINGS, [_main(row) for row in rows])
+    lines = markdown(HEADINGS, [_main(row) for row in rows])
     drawn = [row for row in rows if "fresh" in row]
     uploads = [key for key in drawn[0]["fresh"] if key != "of"] if drawn else []
     heads = ["dataset", "mechanism", *(f"{count} uploads" for count in uploads)]
     heads += [f"{count}, with the model" for count in uploads] + [f"{count}, memoised" for count in uploads]
-    lines += ["", *_table(heads, [_uploads(row, uploads) for row in drawn])]
+    lines += ["", *markdown(heads, [_uploads(row, uploads) for row in drawn])]
     replaced = [row for row in rows if row["left"]["of"] and row["mechanism"] != "none"]
     heads = ["dataset", "mechanism", "names replaced", "still in the memory", "or beside it"]
-    lines += ["", *_table(heads, [_left(row) for row in replaced])]
+    lines += ["", *markdown(heads, [_left(row) for row in replaced])]
     return "\n".join(lines) + "\n"
 
 
@@ -81,5 +81,5 @@ def _per_cent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f}" if whole else "-"
 
 
-def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+def markdown(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *cells)]

@@ -168,10 +168,13 @@ def items(
     *,
     origin: str | None = None,
     since: int = 0,
+    until: int | None = None,
     ids: Sequence[str] | None = None,
 ) -> list[MemoryItem]:
-    """Memories sorted by id, of one origin or all, later than a version, or with the ids."""
+    """Memories sorted by id, of one origin or all, later than a version, not later than another, or with the ids."""
     where, values = "version > ?", [since]  # type: tuple[str, list[int | str]]
+    if until is not None:
+        where, values = f"{where} AND version <= ?", [*values, until]
     if origin is not None:
         where, values = f"{where} AND origin = ?", [*values, origin]
     if ids is not None:

@@ -215,13 +215,13 @@ class MemoryStore:
         with self._database.reading() as connection:
             return reading.hyperedges_of(connection, list(unit_ids))
 
-    def items(self, origin: str | None = None, since: int = 0) -> list[MemoryItem]:
-        """Memories sorted by id: of one origin or all, and only those that came or changed after a version.
+    def items(self, origin: str | None = None, since: int = 0, until: int | None = None) -> list[MemoryItem]:
+        """Memories sorted by id: of one origin or all, only those that came or changed after one and until a version.
 
         An own memory's hyperedges are all that have a member in its support; it counts as changed when they change.
         """
         with self._database.reading() as connection:
-            return reading.items(connection, self._dimension, origin=origin, since=since)
+            return reading.items(connection, self._dimension, origin=origin, since=since, until=until)
 
     def item(self, item_id: str) -> MemoryItem:
         """One memory; raises NotFoundError if it is not there."""
@@ -232,7 +232,7 @@ class MemoryStore:
         return found[0]
 
     def retracted_since(self, version: int, *, own: bool = True) -> list[str]:
-        """The ids of own, or of others', memories that went after a version and did not come back, sorted."""
+        """The ids of own, or of others', memories that went or were recalled after a version, sorted."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT id FROM retractions WHERE version > ? AND own = ? ORDER BY id", (version, own)
@@ -291,6 +291,16 @@ class MemoryStore:
         if shrinks:
             self._forget()
         return version
+
+    def recall(self, ids: Sequence[str]) -> int:
+        """Withdraw own memories from others while they stay here, and give the store's version after it.
+
+        They count as retracted and as changed: what of them may still leave replaces what was shared.
+        """
+        with self._database.writing() as connection:
+            writer = Writer(connection, self._device, self._dimension)
+            writer.recall(ids)
+            return writer.settle()
 
     def import_delta(self, delta: Delta, *, one_origin: bool = False, snapshot: bool = False) -> ImportReport:
         """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.

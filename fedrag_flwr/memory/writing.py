@@ -62,6 +62,16 @@ class Writer:
         )
         return self._connection.execute(f"DELETE FROM items WHERE own = 0 AND id {_LISTED}", listed).rowcount
 
+    def recall(self, ids: Sequence[str]) -> None:
+        """List own memories as withdrawn, and as changed: who had one forgets it, and gets what it now is."""
+        numbers = (
+            reading.listed(
+                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {_LISTED}", (reading.listed(ids),))
+            ),
+        )
+        self._withdraw(numbers)
+        self._connection.execute(f"UPDATE items SET version = ? WHERE number {_LISTED}", (self._version, *numbers))
+
     def settle(self) -> int:
         """Give the store's version: one more than before, or the same where no row differs."""
         if self._connection.total_changes == self._rows_before:
@@ -97,11 +107,14 @@ class Writer:
 
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
+        self._withdraw(numbers)
+        self._connection.execute(f"DELETE FROM items WHERE number {_LISTED}", numbers)
+
+    def _withdraw(self, numbers: tuple[str]) -> None:
         self._connection.execute(
             f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {_LISTED}",
             (self._version, *numbers),
         )
-        self._connection.execute(f"DELETE FROM items WHERE number {_LISTED}", numbers)
 
     def _numbers(self, statement: str, values: tuple[str, ...]) -> list[int]:
         return [number for (number,) in self._connection.execute(statement, values)]

@@ -28,7 +28,8 @@ class DurableFile:
     Parameters
     ----------
     path
-        The file; its folder is made, readable by its owner only, where it is missing.
+        The file; its folder is made, readable by its owner only, where it is missing. None keeps everything in working
+        memory, for as long as the object lives.
     kind
         What the file is for; another kind of file at this path is refused.
     schema
@@ -42,15 +43,16 @@ class DurableFile:
         If the file cannot be opened, is torn, or is of another kind or version.
     """
 
-    def __init__(self, path: Path, kind: str, schema: str, version: int) -> None:
-        self._name = path.name
+    def __init__(self, path: Path | None, kind: str, schema: str, version: int) -> None:
+        self._name = path.name if path else kind
         self._lock = threading.RLock()
         with self._errors():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not path.exists():
-                path.touch(mode=0o600)
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                if not path.exists():
+                    path.touch(mode=0o600)
             self._connection = sqlite3.connect(
-                path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.items import MOST_LINE, TOO_LONG, item_bundle, item_refusal, words
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.register import Register
@@ -21,6 +22,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit)
 
+RULES = 2  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"
@@ -54,6 +56,8 @@ class ExportDoor:
         Maps an own id to one that only this device can resolve.
     device
         The device's name: only what originates here may leave.
+    names
+        The private names that the operators share.
     share_documents
         Whether whole documents may leave, where no operator is in the chain.
 
@@ -70,6 +74,7 @@ class ExportDoor:
         pipeline: Pipeline,
         opaque: Callable[[str], str],
         device: str,
+        names: KnownNames | None = None,
         share_documents: bool = False,
     ) -> None:
         for operator in operators:
@@ -82,12 +87,13 @@ class ExportDoor:
         self._device = device
         self._counts: Counter[str] = Counter()
         self._register = Register()
+        self._names = KnownNames() if names is None else names
 
     @property
     def id(self) -> str:
-        """What released forms depend on: the operators, the encoder and the text pipeline."""
+        """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
         names = "+".join(operator.name for operator in self._operators) or "none"
-        return f"{names}|{self._encoder.id}|{self._pipeline.id}"
+        return f"{RULES}|{names}|{self._encoder.id}|{self._pipeline.id}"
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -97,6 +103,23 @@ class ExportDoor:
     def know(self, register: Register) -> None:
         """Mask from now on also what the device's documents show to be private."""
         self._register = register
+        self._names.consult(register)
+
+    def close(self) -> None:
+        """Close the list of private names."""
+        self._names.close()
+
+    def pending_names(self) -> frozenset[str]:
+        """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
+        return self._names.pending() if self._operators else frozenset()
+
+    def settle_names(self, names: Iterable[str]) -> None:
+        """Record that what was shared before names were known is withdrawn or will be released anew."""
+        self._names.settle(names)
+
+    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
+        """Give the ids of the memories in which one of these names stands."""
+        return [item.id for item in items if self._names.find(item_bundle(item), names)]
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
         """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.

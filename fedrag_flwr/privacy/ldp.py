@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks
-from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import anchor_pattern, part_pattern, surface_pattern
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_ordinary, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.rewriting import Replacement, rewrite
 from fedrag_flwr.text.base import Pipeline
 
 SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
 BUDGET_SPENT = "budget-spent"
-_WORD = re.compile(r"[^\W_]+")
 
 
 class LocalDifferentialPrivacy:
@@ -34,16 +32,23 @@ class LocalDifferentialPrivacy:
         Draws, remembers and pays for surrogates.
     types
         Types of entities to perturb, of `masking.ENTITY_TYPES`.
+    names
+        Names found so far; by default those of this object's lifetime.
     """
 
     name = "local-differential-privacy"
 
     def __init__(
-        self, pipeline: Pipeline, response: RandomisedResponse, types: Sequence[str] = SENSITIVE_TYPES
+        self,
+        pipeline: Pipeline,
+        response: RandomisedResponse,
+        types: Sequence[str] = SENSITIVE_TYPES,
+        names: KnownNames | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._response = response
         self._types = frozenset(types)
+        self._names = KnownNames() if names is None else names
 
     def validate(self) -> None:
         """Refuse unknown types and a partition that knows none of the sensitive ones.
@@ -69,13 +74,16 @@ class LocalDifferentialPrivacy:
     def entities(self, bundles: Sequence[Bundle]) -> list[list[Found]]:
         """Find what is perturbed in each bundle.
 
-        A name found in one bundle is looked for in all of them: where the recogniser sees a name in one sentence only,
-        the others would tell whose surrogate that sentence shows. Parts of a person's name follow the whole and are
-        left out.
+        A name found in one bundle, now or earlier, is looked for in all of them: where the recogniser sees a name in
+        one sentence only, the others would tell whose surrogate that sentence shows. Parts of a person's name follow
+        the whole and are left out.
         """
         found = find_entities(bundles, self._pipeline, self._types)
-        known = _by_word(form for forms in found for form in forms)
-        return [_wholes([*forms, *_recurring(bundle, known)]) for bundle, forms in zip(bundles, found, strict=True)]
+        self._names.learn((form.text, form.type) for forms in found for form in forms)
+        return [
+            _wholes([*forms, *(form for form in self._names.find(bundle) if form.type in self._types)])
+            for bundle, forms in zip(bundles, found, strict=True)
+        ]
 
     def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
         replacements: list[Replacement] = []
@@ -85,34 +93,6 @@ class LocalDifferentialPrivacy:
                 return replace(bundle, refusal=BUDGET_SPENT)
             replacements += _stand_ins(form, surrogate) if surrogate.name else entity_masks(form)
         return rewrite(bundle, replacements)
-
-
-def _by_word(forms: Iterable[Found]) -> dict[str, list[Found]]:
-    """Index names by the first of their words; an everyday word alone tells nothing."""
-    known: dict[str, dict[str, Found]] = {}
-    for form in forms:
-        words = _words(form.text)
-        if words and not (len(words) == 1 and is_ordinary(words[0])):
-            known.setdefault(words[0], {}).setdefault(form.text.casefold(), replace(form, rule="elsewhere"))
-    return {word: list(names.values()) for word, names in known.items()}
-
-
-def _recurring(bundle: Bundle, known: Mapping[str, Sequence[Found]]) -> list[Found]:
-    """Find known names in a bundle; a name of one word only where it is written with a capital."""
-    prose = " \n ".join(map(probe, bundle.prose))
-    anchors = " \n ".join(map(probe, bundle.anchors))
-    words = dict.fromkeys(_words(f"{prose} {anchors}"))
-    return [
-        form
-        for word in words
-        for form in known.get(word, ())
-        if any(" " in form.text or not match[0].islower() for match in surface_pattern(form.text).finditer(prose))
-        or (" " in form.text and anchor_pattern(form.text).search(anchors))
-    ]
-
-
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(probe(text))]
 
 
 def _wholes(forms: Sequence[Found]) -> list[Found]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.given_names import GIVEN_NAMES
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, Span, find_identifiers
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import (
@@ -17,12 +19,14 @@ from fedrag_flwr.privacy.patterns import (
     part_pattern,
     surface_pattern,
 )
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_written_as_name, name_tokens
 from fedrag_flwr.privacy.rewriting import Range, Replacement, placeholder, rewrite
+from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 ENTITY_TYPES = ("PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "EVENT", "PRODUCT", "WORK_OF_ART")
 DEFAULT_MASK_TYPES = (PERSON, *IDENTIFIER_TYPES)
+_CALENDAR = "DATE"  # no name: what is a date in one sentence is a number in the next
 _WORD = re.compile(r"[\w'-]+")
 
 
@@ -37,17 +41,26 @@ class TypeMasking:
         Types to mask, of `IDENTIFIER_TYPES`, `OPTIONAL_TYPES` and `ENTITY_TYPES`.
     public_names
         Names that the federation agrees to be public; they stay.
+    names
+        Private names found so far; by default those of this object's lifetime.
     """
 
     name = "type-masking"
 
     def __init__(
-        self, pipeline: Pipeline, mask_types: Sequence[str] = DEFAULT_MASK_TYPES, public_names: Iterable[str] = ()
+        self,
+        pipeline: Pipeline,
+        mask_types: Sequence[str] = DEFAULT_MASK_TYPES,
+        public_names: Iterable[str] = (),
+        names: KnownNames | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._types = frozenset(mask_types)
+        self._entities = self._types & frozenset(ENTITY_TYPES)
         self._public = normal_names(public_names)
         self._longest = max((len(name.split()) for name in self._public), default=0)
+        self._public_words = frozenset(word for name in self._public for word in name.split())
+        self._names = KnownNames() if names is None else names
 
     def validate(self) -> None:
         """Refuse unknown types.
@@ -67,16 +80,42 @@ class TypeMasking:
             )
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """Mask each bundle; a span found in one text is masked in all texts of its bundle, in any case."""
-        found = find_entities(bundles, self._pipeline, self._types & frozenset(ENTITY_TYPES))
-        return [self._mask(bundle, forms) for bundle, forms in zip(bundles, found, strict=True)]
+        """Mask each bundle; a name found in one, now or earlier, is masked in all of them."""
+        found = find_entities(bundles, self._pipeline, self._entities)
+        private = [self._private(bundle, forms) for bundle, forms in zip(bundles, found, strict=True)]
+        self._names.learn(name for forms in private for form in forms for name in self._lasting(form))
+        return [self._mask(bundle, forms) for bundle, forms in zip(bundles, private, strict=True)]
 
     def _mask(self, bundle: Bundle, forms: Sequence[Found]) -> Bundle:
-        identified = rewrite(bundle, self._identifiers(bundle))
-        present = frozenset(name for text in bundle.prose for _, name in self._public_in(text))
-        private = [form for form in forms if not self._is_public(form, present)]
-        replacements = [entry for form in private for entry in entity_masks(form)]
+        recurring = [form for form in self._names.find(bundle) if not self._may_be_public(form.text)]
+        known = (*bundle.known, *(Fact(form.text, form.type, "") for form in recurring))
+        identified = rewrite(bundle, self._identifiers(replace(bundle, known=known)))
+        again = self._private(bundle, [form for form in recurring if form.type in self._entities])
+        replacements = [entry for form in dict.fromkeys([*forms, *again]) for entry in entity_masks(form)]
         return rewrite(identified, replacements, lambda text: [span for span, _ in self._public_in(text)])
+
+    def _private(self, bundle: Bundle, forms: Sequence[Found]) -> list[Found]:
+        """Leave out what is public in this bundle."""
+        present = frozenset(name for text in bundle.prose for _, name in self._public_in(text))
+        return [form for form in forms if not self._is_public(form, present)]
+
+    def _lasting(self, form: Found) -> list[tuple[str, str]]:
+        """What of a private form is masked in other texts too: the whole, and the last word of a person's name.
+
+        A word of a public name alone is not, for it may be meant; nor is what describes and does not name.
+        """
+        if form.type == _CALENDAR or not is_written_as_name(form.text, form.type):
+            return []
+        tokens = name_tokens(form.text)[-1:] if form.type == PERSON else []
+        return [
+            (name, form.type)
+            for name in dict.fromkeys([form.text, *tokens])
+            if not self._may_be_public(name) and not self._names.is_doubtful(name, self._types)
+        ]
+
+    def _may_be_public(self, name: str) -> bool:
+        """Tell whether a name is a word of a public one, which others than its bearer may mean."""
+        return normal_name(name) in self._public_words
 
     def _identifiers(self, bundle: Bundle) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)

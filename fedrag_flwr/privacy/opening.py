@@ -23,6 +23,7 @@ def open_door(
     opaque: Callable[[str], str],
     device: str,
     folder: Path,
+    names: Path | None = None,
 ) -> ExportDoor:
     """Open the door of one device.
 
@@ -34,13 +35,15 @@ def open_door(
         As `ExportDoor` takes them.
     folder
         Where surrogates and the budget ledger are kept; it outlives the store, or budgets would start anew.
+    names
+        The file of the names that were found private; it may go with the store, which finds them again.
 
     Raises
     ------
     SettingError
         The list of public names or the partition cannot be read, or its groups are too small.
     StoreError
-        The partition's file is torn, or surrogates or ledger cannot be opened.
+        The partition's file is torn, or surrogates, ledger or names cannot be opened.
     """
     partition = read_partition(settings) if settings.export == "ldp" else None
     return make_door(
@@ -52,6 +55,7 @@ def open_door(
         public_names=read_names(settings.public_names),
         partition=partition,
         folder=folder,
+        names=names,
         epsilon=settings.epsilon,
         group_size=settings.group_size,
         budget_limit=settings.budget,

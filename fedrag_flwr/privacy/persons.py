@@ -104,6 +104,14 @@ def name_tokens(name: str) -> list[str]:
     ]
 
 
+def is_written_as_name(form: str, kind: str) -> bool:
+    """Tell whether a form is written as names are: "Ludwig van Beethoven", but not "the engineers of the mill"."""
+    small = PARTICLES if kind == PERSON else STOP_WORDS
+    words = probe(form).split()
+    capital = [any(char.isupper() for char in word) for word in words]
+    return any(capital) and all(has or word.casefold() in small for has, word in zip(capital, words, strict=True))
+
+
 def is_ordinary(word: str) -> bool:
     """Tell whether a lower-case word is an everyday word rather than a name."""
     return word.casefold() in STOP_WORDS or word.casefold() in ALSO_WORDS

@@ -10,6 +10,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
@@ -34,6 +35,7 @@ def make_door(
     sensitive_types: Sequence[str] = SENSITIVE_TYPES,
     partition: EntityPartition | None = None,
     folder: Path | None = None,
+    names: Path | None = None,
     epsilon: float | None = None,
     preset: str = "paper",
     group_size: int | None = None,
@@ -56,6 +58,8 @@ def make_door(
         For ``"type-masking"``: what is masked, and which names stay.
     sensitive_types, partition, folder, epoch, out_of_vocabulary, source
         For ``"ldp"``: which entities are perturbed, the public partition, where memo and ledger are kept.
+    names
+        Where the names that were found private are kept; by default they are forgotten with the door.
     epsilon, group_size, preset
         Budget of one draw, and the fewest names that a group of the partition may have; by default the preset's.
     share_documents
@@ -68,11 +72,12 @@ def make_door(
     SettingError
         If a value is unknown, missing or out of range, or a group is too small.
     StoreError
-        If memo or ledger cannot be opened.
+        If memo, ledger or the list of names cannot be opened.
     """
     operators: list[Operator] = []
+    known = KnownNames(None if mode == "none" else names)
     if mode == "type-masking":
-        operators.append(TypeMasking(pipeline, mask_types, public_names))
+        operators.append(TypeMasking(pipeline, mask_types, public_names, known))
     elif mode == "ldp":
         if partition is None or folder is None:
             raise SettingError("mode ldp needs a partition and a folder", where="privacy")
@@ -99,8 +104,9 @@ def make_door(
             epoch=epoch,
             source=source,
         )
-        operators.append(TypeMasking(pipeline, [kind for kind in mask_types if kind in IDENTIFIER_TYPES]))
-        operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types))
+        identifiers = [kind for kind in mask_types if kind in IDENTIFIER_TYPES]
+        operators.append(TypeMasking(pipeline, identifiers, names=known))
+        operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types, known))
     elif mode != "none":
         raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
-    return ExportDoor(operators, encoder, pipeline, opaque, device, share_documents)
+    return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents)

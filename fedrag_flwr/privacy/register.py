@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers
-from fedrag_flwr.privacy.normalise import clean, probe
+from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import PERSON, find_by_rule, is_ordinary, name_tokens
 from fedrag_flwr.records import Fact, Passage
 
 _WORD = re.compile(r"\w+")
 _TYPES = frozenset(IDENTIFIER_TYPES)
+_UNTYPED = frozenset({"CONCEPT", "NAME"})  # noun phrases, and proper names of a type that the pipeline cannot tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,21 @@ class Register:
 
     A sentence seldom says all that its document knows: "Kowalska was admitted" names a person only to one who has read
     "Dr. Jadwiga Kowalska" elsewhere, and a bare number is a patient's only beside its label.
+
+    Parameters
+    ----------
+    spans
+        Private names and identifiers by their words in lower case.
+    types
+        The type that the pipeline gives a name, in normal form, most often; a person's whole name speaks for its last
+        word too.
+    common
+        Words that are written in lower case more often than not.
     """
 
     spans: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    common: frozenset[str] = frozenset()
 
     def tell(self, bundle: Bundle) -> Bundle:
         """Give a bundle with the known spans that its texts may hold."""
@@ -35,6 +48,12 @@ class Register:
         known = {fact: None for word in sorted(words & self.spans.keys()) for fact in self.spans[word]}
         return replace(bundle, known=(*bundle.known, *known)) if known else bundle
 
+    def doubts(self, name: str, types: frozenset[str]) -> bool:
+        """Tell whether a name is mostly of another type than these, or is made of everyday words alone."""
+        usual = self.types.get(normal_name(name))
+        everyday = all(is_ordinary(word) or word in self.common for word in _words(name))
+        return everyday or (usual is not None and usual not in types)
+
 
 def read_register(passages: Iterable[Passage]) -> Register:
     """Read the private names and identifiers out of passages, each as a whole.
@@ -43,7 +62,15 @@ def read_register(passages: Iterable[Passage]) -> Register:
     is too uncertain to be masked everywhere.
     """
     spans: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
+    types: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    lower: Counter[str] = Counter()
     for passage in passages:
+        for fact in passage.facts:
+            last = name_tokens(fact.text)[-1:] if fact.type == PERSON else []
+            for name in {normal_name(part) for part in (fact.text, *last) if fact.type not in _UNTYPED}:
+                types[name][fact.type] += 1
+        for word in _WORD.findall(probe(passage.text)):
+            lower[word.casefold()] += 1 if word.islower() else -1
         for text in (passage.title, passage.text):
             for form in find_by_rule(text, passage.facts):
                 for word in name_tokens(form):
@@ -53,7 +80,16 @@ def read_register(passages: Iterable[Passage]) -> Register:
             for span in find_identifiers(folded, _TYPES):
                 surface = folded[span.start : span.end]
                 spans[_words(surface)[0]][Fact(surface, span.type, "")] = None
-    return Register({word: tuple(facts) for word, facts in spans.items()})
+    return Register(
+        {word: tuple(facts) for word, facts in spans.items()},
+        {name: _usual(counts) for name, counts in types.items()},
+        frozenset(word for word, balance in lower.items() if balance > 0),
+    )
+
+
+def _usual(counts: Counter[str]) -> str:
+    """The most frequent type; a person where it is one as often as anything else."""
+    return max(counts, key=lambda kind: (counts[kind], kind == PERSON, kind))
 
 
 def _words(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from client_app.app import app
 from client_app.devices import device_name, device_of, store_root
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.memory.database import FILE
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
@@ -125,7 +126,7 @@ def test_an_unreadable_device_names_no_document(files: Federation, tmp_path: Pat
 
 def test_a_torn_store_leaves_as_a_failure_without_its_place(files: Federation, tmp_path: Path) -> None:
     torn = files.copy_to(tmp_path)
-    (database,) = store_root(torn.settings, "bridges").glob("*.sqlite")
+    database = store_root(torn.settings, "bridges") / FILE
     database.write_bytes(CANARY.encode() * 1_000)
     said = failure(torn.grid(), "train.build", wire.encode(BuildRequest(True), run=RUN))
     assert (said.device, said.error) == ("bridges", "StoreCorruptError")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import string
 import sys
 from collections.abc import Sequence
@@ -366,17 +367,26 @@ def test_no_socket_is_opened(
     watching = True
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
-        if watching and event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        if watching and event.startswith("socket."):
             events.append(event)
 
     sys.addaudithook(watch)
     try:
         items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
-        _door("type-masking", pipeline, encoder, opaque).release_items(items)
-        _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items(items)
+        units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
+        for door in (
+            _door("type-masking", pipeline, encoder, opaque),
+            _ldp(pipeline, encoder, opaque, partition, tmp_path),
+        ):
+            door.release_items(items)
+            door.release_evidence(units)
+            door.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, "", ()))
+        sanitised = len(events)
+        socket.socket().close()  # so that a watch that sees nothing would show
     finally:
         watching = False
-    assert events == []
+    assert sanitised == 0
+    assert events
 
 
 def test_a_name_seen_in_one_memory_is_replaced_in_all(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import math
+import random
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -107,6 +111,33 @@ def test_the_drawn_surrogates_follow_the_distribution(partition: EntityPartition
     assert sum(counts) == len(drawn)
     expected = probabilities(len(members), place[1], 1.0) * len(drawn)
     assert stats.chisquare(counts, expected).pvalue > 1e-9  # unseeded: it fails once in a thousand million runs
+
+
+def test_draws_come_from_the_operating_system_alone(
+    partition: EntityPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the system's random bytes repeat, draws repeat; any other generator would go its own way."""
+    asked = [(group.type, name) for group in partition.groups for name in group.members]
+
+    def drawn(name: str) -> list[str]:
+        memo = SurrogateMemo(tmp_path / f"{name}.sqlite")
+        return [one.name for one in RandomisedResponse(partition, 0.1, memo).perturb(asked)]
+
+    def stream(key: str) -> Callable[[int], bytes]:
+        numbers = itertools.count()
+        return lambda size: hashlib.sha512(f"{key} {next(numbers)}".encode()).digest()[:size]
+
+    random.seed(0)
+    first = drawn("free")
+    random.seed(0)
+    assert drawn("free again") != first
+    fixed = []
+    for number, key in enumerate(("one", "one", "other")):
+        monkeypatch.setattr(random, "_urandom", stream(key))
+        fixed.append(drawn(f"fixed {number}"))
+    assert fixed[0] == fixed[1] != fixed[2]
+    monkeypatch.setattr(random, "_urandom", bytes)
+    assert drawn("zeros") == [name for _, name in asked]  # 0 lies below the probability that a name stays
 
 
 def test_devices_draw_each_for_themselves(partition: EntityPartition, tmp_path: Path) -> None:

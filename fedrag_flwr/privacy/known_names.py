@@ -1,0 +1,183 @@
+"""Names that the device has found to be private once: looked for from then on in all that leaves it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.normalise import probe
+from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, name_tokens
+from fedrag_flwr.privacy.register import Register
+from fedrag_flwr.text.anchors import normalise_anchor
+
+RULE = "elsewhere"
+_SCHEMA = """CREATE TABLE IF NOT EXISTS names (
+    name TEXT PRIMARY KEY, lead TEXT NOT NULL, words INTEGER NOT NULL, type TEXT NOT NULL, pending INTEGER NOT NULL
+    ) WITHOUT ROWID"""
+_WORD = re.compile(r"[^\W_]+")
+_BETWEEN = re.compile(r"[\s,.'-]{1,3}")  # what may stand between two words of a name, as in `patterns`
+_MOST_WORDS = 8
+
+Place = Literal["prose", "anchor"]
+
+
+class KnownNames:
+    """The device's private names, by digests of their words.
+
+    A text is read once, word by word: the time grows with its length, not with the number of names. A recogniser sees
+    a name in one sentence and not in the next; with this, what it saw in one is found in both, now and in later rounds.
+
+    Parameters
+    ----------
+    path
+        The device's own file, which holds digests and types; without one, names last as long as the object.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be opened.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._file = DurableFile(path, "list of known names", _SCHEMA, 1)
+        self._seen = -1
+        self._types: dict[str, str] = {}
+        self._lengths: dict[str, tuple[int, ...]] = {}
+        self._register = Register()
+
+    def consult(self, register: Register) -> None:
+        """Learn what documents show to be private, and hear them from now on about what is doubtful."""
+        self._register = register
+        facts = {fact: None for group in register.spans.values() for fact in group}
+        self.learn(
+            (form, fact.type)
+            for fact in facts
+            for form in (fact.text, *(name_tokens(fact.text) if fact.type == PERSON else ()))
+        )
+
+    def is_doubtful(self, name: str, types: frozenset[str]) -> bool:
+        """Tell whether a recogniser that gave a name one of these types may have erred, as documents use the name."""
+        return self._register.doubts(name, types)
+
+    def learn(self, forms: Iterable[tuple[str, str]]) -> None:
+        """Remember (name, type) pairs durably; a single everyday word tells nothing and is left out."""
+        wanted = {key: kind for name, kind in forms for key in _keys(name)}
+        self._refresh()
+        rows = [
+            (key.digest, key.lead, len(key.words), kind, 1)
+            for key, kind in wanted.items()
+            if key.digest not in self._types
+        ]
+        if rows:
+            with self._file.writing() as connection:
+                connection.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)", rows)
+            self._load()
+
+    def find(self, bundle: Bundle, among: frozenset[str] | None = None) -> list[Found]:
+        """Find known names in a bundle's texts as they are written there.
+
+        A name of one word is found in prose only, and where it is not in lower case: there it is as often a word.
+
+        Parameters
+        ----------
+        bundle
+            The texts.
+        among
+            Digests of the names to look for, as `pending` gives them; by default all.
+        """
+        self._refresh()
+        if not self._types:
+            return []
+        found = [form for text in bundle.prose for form in self._in_text(text, "prose", among)]
+        said = {normalise_anchor(form.text) for form in found}
+        listed = [form for anchor in bundle.anchors for form in self._in_text(anchor, "anchor", among)]
+        return list(dict.fromkeys([*found, *(form for form in listed if form.text not in said)]))
+
+    def pending(self) -> frozenset[str]:
+        """Digests of names that were not yet looked for in what was shared before they were known."""
+        with self._file.reading() as connection:
+            return frozenset(row[0] for row in connection.execute("SELECT name FROM names WHERE pending"))
+
+    def settle(self, names: Iterable[str]) -> None:
+        """Record that names were looked for in all that was shared."""
+        rows = [(name,) for name in names]
+        if rows:
+            with self._file.writing() as connection:
+                connection.executemany("UPDATE names SET pending = 0 WHERE name = ?", rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _in_text(self, text: str, place: Place, among: frozenset[str] | None) -> Iterator[Found]:
+        folded = probe(text)
+        words = list(_WORD.finditer(folded))
+        spelt = [word[0].casefold() for word in words]
+        for start, first in enumerate(spelt):
+            for count in self._lengths.get(_digest(place, (first,), "lead"), ()):
+                end = start + count
+                name = _digest(place, tuple(spelt[start:end])) if end <= len(spelt) else ""
+                if name not in self._types or (among is not None and name not in among):
+                    continue
+                form = folded[words[start].start() : words[end - 1].end()]
+                whole = all(
+                    _BETWEEN.fullmatch(folded, words[i].end(), words[i + 1].start()) for i in range(start, end - 1)
+                )
+                if whole and (count > 1 or not form.islower()):
+                    yield Found(form, self._types[name], RULE)
+
+    def _refresh(self) -> None:
+        """Read the file anew where another process has written to it."""
+        with self._file.reading() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if version != self._seen:
+            self._load()
+            self._seen = version
+
+    def _load(self) -> None:
+        with self._file.reading() as connection:
+            rows = connection.execute("SELECT name, lead, words, type FROM names").fetchall()
+        lengths: defaultdict[str, set[int]] = defaultdict(set)
+        for _, lead, words, _ in rows:
+            lengths[lead].add(words)
+        self._types = {name: kind for name, _, _, kind in rows}
+        self._lengths = {lead: tuple(sorted(counts)) for lead, counts in lengths.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """The words of a name as they stand in a place."""
+
+    place: Place
+    words: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        return _digest(self.place, self.words)
+
+    @property
+    def lead(self) -> str:
+        return _digest(self.place, self.words[:1], "lead")
+
+
+def _keys(name: str) -> list[_Key]:
+    """The words of a name in prose and in anchors; none where they tell nothing."""
+    written = tuple(word.casefold() for word in _WORD.findall(probe(name)))
+    listed = tuple(_WORD.findall(probe(normalise_anchor(name))))
+    if not 0 < len(written) <= _MOST_WORDS or (len(written) == 1 and is_ordinary(written[0])):
+        return []
+    return [_Key("prose", written), *([_Key("anchor", listed)] if len(listed) > 1 else [])]
+
+
+@lru_cache(maxsize=65_536)
+def _digest(place: Place, words: tuple[str, ...], what: str = "name") -> str:
+    """Digest of a name's words, or of what it begins with."""
+    return hashlib.sha256("\0".join((what, place, *words)).encode()).hexdigest()[:32]

@@ -1,0 +1,219 @@
+"""A name that was found once is found everywhere: in other memories, in later rounds, and in no word that it is not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import Bundle, ExportDoor, TypeMasking, make_door
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.persons import is_written_as_name
+from fedrag_flwr.privacy.register import Register, read_register
+from fedrag_flwr.records import Document, Fact
+from fedrag_flwr.text import SpacyPipeline
+from tests.privacy.conftest import ItemMaker, Opaque
+
+TELLS = ("Who keeps the lamp?", "Bolwick Xqwu")  # the answer is known to be a person
+
+# What the recogniser does not see when it reads the memory alone, and what has to be left of it.
+CANARIES = [
+    ("Which tune did the Bolwick Xqwu play?", "Which tune did the [PERSON] play?"),
+    ("Which tune did the bolwick xqwu play?", "Which tune did the [PERSON] play?"),
+    ("Which lamp is BOLWICK-XQWU brand?", "Which lamp is [PERSON] brand?"),
+    ("Which tune is the Xqwu anthem?", "Which tune is the [PERSON] anthem?"),
+    ("What did the Xqwu's lamp cost in winter?", "What did the [PERSON]'s lamp cost in winter?"),
+    ("Which lamps does Bolwick\u00a0Xqwu & Sons sell?", "Which lamps does [PERSON] & Sons sell?"),
+]
+# Other words, and words within words, stay.
+OTHERS = [
+    "Which tune is a xqwu march?",
+    "Which tune is the Xqwuna march?",
+    "Which tune did the Bolwick band of Axqwu play?",
+    "Where is the Bolwick mill?",
+]
+
+
+def _door(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, names: Path | None = None, public: tuple[str, ...] = ()
+) -> ExportDoor:
+    return make_door(
+        "type-masking",
+        encoder=encoder,
+        pipeline=pipeline,
+        opaque=opaque,
+        device="device-a",
+        names=names,
+        public_names=public,
+    )
+
+
+@pytest.mark.parametrize(("text", "expected"), CANARIES)
+def test_a_name_that_one_memory_tells_is_masked_in_the_other(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str, expected: str
+) -> None:
+    hidden = item(text, "in 1950", id="hidden", anchors=("bolwick xqwu", "tune"))
+    told = item(*TELLS, answer_type="PERSON", id="told")
+    [alone] = _door(pipeline, encoder, opaque).release_items([hidden]).items
+    assert "xqwu" in alone.question.casefold()  # else this tells nothing
+    released = _door(pipeline, encoder, opaque).release_items([hidden, told])
+    [shown] = released.items
+    assert released.withheld == {"answer-masked": 1}
+    assert shown.question == expected
+    assert shown.anchors == ("tune",)
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_words_that_are_not_the_name_stay(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str
+) -> None:
+    others, told = item(text, "in 1950", id="other"), item(*TELLS, answer_type="PERSON", id="told")
+    [shown] = _door(pipeline, encoder, opaque).release_items([others, told]).items
+    assert shown.question == text
+
+
+def test_a_name_is_known_to_later_rounds_and_processes(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
+) -> None:
+    path = tmp_path / "names.sqlite"
+    _door(pipeline, encoder, opaque, path).release_items([item(*TELLS, answer_type="PERSON")])
+    later = _door(pipeline, encoder, opaque, path)
+    [shown] = later.release_items([item(CANARIES[0][0], "in 1950")]).items
+    assert shown.question == CANARIES[0][1]
+    assert b"qwu" not in b"".join(file.read_bytes().lower() for file in tmp_path.iterdir())
+
+
+def test_two_doors_of_one_device_know_the_same(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
+) -> None:
+    one, two = (_door(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))
+    two.release_items([item("Which tune is it?", "a march")])  # it has read the file, and there was nothing
+    one.release_items([item(*TELLS, answer_type="PERSON")])
+    [shown] = two.release_items([item(CANARIES[0][0], "in 1950")]).items
+    assert shown.question == CANARIES[0][1]
+
+
+def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker) -> None:
+    public = item("Which tune did the Bolwick Xqwu play?", "a march", id="public")
+    alone = item("Which tune is the Xqwu march?", "a slow one", id="alone")
+    private = item("Who keeps the lamp?", "Jadwiga Xqwu", answer_type="PERSON", id="private")
+    door = _door(pipeline, encoder, opaque, public=("Bolwick Xqwu",))
+    shown = {one.id: one.question for one in door.release_items([public, alone, private]).items}
+    assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
+
+
+def test_a_part_of_a_public_name_that_documents_tell_stays(pipeline: SpacyPipeline) -> None:
+    names = KnownNames()
+    names.consult(Register({"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),)}))
+    text = Bundle(("How long is the Tarnovelska crater?",))
+    [public] = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"], names=names).operate([text])
+    [private] = TypeMasking(pipeline, names=names).operate([text])
+    assert public.prose == text.prose
+    assert private.prose == ("How long is the [PERSON] crater?",)
+
+
+DOCUMENT = (
+    "The mill near Lisbon grinds rye. Lisbon lies in Portugal. Rye bread is made in Lisbon. The thistle grows "
+    "beside the mill, and a thistle grows behind it. Henrik Vossabelle runs the mill."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "doubted"),
+    [
+        ("Lisbon", True),  # a place, as the documents use it
+        ("Thistle", True),  # a plant, in lower case
+        ("Winter", True),  # an everyday word
+        ("Henrik Vossabelle", False),
+        ("Vossabelle", False),
+        ("Thistle Vossabelle", False),
+        ("Nobody Mentioned", False),
+    ],
+)
+def test_documents_tell_what_is_no_name_of_a_person(pipeline: SpacyPipeline, name: str, *, doubted: bool) -> None:
+    [parsed] = pipeline.parse([Document("mill", "The mill", DOCUMENT, "")])
+    passages = [part.passage for part in parsed]
+    assert read_register(passages).doubts(name, frozenset({"PERSON"})) is doubted
+
+
+def test_a_doubtful_name_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
+    names = KnownNames()
+    names.consult(Register(types={"quarrendon": "GPE"}))
+    seen = Bundle(("Who signed it?", "Quarrendon"), known=(Fact("Quarrendon", "PERSON", ""),))
+    other = Bundle(("Which mill lies in Quarrendon?", "the old one"))
+    first, second = TypeMasking(pipeline, names=names).operate([seen, other])
+    assert first.prose[1] == "[PERSON]"
+    assert second.prose == other.prose
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "named"),
+    [
+        ("Bolwick Xqwu", "PERSON", True),
+        ("Ludwig van der Xqwu", "PERSON", True),
+        ("B. Xqwu-Tarn", "PERSON", True),
+        ("the Bank of Xqwu", "ORG", True),
+        ("engineers at the Xqwu bureau", "PERSON", False),
+        ("astronauts", "PERSON", False),
+        ("the brass band of Xqwu", "ORG", False),
+    ],
+)
+def test_a_description_is_no_name(form: str, kind: str, *, named: bool) -> None:
+    assert is_written_as_name(form, kind) is named
+
+
+def test_a_description_is_masked_only_where_it_was_seen(pipeline: SpacyPipeline) -> None:
+    keepers = "keepers of the lamp"
+    seen = Bundle(("Who signed it?", keepers), known=(Fact(keepers, "PERSON", ""),))
+    other = Bundle((f"How long did the {keepers} sleep?", "two days"))
+    first, second = TypeMasking(pipeline).operate([seen, other])
+    assert first.prose[1] == "[PERSON]"
+    assert second.prose == other.prose
+
+
+def test_what_documents_show_is_known_when_they_are_gone(pipeline: SpacyPipeline, tmp_path: Path) -> None:
+    names = KnownNames(tmp_path / "names.sqlite")
+    spans = {"tarnovelska": (Fact("Jadwiga Tarnovelska", "PERSON", ""),), "4417": (Fact("4417-88213", "ID", ""),)}
+    names.consult(Register(spans))
+    names.consult(Register())
+    [masked] = TypeMasking(pipeline, names=names).operate([Bundle(("The Tarnovelska mill has number 4417-88213.",))])
+    assert masked.prose == ("The [PERSON] mill has number [ID].",)
+
+
+_NAMES = st.lists(st.lists(st.sampled_from(["qa", "qb", "qc"]), min_size=1, max_size=3).map(tuple), max_size=5)
+_TEXTS = st.lists(st.sampled_from(["Qa", "qb", "Qc", "Qab", "q", "b"]), max_size=12)
+
+
+@given(_NAMES, _TEXTS, st.sampled_from([" ", "  ", "-", ", ", " of "]))
+def test_it_finds_what_a_search_for_each_name_finds(
+    names: list[tuple[str, ...]], words: list[str], between: str
+) -> None:
+    known, text = KnownNames(), between.join(words)
+    known.learn((" ".join(name), "PERSON") for name in names)
+    found = {(form.text, form.rule) for form in known.find(Bundle((text,)))}
+    patterns = [re.compile(rf"(?<!\w)(?=({r'[ ,-]{1,3}'.join(name)})(?!\w))", re.IGNORECASE) for name in names]
+    expected = {match[1] for pattern in patterns for match in pattern.finditer(text)}
+    assert found == {(form, "elsewhere") for form in expected if " " in form or not form.islower()}
+
+
+def test_names_wait_until_they_are_settled(tmp_path: Path) -> None:
+    names = KnownNames(tmp_path / "names.sqlite")
+    names.learn([("Bolwick Xqwu", "PERSON"), ("Winter", "PERSON"), ("Bolwick  XQWU", "PERSON")])
+    waiting = KnownNames(tmp_path / "names.sqlite").pending()
+    assert len(waiting) == 2  # in prose and in anchors; an everyday word is not learnt, and a spelling is no other name
+    assert names.find(Bundle(("Ask Bolwick Xqwu.",)), waiting)
+    names.settle(waiting)
+    names.learn([("Bolwick Xqwu", "PERSON"), ("Otmar Lindqvister", "PERSON")])
+    assert len(names.pending()) == 2
+    assert not names.find(Bundle(("Ask Bolwick Xqwu.",)), names.pending())
+
+
+def test_a_torn_list_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "names.sqlite").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreCorruptError):
+        KnownNames(tmp_path / "names.sqlite")
