@@ -26,7 +26,6 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
-from fedrag_flwr.memory.opaque_ids import OpaqueIds
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register

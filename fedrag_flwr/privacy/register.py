@@ -30,8 +30,7 @@ class Register:
     spans
         Private names and identifiers by their words in lower case.
     types
-        The type that the pipeline gives a name, in normal form, most often; a person's whole name speaks for its last
-        word too.
+        The type that the pipeline gives a name, in normal form, most often; a whole name speaks for its last word too.
     common
         Words that are written in lower case more often than not.
     """
@@ -66,9 +65,9 @@ def read_register(passages: Iterable[Passage]) -> Register:
     lower: Counter[str] = Counter()
     for passage in passages:
         for fact in passage.facts:
-            last = name_tokens(fact.text)[-1:] if fact.type == PERSON else []
-            for name in {normal_name(part) for part in (fact.text, *last) if fact.type not in _UNTYPED}:
-                types[name][fact.type] += 1
+            if fact.type not in _UNTYPED:
+                for name in {normal_name(part) for part in (fact.text, *name_tokens(fact.text)[-1:])}:
+                    types[name][fact.type] += 1
         for word in _WORD.findall(probe(passage.text)):
             lower[word.casefold()] += 1 if word.islower() else -1
         for text in (passage.title, passage.text):
