@@ -25,14 +25,18 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.paging import Page, cut, weight
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import Released
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
+    START,
     Answer,
     AnswerBatch,
     AnswerMode,
     BuildReport,
+    Cursor,
     Delta,
     DeviceCard,
     Evidence,
@@ -40,6 +44,7 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     ImportReport,
+    MemoryItem,
     OpenQuestion,
     Progress,
     Question,
@@ -86,7 +91,12 @@ class EdgeDevice:
         self.documents = documents
         self.settings = settings
         self.toolbox = toolbox
-        self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
+        self.store = MemoryStore.open(
+            root,
+            self._identity(),
+            foreign_limit=settings.memory.max_items,
+            most_pages=settings.federation.most_pages,
+        )
         self._hide = _OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
@@ -123,6 +133,7 @@ class EdgeDevice:
             version=self.store.version,
             bank=self.store.meta(BANK) or "",
             bank_version=int(self.store.meta(BANK_VERSION) or 0),
+            pending=self.store.pending(),
         )
 
     def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
@@ -165,32 +176,55 @@ class EdgeDevice:
         )
 
     def share(self, request: ShareRequest) -> Delta:
-        """What of this device's memories is new, and what was withdrawn, since a version of its store.
+        """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
 
-        Where the other side knows another generation, everything is sent.
+        Where the other side knows another generation, everything is sent; where it has pages of another version than
+        the present one, they come again from the first.
         """
         version, generation = self.store.version, self._generation()
         since = request.since if request.generation == generation and request.since <= version else 0
-        self._inform_door()
-        items = self.store.items(origin=self.name, since=since)
-        self._hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
-        released = self.door.release_items(items)
+        after = request.pending.place(generation, since, version)
         gone = self.store.retracted_since(since) if since else []
+        self._inform_door()
+        page, released = self._released_page(gone, since, after, self.settings.federation.page_bytes)
         return Delta(
             origin=self.name,
             generation=generation,
             since=since,
             version=version,
             items=released.items,
-            retracted=tuple(self._hide(item_id) for item_id in gone),
+            retracted=tuple(self._hide(item_id) for item_id in page.retracted),
             withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
+            after=after,
+            next=page.next,
         )
 
+    def _released_page(
+        self, gone: Sequence[str], since: int, after: Cursor, size: int
+    ) -> tuple[Page, Released[MemoryItem]]:
+        """One page and what the door lets pass of it; a smaller one where the door makes the texts much longer."""
+
+        def read(place: Cursor, most: int) -> list[tuple[Cursor, MemoryItem]]:
+            return self.store.changes(since, place, most, own=True)
+
+        page = cut(gone, read, after, size)
+        edges = (edge for item in page.items for edge in item.hyperedges)
+        self._hide.prepare(page.retracted, [item.id for item in page.items], edges)
+        released = self.door.release_items(page.items)
+        if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
+            return self._released_page(gone, since, after, size // 2)
+        return page, released
+
     def import_bank(self, delta: Delta) -> ImportReport:
-        """Take in others' memories; what is malformed is refused and counted by reason."""
+        """Take in others' memories; what is malformed is refused and counted by reason.
+
+        Of a delta in pages each but the last is put aside: until then the bank is what it was.
+        """
         bank, version = self.store.meta(BANK) or "", int(self.store.meta(BANK_VERSION) or 0)
         if delta.since and (delta.origin != bank or delta.since > version):
             raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+        if delta.next != START:
+            return self.store.import_delta(delta)
         self.store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
         report = self.store.import_delta(delta, snapshot=delta.since == 0)
         self.store.set_meta(BANK, delta.origin)

@@ -15,9 +15,9 @@ from fedrag_flwr import errors, records, wire
 from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
-    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Delta DescribeRequest DeviceCard Document "
-    "Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem "
-    "OpenQuestion Passage Question RetrieveRequest Sentence ShareRequest Want"
+    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Cursor Delta DescribeRequest DeviceCard "
+    "Document Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match "
+    "MemoryItem OpenQuestion Passage Pending Question RetrieveRequest Sentence ShareRequest Want"
 )
 AT_HOME = {"Document", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 

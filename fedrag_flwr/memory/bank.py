@@ -9,12 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.change import content_id
 from fedrag_flwr.memory.composition import compose
 from fedrag_flwr.memory.fusing import FUSION, FusionRules, merge, owned
+from fedrag_flwr.memory.paging import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Delta, ImportReport, MemoryItem, ShareRequest
+from fedrag_flwr.records import (
+    NOTHING_PENDING,
+    START,
+    Cursor,
+    Delta,
+    ImportReport,
+    MemoryItem,
+    Pending,
+    ShareRequest,
+)
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
@@ -51,6 +62,8 @@ class MemoryBank:
         When memories say the same, and how often one device may say it.
     seed
         Chooses among more two-hop memories than the bank keeps.
+    page_bytes
+        Bytes of one page of what a device gets.
     """
 
     def __init__(
@@ -62,6 +75,7 @@ class MemoryBank:
         bridges_per_item: int,
         rules: FusionRules,
         seed: int,
+        page_bytes: int,
     ) -> None:
         self._received = received
         self._fused = fused
@@ -70,6 +84,7 @@ class MemoryBank:
         self._bridges_per_item = bridges_per_item
         self._rules = rules
         self._seed = seed
+        self._page_bytes = page_bytes
         if fused.meta(BANK_ID) is None:
             fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
 
@@ -83,11 +98,15 @@ class MemoryBank:
         bridges_per_item: int = 0,
         rules: FusionRules | None = None,
         seed: int = 0,
+        page_bytes: int = PAGE_BYTES,
+        most_pages: int = MOST_PAGES,
     ) -> MemoryBank:
-        """Open the bank in a directory, or make it."""
+        """Open the bank in a directory, or make it; a device's delta comes in at most so many pages."""
         identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
-        received, fused = (MemoryStore.open(root / part, identity) for part in ("received", "fused"))
-        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed)
+        received, fused = (
+            MemoryStore.open(root / part, identity, most_pages=most_pages) for part in ("received", "fused")
+        )
+        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes)
 
     @property
     def id(self) -> str:
@@ -111,12 +130,22 @@ class MemoryBank:
     def known_of(self, device: str) -> ShareRequest:
         """What the bank has of a device: ask it with this for the rest."""
         generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
-        return ShareRequest("memories", int(since), generation)
+        return ShareRequest("memories", int(since), generation, self._received.pending(device))
 
     def take(self, delta: Delta) -> ImportReport:
-        """Take a device's delta; it speaks for that device alone."""
+        """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
+
+        Raises
+        ------
+        WireError
+            If it goes on from a version that the bank does not have, or a page from another than the last.
+        """
+        known = self.known_of(delta.origin)
+        if delta.since and (delta.since, delta.generation) != (known.since, known.generation):
+            raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
         report = self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
-        self._received.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
+        if report.next == START:
+            self._received.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
         return report
 
     def fuse(self) -> FusionReport:
@@ -131,16 +160,36 @@ class MemoryBank:
         merged = sum(item.origin == FUSION for item in merging.items)
         return FusionReport(len(merging.items), merged, len(composed), merging.over_quota)
 
-    def delta_for(self, device: str, bank: str, version: int) -> Delta:
-        """What a device lacks that took in this bank up to a version; all of it where it had another bank."""
-        since = version if bank == self.id and version <= self.version else 0
+    def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
+        """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
+
+        Parameters
+        ----------
+        device
+            The device's name; what it alone shared is left out.
+        bank, version
+            The bank that the device has, and its version.
+        pending
+            The pages that the device has beyond that.
+        """
+        bank_id, newest = self.id, self.version
+        since = version if bank == bank_id and version <= newest else 0
+        gone = self._fused.retracted_since(since, own=False) if since else []
+        after = pending.place(bank_id, since, newest)
+
+        def read(place: Cursor, most: int) -> list[tuple[Cursor, MemoryItem]]:
+            return self._fused.changes(since, place, most, own=False, but=device)
+
+        page = cut(gone, read, after, self._page_bytes)
         return Delta(
-            origin=self.id,
-            generation=self.id,
+            origin=bank_id,
+            generation=bank_id,
             since=since,
-            version=self.version,
-            items=tuple(item for item in self._fused.items(since=since) if item.origin != device),
-            retracted=tuple(self._fused.retracted_since(since, own=False)) if since else (),
+            version=newest,
+            items=page.items,
+            retracted=page.retracted,
+            after=after,
+            next=page.next,
         )
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.change import Contribution, Counts
 from fedrag_flwr.memory.schema import check_row, unpack_facts, unpack_names, unpack_vectors
-from fedrag_flwr.records import Document, Granularity, Hyperedge, MemoryItem, Passage, Sentence
+from fedrag_flwr.records import Cursor, Document, Granularity, Hyperedge, MemoryItem, Passage, Sentence
 
 _Asked = TypeVar("_Asked", Passage, Sentence)
 _LISTED = "IN (SELECT value FROM json_each(?))"
@@ -176,9 +176,29 @@ def items(
         where, values = f"{where} AND origin = ?", [*values, origin]
     if ids is not None:
         where, values = f"{where} AND id {_LISTED}", [*values, listed(ids)]
+    return [item for _, item in _items(connection, dimension, f"{where} ORDER BY id", values)]
+
+
+def changes(
+    connection: sqlite3.Connection, dimension: int, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
+) -> list[tuple[Cursor, MemoryItem]]:
+    """At most so many memories later than a version and after a cursor, with theirs; none of one origin."""
+    where = "own = ? AND version > ? AND version >= ? AND (version > ? OR number > ?) AND origin != ?"
+    values = (int(own), since, after.version, after.version, after.row, but)
+    return _items(connection, dimension, f"{where} ORDER BY version, number LIMIT ?", (*values, most))
+
+
+def origins(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The origins of memories; ids that are not there are left out."""
+    return dict(connection.execute(f"SELECT id, origin FROM items WHERE id {_LISTED}", (listed(ids),)).fetchall())
+
+
+def _items(
+    connection: sqlite3.Connection, dimension: int, where: str, values: Sequence[int | str]
+) -> list[tuple[Cursor, MemoryItem]]:
     rows = connection.execute(
-        "SELECT number, id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, checksum, vector"
-        f" FROM items WHERE {where} ORDER BY id",
+        "SELECT number, id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, checksum, version,"
+        f" vector FROM items WHERE {where}",
         values,
     ).fetchall()
     vectors = unpack_vectors([row[-1] for row in rows], dimension)
@@ -186,24 +206,22 @@ def items(
     supports = _supports(connection, own)
     derived = derived_hyperedges(connection, own)
     found = []
-    for index, (number, item, question, answer, kind, answer_type, anchors, edges, owner, mine, check, _) in enumerate(
-        rows
-    ):
-        check_row(check, item, question, answer, kind, answer_type, anchors, edges, owner)
-        found.append(
-            MemoryItem(
-                id=item,
-                question=question,
-                answer=answer,
-                kind=kind,
-                answer_type=answer_type,
-                hyperedges=derived.get(number, ()) if mine else unpack_names(edges),
-                anchors=unpack_names(anchors),
-                embedding=vectors[index],
-                origin=owner,
-                support=tuple(supports[number]) if mine else (),
-            )
+    for vector, row in zip(vectors, rows, strict=True):
+        number, name, question, answer, kind, answer_type, anchors, edges, owner, mine, check, version, _ = row
+        check_row(check, name, question, answer, kind, answer_type, anchors, edges, owner)
+        item = MemoryItem(
+            id=name,
+            question=question,
+            answer=answer,
+            kind=kind,
+            answer_type=answer_type,
+            hyperedges=derived.get(number, ()) if mine else unpack_names(edges),
+            anchors=unpack_names(anchors),
+            embedding=vector,
+            origin=owner,
+            support=tuple(supports[number]) if mine else (),
         )
+        found.append((Cursor(0, version, number), item))
     return found
 
 

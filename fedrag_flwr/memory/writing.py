@@ -62,6 +62,14 @@ class Writer:
         )
         return self._connection.execute(f"DELETE FROM items WHERE own = 0 AND id {_LISTED}", listed).rowcount
 
+    def put_foreign(self, item: MemoryItem, there: MemoryItem | None) -> None:
+        """Put a memory of another origin in the place of what is there; nothing is written where the two are equal."""
+        if there is not None and there.hyperedges == item.hyperedges and same_item(item, there):
+            return
+        self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+        self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
+        self.insert_item(item, own=False)
+
     def settle(self) -> int:
         """Give the store's version: one more than before, or the same where no row differs."""
         if self._connection.total_changes == self._rows_before:
