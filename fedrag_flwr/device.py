@@ -181,7 +181,7 @@ class EdgeDevice:
         Where the other side knows another generation, everything is sent; where it has pages of another version than
         the present one, they come again from the first.
         """
-        version, generation = self.store.version, self._generation()
+        version, generation = self.store.own_version(), self._generation()  # what is imported meanwhile does not count
         since = request.since if request.generation == generation and request.since <= version else 0
         after = request.pending.place(generation, since, version)
         gone = self.store.retracted_since(since) if since else []

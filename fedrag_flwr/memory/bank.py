@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import numpy as np
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.change import content_id
 from fedrag_flwr.memory.composition import compose
-from fedrag_flwr.memory.fusing import FUSION, FusionRules, merge, owned
+from fedrag_flwr.memory.fusing import FUSION, FusionRules, owned
+from fedrag_flwr.memory.ledger import FILE as LEDGER
+from fedrag_flwr.memory.ledger import Ledger
 from fedrag_flwr.memory.paging import MOST_PAGES, PAGE_BYTES, cut
+from fedrag_flwr.memory.refusing import Refusion
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
@@ -31,6 +35,10 @@ from fedrag_flwr.text.base import Pipeline
 
 BANK_ID = "bank-id"
 MOST_COMPOSED = 6_000
+MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
+_FUSING = "fusing"  # meta keys: a fusion has begun and not ended
+_COMPOSED = "composed"  # the ids of what was composed
+_DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ class MemoryBank:
     ----------
     received, fused
         What devices shared, and what they get; all of it is foreign to the bank.
+    ledger
+        What fusion knows of each memory that devices shared.
     encoder, pipeline
         Encode and analyse the questions that fusion composes.
     bridges_per_item
@@ -70,6 +80,7 @@ class MemoryBank:
         self,
         received: MemoryStore,
         fused: MemoryStore,
+        ledger: Ledger,
         encoder: Encoder,
         pipeline: Pipeline,
         bridges_per_item: int,
@@ -79,6 +90,7 @@ class MemoryBank:
     ) -> None:
         self._received = received
         self._fused = fused
+        self._ledger = ledger
         self._encoder = encoder
         self._pipeline = pipeline
         self._bridges_per_item = bridges_per_item
@@ -86,6 +98,7 @@ class MemoryBank:
         self._seed = seed
         self._page_bytes = page_bytes
         if fused.meta(BANK_ID) is None:
+            fused.set_meta(_DRAWN, secrets.token_hex(16))
             fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
 
     @classmethod
@@ -106,7 +119,10 @@ class MemoryBank:
         received, fused = (
             MemoryStore.open(root / part, identity, most_pages=most_pages) for part in ("received", "fused")
         )
-        return cls(received, fused, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes)
+        ledger = Ledger(root / LEDGER)
+        return cls(
+            received, fused, ledger, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes
+        )
 
     @property
     def id(self) -> str:
@@ -151,14 +167,25 @@ class MemoryBank:
     def fuse(self) -> FusionReport:
         """Merge what devices share, cut what floods, and compose two-hop memories over what is left.
 
-        Two memories meet where one's answer is a name that the other's question holds.
+        Only what changed since the last fusion, and what that touches, is fused again. Two memories are composed where
+        one's answer is a name that the other's question holds.
         """
-        merging = merge(self._received.items(), self._rules)
-        composed = self._composed([item if item.origin == FUSION else owned(item) for item in merging.items])
-        made = Delta(self.id, 0, self._received.version, (*merging.items, *composed), ())
-        self._fused.import_delta(made, snapshot=True)
-        merged = sum(item.origin == FUSION for item in merging.items)
-        return FusionReport(len(merging.items), merged, len(composed), merging.over_quota)
+        version, held = self._received.version, self._fused.version
+        rules = f"{self._received.id} {self._rules.near} {self._rules.quota}"
+        with self._ledger.writing():
+            whole = bool(self._fused.meta(_FUSING)) or self._ledger.meta("rules") != rules
+            self._fused.set_meta(_FUSING, "yes")  # a fusion that is cut leaves a ledger that no longer fits
+            if whole:
+                self._ledger.clear()
+            refusion = Refusion(self._received, self._ledger, self._rules)
+            gone = self._all_but_shown() if whole else refusion.gone()
+            changed = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone) != held
+            if changed or self._ledger.meta("composing") != self._composing:
+                self._put_composed()
+            self._ledger.set_meta("rules", rules)
+            self._ledger.set_meta("version", str(version))
+        self._fused.set_meta(_FUSING, "")
+        return self._report()
 
     def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
         """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
@@ -196,12 +223,41 @@ class MemoryBank:
         """Close the stores."""
         self._received.close()
         self._fused.close()
+        self._ledger.close()
 
-    def _composed(self, parts: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
+    def _report(self) -> FusionReport:
+        kept, merged, over_quota = self._ledger.counts()
+        return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
+
+    def _all_but_shown(self) -> Iterator[str]:
+        """What a bank holds that fusion did not make of what it received just now, but for what it composed."""
+        for item_id in set(self._fused.foreign_ids()) - self._ledger.all_shown() - self._composed_ids():
+            yield item_id
+
+    @property
+    def _composing(self) -> str:
+        return f"{self._bridges_per_item} {self._seed}"
+
+    def _composed_ids(self) -> set[str]:
+        return set(json.loads(self._fused.meta(_COMPOSED) or "[]"))
+
+    def _put_composed(self) -> None:
+        """Compose anew; what was composed before, and is again, is neither encoded nor sent again."""
+        before = self._composed_ids()
+        chosen = self._fused.foreign_ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(before))
+        singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in before][:MOST_COMPOSING])
+        composed = self._composed([item if item.origin == FUSION else owned(item) for item in singles], before)
+        now = {item.id for item in composed}
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
+        self._fused.put_made(composed, before - now)
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
+        self._ledger.set_meta("composing", self._composing)
+
+    def _composed(self, parts: Sequence[MemoryItem], before: set[str]) -> tuple[MemoryItem, ...]:
         limit = MOST_COMPOSED if self._bridges_per_item else 0
         composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=limit)
-        known = {item.id: item for item in self._fused.items(origin=FUSION)}
         ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
+        known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]
         vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)

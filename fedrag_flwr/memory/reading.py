@@ -179,6 +179,19 @@ def items(
     return [item for _, item in _items(connection, dimension, f"{where} ORDER BY id", values)]
 
 
+def items_at(connection: sqlite3.Connection, dimension: int, rows: Sequence[int]) -> list[MemoryItem]:
+    """Memories by the rows that `changes` gave, in the order of the rows as given."""
+    found = _items(connection, dimension, f"number {_LISTED}", [listed(rows)])
+    by_row = {cursor.row: item for cursor, item in found}
+    return [by_row[row] for row in rows]
+
+
+def vectors_at(connection: sqlite3.Connection, dimension: int, rows: Sequence[int]) -> NDArray[np.float32]:
+    """The vectors of memories by the rows that `changes` gave, (n, dimension), in the order of the rows as given."""
+    found = dict(connection.execute(f"SELECT number, vector FROM items WHERE number {_LISTED}", (listed(rows),)))
+    return unpack_vectors([found[row] for row in rows], dimension)
+
+
 def changes(
     connection: sqlite3.Connection, dimension: int, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
 ) -> list[tuple[Cursor, MemoryItem]]:
@@ -186,6 +199,23 @@ def changes(
     where = "own = ? AND version > ? AND version >= ? AND (version > ? OR number > ?) AND origin != ?"
     values = (int(own), since, after.version, after.version, after.row, but)
     return _items(connection, dimension, f"{where} ORDER BY version, number LIMIT ?", (*values, most))
+
+
+def foreign_ids(connection: sqlite3.Connection, start: str, most: int) -> list[str]:
+    """The ids of others' memories, sorted: at most so many from one on, and after the last the first; all below 0."""
+    select = "SELECT id FROM items WHERE own = 0 AND id {} ? ORDER BY id LIMIT ?"
+    found = [row[0] for row in connection.execute(select.format(">="), (start, most))]
+    rest = most - len(found) if most >= 0 else most
+    return [row[0] for row in connection.execute(select.format("<"), (start, rest))] + found
+
+
+def own_version(connection: sqlite3.Connection) -> int:
+    """The version at which an own memory last came, changed or went."""
+    row = connection.execute(
+        "SELECT max(coalesce((SELECT max(version) FROM items WHERE own = 1), 0),"
+        " coalesce((SELECT max(version) FROM retractions WHERE own = 1), 0))"
+    ).fetchone()
+    return int(row[0])
 
 
 def origins(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
