@@ -178,7 +178,8 @@ class MemoryBank:
             if whole:
                 self._ledger.clear()
             refusion = Refusion(self._received, self._ledger, self._rules)
-            gone = self._all_but_shown() if whole else refusion.gone()
+            merged = set(self._fused.foreign_ids()) - self._composed_ids() if whole else set()
+            gone = self._not_shown(merged) if whole else refusion.gone()
             changed = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone) != held
             if changed or self._ledger.meta("composing") != self._composing:
                 self._put_composed()
@@ -229,10 +230,9 @@ class MemoryBank:
         kept, merged, over_quota = self._ledger.counts()
         return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
 
-    def _all_but_shown(self) -> Iterator[str]:
-        """What a bank holds that fusion did not make of what it received just now, but for what it composed."""
-        for item_id in set(self._fused.foreign_ids()) - self._ledger.all_shown() - self._composed_ids():
-            yield item_id
+    def _not_shown(self, held: set[str]) -> Iterator[str]:
+        """Of what the bank held, what fusion did not make again; known once it is done."""
+        yield from held - self._ledger.all_shown()
 
     @property
     def _composing(self) -> str:

@@ -138,10 +138,9 @@ class Ledger:
 
     def group(self, by: Group, value: str) -> tuple[list[Part], NDArray[np.float32]]:
         """All parts of one origin or answer, sorted by id, with their (n, k) sketches; of an answer those that stay."""
-        rows = self._connection.execute(
-            f"SELECT {_COLUMNS}, sketch FROM parts WHERE {by} = ?{' AND stays = 1' if by == 'answer' else ''} ORDER BY id",
-            (value,),
-        ).fetchall()
+        where = "answer = ? AND stays = 1" if by == "answer" else "origin = ?"
+        query = f"SELECT {_COLUMNS}, sketch FROM parts WHERE {where} ORDER BY id"
+        rows = self._connection.execute(query, (value,)).fetchall()
         matrix = np.frombuffer(b"".join(row[-1] for row in rows), dtype=np.float16)
         return [_part(row[:-1]) for row in rows], matrix.reshape(len(rows), -1).astype(np.float32)
 

@@ -68,14 +68,16 @@ class Neighbourhood:
             left, right = np.unique(places[:, 0]), np.unique(places[:, 1])
             close = np.argwhere(vectors[left] @ vectors[right].T >= self.near - _SLACK)
             kept: Pairs = np.stack([rows[left[close[:, 0]]], rows[right[close[:, 1]]]], axis=1)
-            return kept[kept[:, 0] != kept[:, 1]]
+            others: Pairs = kept[kept[:, 0] != kept[:, 1]]
+            return others
         good = np.concatenate(
             [
                 np.einsum("ij,ij->i", vectors[part[:, 0]], vectors[part[:, 1]]) >= self.near - _SLACK
                 for part in np.array_split(places, len(places) // 2**15 + 1)
             ]
         )
-        return found[good]
+        near: Pairs = found[good]
+        return near
 
 
 def near_products(vectors: NDArray[np.float32], others: NDArray[np.float32], near: float) -> NDArray[np.bool_]:

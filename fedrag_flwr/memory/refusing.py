@@ -1,4 +1,4 @@
-"""Fusing again only what a change touches: equal to `fusing.merge` over everything, at a cost that grows with the change.
+"""Fusing again only what a change touches: equal to `fusing.merge` over everything, at the cost of the change.
 
 Whether a memory stays within its device's quota depends on those of the device that ask the same, and what becomes of
 it on those of all devices that say the same. Both are connected through near pairs, so a change reaches no further than
