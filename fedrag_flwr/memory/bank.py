@@ -22,7 +22,6 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     NOTHING_PENDING,
-    START,
     Cursor,
     Delta,
     ImportReport,
@@ -36,8 +35,9 @@ from fedrag_flwr.text.base import Pipeline
 BANK_ID = "bank-id"
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FUSING = "fusing"  # meta keys: a fusion has begun and not ended
+_MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
+_COMPOSED_OF = "composed-of"  # from what
 _DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
 
 
@@ -159,34 +159,51 @@ class MemoryBank:
         known = self.known_of(delta.origin)
         if delta.since and (delta.since, delta.generation) != (known.since, known.generation):
             raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
-        report = self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
-        if report.next == START:
-            self._received.set_meta(f"shared {delta.origin}", f"{delta.generation} {delta.version}")
-        return report
+        known_now = {f"shared {delta.origin}": f"{delta.generation} {delta.version}"}
+        return self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0, meta=known_now)
 
     def fuse(self) -> FusionReport:
-        """Merge what devices share, cut what floods, and compose two-hop memories over what is left.
+        """Merge what devices share, cut what floods, and compose two-hop memories over what is left."""
+        self.merge()
+        self.compose()
+        kept, merged, over_quota = self._ledger.counts()
+        return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
 
-        Only what changed since the last fusion, and what that touches, is fused again. Two memories are composed where
-        one's answer is a name that the other's question holds.
-        """
+    def merge(self) -> None:
+        """Fuse what changed since the last time, and what that touches; everything where that is not known."""
         version, held = self._received.version, self._fused.version
         rules = f"{self._received.id} {self._rules.near} {self._rules.quota}"
         with self._ledger.writing():
-            whole = bool(self._fused.meta(_FUSING)) or self._ledger.meta("rules") != rules
-            self._fused.set_meta(_FUSING, "yes")  # a fusion that is cut leaves a ledger that no longer fits
+            whole = bool(self._fused.meta(_MERGING)) or self._ledger.meta("rules") != rules
+            self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
             if whole:
                 self._ledger.clear()
             refusion = Refusion(self._received, self._ledger, self._rules)
-            merged = set(self._fused.foreign_ids()) - self._composed_ids() if whole else set()
-            gone = self._not_shown(merged) if whole else refusion.gone()
-            changed = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone) != held
-            if changed or self._ledger.meta("composing") != self._composing:
-                self._put_composed()
+            there = set(self._fused.foreign_ids()) - self._composed_ids() if whole else set()
+            gone = self._not_shown(there) if whole else refusion.gone()
+            now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)
+            if whole or now != held:
+                self._ledger.set_meta("merged", str(now))
             self._ledger.set_meta("rules", rules)
             self._ledger.set_meta("version", str(version))
-        self._fused.set_meta(_FUSING, "")
-        return self._report()
+        self._fused.set_meta(_MERGING, "")
+
+    def compose(self) -> None:
+        """Compose two memories where one's answer is a name in the other's question, if any changed since last time.
+
+        Of more than `MOST_COMPOSING` memories those are looked at that follow an id which no device knows. What was
+        composed before, and is again, is neither encoded nor sent again.
+        """
+        source = f"{self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
+        if self._fused.meta(_COMPOSED_OF) == source:
+            return
+        before = self._composed_ids()
+        composed = self._composed(self._parts(before), before) if self._bridges_per_item else ()
+        now = {item.id for item in composed}
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
+        self._fused.put_made(composed, before - now)
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
+        self._fused.set_meta(_COMPOSED_OF, source)
 
     def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
         """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
@@ -226,36 +243,22 @@ class MemoryBank:
         self._fused.close()
         self._ledger.close()
 
-    def _report(self) -> FusionReport:
-        kept, merged, over_quota = self._ledger.counts()
-        return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
-
     def _not_shown(self, held: set[str]) -> Iterator[str]:
         """Of what the bank held, what fusion did not make again; known once it is done."""
         yield from held - self._ledger.all_shown()
 
-    @property
-    def _composing(self) -> str:
-        return f"{self._bridges_per_item} {self._seed}"
-
     def _composed_ids(self) -> set[str]:
         return set(json.loads(self._fused.meta(_COMPOSED) or "[]"))
 
-    def _put_composed(self) -> None:
-        """Compose anew; what was composed before, and is again, is neither encoded nor sent again."""
-        before = self._composed_ids()
-        chosen = self._fused.foreign_ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(before))
-        singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in before][:MOST_COMPOSING])
-        composed = self._composed([item if item.origin == FUSION else owned(item) for item in singles], before)
-        now = {item.id for item in composed}
-        self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
-        self._fused.put_made(composed, before - now)
-        self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
-        self._ledger.set_meta("composing", self._composing)
+    def _parts(self, composed: set[str]) -> list[MemoryItem]:
+        """The memories that are composed, whose hyperedges name their owners."""
+        chosen = self._fused.foreign_ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
+        singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
+        return [item if item.origin == FUSION else owned(item) for item in singles]
 
     def _composed(self, parts: Sequence[MemoryItem], before: set[str]) -> tuple[MemoryItem, ...]:
-        limit = MOST_COMPOSED if self._bridges_per_item else 0
-        composites = compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=limit)
+        rng = np.random.default_rng(self._seed)
+        composites = compose(parts, self._bridges_per_item, rng, limit=MOST_COMPOSED)
         ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]

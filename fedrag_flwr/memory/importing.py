@@ -79,9 +79,17 @@ def take(
     """
     writer = Writer(connection, device, dimension)
     head = next(iter(pages))
-    where, values = (" AND origin = ?", (head.origin,)) if one_origin else ("", ())
-    theirs = dict(connection.execute(f"SELECT id, origin FROM items WHERE own = 0{where}", values).fetchall())
-    retracting = theirs.keys() if snapshot else {name for page in pages for name in page.retracted} & theirs.keys()
+    only = head.origin if one_origin else None
+    if snapshot:
+        theirs = reading.foreign_origins(connection, only)
+    else:
+        named = [name for page in pages for name in page.retracted]
+        theirs = {
+            name: origin
+            for name, origin in reading.origins(connection, named).items()
+            if origin != device and only in (None, origin)
+        }
+    retracting = theirs.keys()
     refused: Counter[str] = Counter()
     owners: dict[str, str] = {}
     fit: list[list[bool]] = []
@@ -104,7 +112,7 @@ def take(
     for page, good in zip(pages, fit, strict=True):
         coming |= {item.id: item.origin for item in compress(page.items, good)}
     retracted = writer.retract_foreign([name for name in retracting if coming.get(name) != theirs[name]])
-    room = limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
+    room = reading.foreign_room(connection, limit, len(coming))
     accepted: set[str] = set()
     for page, good in zip(pages, fit, strict=True):
         fresh = {item.id: item for item in compress(page.items, good)}

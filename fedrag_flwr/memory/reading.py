@@ -201,6 +201,25 @@ def changes(
     return _items(connection, dimension, f"{where} ORDER BY version, number LIMIT ?", (*values, most))
 
 
+def foreign_origins(connection: sqlite3.Connection, origin: str | None) -> dict[str, str]:
+    """The origins of all memories of others, or of those of one, by id; within a write transaction."""
+    if origin is None:
+        return dict(connection.execute("SELECT id, origin FROM items WHERE own = 0").fetchall())
+    # only a bank asks for one origin; the plus keeps SQLite from walking all memories of others
+    connection.execute("CREATE INDEX IF NOT EXISTS items_by_origin ON items (origin)")
+    return dict(connection.execute("SELECT id, origin FROM items WHERE origin = ? AND +own = 0", (origin,)).fetchall())
+
+
+def foreign_room(connection: sqlite3.Connection, limit: int, wanted: int) -> int:
+    """How many memories of others may still come, or a lower number that is enough for those wanted."""
+    rows = int(
+        connection.execute("SELECT coalesce(max(number), 0) FROM items").fetchone()[0]
+    )  # never fewer than there are
+    if limit - rows >= wanted:
+        return limit - rows
+    return limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
+
+
 def foreign_ids(connection: sqlite3.Connection, start: str, most: int) -> list[str]:
     """The ids of others' memories, sorted: at most so many from one on, and after the last the first; all below 0."""
     select = "SELECT id FROM items WHERE own = 0 AND id {} ? ORDER BY id LIMIT ?"

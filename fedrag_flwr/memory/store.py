@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -347,12 +347,19 @@ class MemoryStore:
             self._forget()
         return version
 
-    def import_delta(self, delta: Delta, *, one_origin: bool = False, snapshot: bool = False) -> ImportReport:
+    def import_delta(
+        self,
+        delta: Delta,
+        *,
+        one_origin: bool = False,
+        snapshot: bool = False,
+        meta: Mapping[str, str] = MappingProxyType({}),
+    ) -> ImportReport:
         """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.
 
         With `one_origin` the delta speaks for its own origin alone and can neither add nor retract another's memories;
         as a `snapshot` it is all there is, and what it lacks goes. A page of a delta is put aside, and nothing changes
-        until the last one is here.
+        until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
         (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
@@ -377,6 +384,7 @@ class MemoryStore:
                 snapshot=snapshot,
             )
             staging.drop(connection, sender)
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
 

@@ -112,7 +112,7 @@ def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> N
         bank = open_bank(tmp_path)
         bank.take(devices.delta(("b", {"u": None, "x": (1, "Ada")})))
         bank.fuse()
-        bank._fused.set_meta("fusing", "yes")
+        bank._fused.set_meta("merging", "yes")
         bank.close()
         (tmp_path / FILE).write_bytes(ledger)
         assert not (tmp_path / f"{FILE}-wal").exists()
