@@ -33,6 +33,7 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
 BANK_ID = "bank-id"
+MOST_RECEIVED = 4_000_000  # memories of all devices
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
 _MERGING = "merging"  # meta keys: merging has begun and not ended
@@ -117,7 +118,8 @@ class MemoryBank:
         """Open the bank in a directory, or make it; a device's delta comes in at most so many pages."""
         identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
         received, fused = (
-            MemoryStore.open(root / part, identity, most_pages=most_pages) for part in ("received", "fused")
+            MemoryStore.open(root / part, identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
+            for part in ("received", "fused")
         )
         ledger = Ledger(root / LEDGER)
         return cls(

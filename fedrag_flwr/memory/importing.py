@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import compress
 
@@ -80,38 +80,12 @@ def take(
     writer = Writer(connection, device, dimension)
     head = next(iter(pages))
     only = head.origin if one_origin else None
-    if snapshot:
-        theirs = reading.foreign_origins(connection, only)
-    else:
-        named = [name for page in pages for name in page.retracted]
-        theirs = {
-            name: origin
-            for name, origin in reading.origins(connection, named).items()
-            if origin != device and only in (None, origin)
-        }
-    retracting = theirs.keys()
-    refused: Counter[str] = Counter()
-    owners: dict[str, str] = {}
-    fit: list[list[bool]] = []
-    for page in pages:
-        owners |= {
-            name: origin
-            for name, origin in reading.origins(connection, [item.id for item in page.items]).items()
-            if origin == device or name not in retracting
-        }
-        reasons = [
-            "wrong-origin" if one_origin and item.origin != head.origin else refusal(item, device, dimension)
-            for item in page.items
-        ]
-        for place, item in enumerate(page.items):
-            if not reasons[place] and owners.setdefault(item.id, item.origin) != item.origin:
-                reasons[place] = "id-taken"
-        refused.update(reason for reason in reasons if reason)
-        fit.append([not reason for reason in reasons])
+    theirs = reading.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
+    fit, refused = _judged(connection, pages, theirs, device, dimension, only)
     coming: dict[str, str] = {}
     for page, good in zip(pages, fit, strict=True):
         coming |= {item.id: item.origin for item in compress(page.items, good)}
-    retracted = writer.retract_foreign([name for name in retracting if coming.get(name) != theirs[name]])
+    retracted = writer.retract_foreign([name for name, origin in theirs.items() if coming.get(name) != origin])
     room = reading.foreign_room(connection, limit, len(coming))
     accepted: set[str] = set()
     for page, good in zip(pages, fit, strict=True):
@@ -130,3 +104,36 @@ def take(
         (BANK_VERSION, str(head.version)),
     )
     return Import(len(accepted), retracted, refused, version)
+
+
+def _named(connection: sqlite3.Connection, pages: Iterable[Delta], device: str, only: str | None) -> dict[str, str]:
+    """The origins of memories that the pages retract and may: others', or those of one origin."""
+    named = [name for page in pages for name in page.retracted]
+    found = reading.origins(connection, named)
+    return {name: origin for name, origin in found.items() if origin != device and only in (None, origin)}
+
+
+def _judged(
+    connection: sqlite3.Connection,
+    pages: Iterable[Delta],
+    retracting: Mapping[str, str],
+    device: str,
+    dimension: int,
+    only: str | None,
+) -> tuple[list[list[bool]], Counter[str]]:
+    """Which memories of each page are fit, and why the others are not."""
+    refused: Counter[str] = Counter()
+    owners: dict[str, str] = {}
+    fit: list[list[bool]] = []
+    for page in pages:
+        there = reading.origins(connection, [item.id for item in page.items])
+        owners |= {name: origin for name, origin in there.items() if origin == device or name not in retracting}
+        reasons = []
+        for item in page.items:
+            reason = refusal(item, device, dimension) if only in (None, item.origin) else "wrong-origin"
+            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
+                reason = "id-taken"
+            reasons.append(reason)
+        refused.update(reason for reason in reasons if reason)
+        fit.append([not reason for reason in reasons])
+    return fit, refused

@@ -5,6 +5,7 @@ Everything here follows from the memories themselves: a ledger that is lost or t
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,10 @@ from fedrag_flwr.memory.database import own_errors
 from fedrag_flwr.memory.reading import listed
 
 FILE = "fusion.sqlite"
+_SCHEMA = 1
 _TABLES = """
+DROP TABLE IF EXISTS meta;
+DROP TABLE IF EXISTS parts;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE parts (
     number INTEGER PRIMARY KEY,
@@ -71,19 +75,25 @@ class Ledger:
         self._connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            return self._connect()
-        except sqlite3.DatabaseError:
-            self._path.unlink(missing_ok=True)
-            return self._connect()
+        with own_errors(self._path.parent, FILE):
+            try:
+                return self._connect()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    raise
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA cache_size = -64000")
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-                connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+            if connection.execute("PRAGMA user_version").fetchone()[0] != _SCHEMA:
+                connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_SCHEMA}; COMMIT;")
             connection.execute("SELECT value FROM meta").fetchone()
         except sqlite3.Error:
             connection.close()
@@ -97,7 +107,7 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Commit what happens within, or undo it where it fails."""
-        with own_errors(self._path.parent):
+        with own_errors(self._path.parent, FILE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
