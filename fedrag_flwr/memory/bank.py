@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.memory.bank_store import BankStore
 from fedrag_flwr.memory.change import content_id
 from fedrag_flwr.memory.composition import compose
 from fedrag_flwr.memory.fusing import FUSION, FusionRules, owned
@@ -18,7 +19,6 @@ from fedrag_flwr.memory.ledger import FILE as LEDGER
 from fedrag_flwr.memory.ledger import Ledger
 from fedrag_flwr.memory.paging import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.refusing import Refusion
-from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     NOTHING_PENDING,
@@ -79,8 +79,8 @@ class MemoryBank:
 
     def __init__(
         self,
-        received: MemoryStore,
-        fused: MemoryStore,
+        received: BankStore,
+        fused: BankStore,
         ledger: Ledger,
         encoder: Encoder,
         pipeline: Pipeline,
@@ -118,7 +118,7 @@ class MemoryBank:
         """Open the bank in a directory, or make it; a device's delta comes in at most so many pages."""
         identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
         received, fused = (
-            MemoryStore.open(root / part, identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
+            BankStore.open(root / part, identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
             for part in ("received", "fused")
         )
         ledger = Ledger(root / LEDGER)
@@ -181,7 +181,7 @@ class MemoryBank:
             if whole:
                 self._ledger.clear()
             refusion = Refusion(self._received, self._ledger, self._rules)
-            there = set(self._fused.foreign_ids()) - self._composed_ids() if whole else set()
+            there = set(self._fused.ids()) - self._composed_ids() if whole else set()
             gone = self._not_shown(there) if whole else refusion.gone()
             now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)
             if whole or now != held:
@@ -254,7 +254,7 @@ class MemoryBank:
 
     def _parts(self, composed: set[str]) -> list[MemoryItem]:
         """The memories that are composed, whose hyperedges name their owners."""
-        chosen = self._fused.foreign_ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
+        chosen = self._fused.ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
         singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
         return [item if item.origin == FUSION else owned(item) for item in singles]
 

@@ -186,12 +186,6 @@ def items_at(connection: sqlite3.Connection, dimension: int, rows: Sequence[int]
     return [by_row[row] for row in rows]
 
 
-def vectors_at(connection: sqlite3.Connection, dimension: int, rows: Sequence[int]) -> NDArray[np.float32]:
-    """The vectors of memories by the rows that `changes` gave, (n, dimension), in the order of the rows as given."""
-    found = dict(connection.execute(f"SELECT number, vector FROM items WHERE number {_LISTED}", (listed(rows),)))
-    return unpack_vectors([found[row] for row in rows], dimension)
-
-
 def changes(
     connection: sqlite3.Connection, dimension: int, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
 ) -> list[tuple[Cursor, MemoryItem]]:
@@ -218,14 +212,6 @@ def foreign_room(connection: sqlite3.Connection, limit: int, wanted: int) -> int
     if limit - rows >= wanted:
         return limit - rows
     return limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
-
-
-def foreign_ids(connection: sqlite3.Connection, start: str, most: int) -> list[str]:
-    """The ids of others' memories, sorted: at most so many from one on, and after the last the first; all below 0."""
-    select = "SELECT id FROM items WHERE own = 0 AND id {} ? ORDER BY id LIMIT ?"
-    found = [row[0] for row in connection.execute(select.format(">="), (start, most))]
-    rest = most - len(found) if most >= 0 else most
-    return [row[0] for row in connection.execute(select.format("<"), (start, rest))] + found
 
 
 def own_version(connection: sqlite3.Connection) -> int:

@@ -15,10 +15,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.memory.bank_store import BankStore
 from fedrag_flwr.memory.fusing import FusionRules, answer_key, one_of, same_statements, sparse, stacked
 from fedrag_flwr.memory.ledger import Group, Label, Ledger, Part
 from fedrag_flwr.memory.nearness import Neighbourhood, Pairs, components, sketches
-from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import START, Cursor, MemoryItem
 
 _AT_ONCE = 2_048
@@ -54,7 +54,7 @@ class Refusion:
         When memories say the same, and how often one device may say it.
     """
 
-    def __init__(self, received: MemoryStore, ledger: Ledger, rules: FusionRules) -> None:
+    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules) -> None:
         self._received = received
         self._ledger = ledger
         self._rules = rules

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Self
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.hypergraph.base import Units
@@ -75,7 +72,7 @@ class MemoryStore:
         lock_timeout: float = 30.0,
         foreign_limit: int = 1_000_000,
         most_pages: int = MOST_PAGES,
-    ) -> MemoryStore:
+    ) -> Self:
         """Open a device's store, or make it.
 
         Parameters
@@ -140,7 +137,7 @@ class MemoryStore:
         """Close the store's connections."""
         self._database.close()
 
-    def __enter__(self) -> MemoryStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -247,26 +244,6 @@ class MemoryStore:
         """
         with self._database.reading() as connection:
             return reading.changes(connection, self._dimension, since, after, most, own=own, but=but)
-
-    def items_at(self, rows: Sequence[int]) -> list[MemoryItem]:
-        """Memories by the rows that `changes` gave."""
-        with self._database.reading() as connection:
-            return reading.items_at(connection, self._dimension, rows)
-
-    def vectors_at(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """The vectors of memories by the rows that `changes` gave, (n, dimension)."""
-        with self._database.reading() as connection:
-            return reading.vectors_at(connection, self._dimension, rows)
-
-    def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
-        """The memories there are with the ids, sorted by id."""
-        with self._database.reading() as connection:
-            return reading.items(connection, self._dimension, ids=ids)
-
-    def foreign_ids(self, start: str = "", most: int = -1) -> list[str]:
-        """The ids of others' memories, sorted: all, or at most so many from one on, and after the last the first."""
-        with self._database.reading() as connection:
-            return reading.foreign_ids(connection, start, most)
 
     def own_version(self) -> int:
         """The version at which an own memory last came, changed or went."""
@@ -387,31 +364,6 @@ class MemoryStore:
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
-
-    def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
-        """Put memories of other origins that this side made or checked itself, and remove others, in one step.
-
-        Parameters
-        ----------
-        items
-            Memories; what is equal to what is there is not written. Read first, a thousand at a time.
-        gone
-            Ids that go; read when all of `items` was.
-
-        Returns
-        -------
-        int
-            The store's version.
-        """
-        with self._database.writing() as connection:
-            writer = Writer(connection, self._device, self._dimension)
-            waiting = iter(items)
-            while fresh := {item.id: item for item in islice(waiting, 1_000)}:
-                there = {item.id: item for item in reading.items(connection, self._dimension, ids=list(fresh))}
-                for item in fresh.values():
-                    writer.put_foreign(item, there.get(item.id))
-            writer.retract_foreign(list(gone))
-            return writer.settle()
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value beside the memory; the store's version stays."""
