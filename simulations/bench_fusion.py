@@ -73,8 +73,8 @@ class Measured:
     first: Round
     change: Round
     base_mb: float  # peak memory of the process before there is a bank, models loaded
-    peak_mb: float  # of the bank's process through both rounds, before the device imports
-    bank_mb: float  # on disk
+    peak_mb: float  # after the first round, before the device imports
+    bank_mb: float  # on disk, after both rounds
 
 
 class Bench:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -12,9 +13,19 @@ from fedrag_flwr.memory import reading
 from fedrag_flwr.memory.schema import unpack_vectors
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.writing import Writer
-from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.records import Cursor, MemoryItem
 
 _AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Where a memory lies, whose it is, and what it answers."""
+
+    place: Cursor
+    id: str
+    origin: str
+    answer: str
 
 
 class BankStore(MemoryStore):
@@ -35,6 +46,19 @@ class BankStore(MemoryStore):
                 )
             )
         return unpack_vectors([found[row] for row in rows], self._dimension)
+
+    def statements(self, since: int, after: Cursor, most: int) -> tuple[list[Statement], NDArray[np.float32]]:
+        """What at most so many memories say that are later than a version and after a cursor, and (n, dimension)."""
+        rows: list[tuple[int, int, str, str, str, bytes]] = []
+        with self._database.reading() as connection:
+            for where, values in reading.spans(since, after, own=False):
+                rows += connection.execute(
+                    "SELECT version, number, id, origin, answer, vector FROM items"
+                    f" WHERE {where} ORDER BY version, number LIMIT ?",
+                    (*values, most - len(rows)),
+                ).fetchall()
+        vectors = unpack_vectors([row[-1] for row in rows], self._dimension)
+        return [Statement(Cursor(0, *row[:2]), *row[2:5]) for row in rows], vectors
 
     def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
         """The memories there are with the ids, sorted by id."""

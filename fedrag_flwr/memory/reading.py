@@ -190,9 +190,22 @@ def changes(
     connection: sqlite3.Connection, dimension: int, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
 ) -> list[tuple[Cursor, MemoryItem]]:
     """At most so many memories later than a version and after a cursor, with theirs; none of one origin."""
-    where = "own = ? AND version > ? AND version >= ? AND (version > ? OR number > ?) AND origin != ?"
-    values = (int(own), since, after.version, after.version, after.row, but)
-    return _items(connection, dimension, f"{where} ORDER BY version, number LIMIT ?", (*values, most))
+    found: list[tuple[Cursor, MemoryItem]] = []
+    for where, values in spans(since, after, own=own):
+        left = f"{where} AND origin != ? ORDER BY version, number LIMIT ?"
+        found += _items(connection, dimension, left, (*values, but, most - len(found)))
+    return found
+
+
+def spans(since: int, after: Cursor, *, own: bool) -> list[tuple[str, tuple[int, ...]]]:
+    """Conditions for memories later than a version and after a cursor: the rest of its version, then later ones.
+
+    Each is a range of one index; SQLite would walk all rows before the cursor for the two together.
+    """
+    later = ("own = ? AND version > ?", (int(own), max(since, after.version)))
+    if after.version <= since:
+        return [later]
+    return [("own = ? AND version = ? AND number > ?", (int(own), after.version, after.row)), later]
 
 
 def foreign_origins(connection: sqlite3.Connection, origin: str | None) -> dict[str, str]:
@@ -206,11 +219,9 @@ def foreign_origins(connection: sqlite3.Connection, origin: str | None) -> dict[
 
 def foreign_room(connection: sqlite3.Connection, limit: int, wanted: int) -> int:
     """How many memories of others may still come, or a lower number that is enough for those wanted."""
-    rows = int(
-        connection.execute("SELECT coalesce(max(number), 0) FROM items").fetchone()[0]
-    )  # never fewer than there are
-    if limit - rows >= wanted:
-        return limit - rows
+    most = int(connection.execute("SELECT coalesce(max(number), 0) FROM items").fetchone()[0])  # there are no more
+    if limit - most >= wanted:
+        return limit - most
     return limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.bank_store import BankStore
-from fedrag_flwr.memory.fusing import FusionRules, answer_key, one_of, same_statements, sparse, stacked
+from fedrag_flwr.memory.fusing import FusionRules, answer_key, one_of, same_statements, sparse
 from fedrag_flwr.memory.ledger import Group, Label, Ledger, Part
 from fedrag_flwr.memory.nearness import Neighbourhood, Pairs, components, sketches
 from fedrag_flwr.records import START, Cursor, MemoryItem
@@ -81,18 +81,16 @@ class Refusion:
         coming: Touched = defaultdict(set)
         self._leave(self._ledger.take_out(self._received.retracted_since(since, own=False)))
         place: Cursor = START
-        while rows := self._received.changes(since, place, _AT_ONCE, own=False):
-            items = [item for _, item in rows]
-            self._leave(self._ledger.take_out(item.id for item in items))
-            parts = [
-                Part(cursor.row, item.id, item.origin, answer_key(item.answer), 0, True, 0, None)
-                for cursor, item in rows
-            ]
-            self._ledger.put_in(parts, sketches(stacked(items)))
+        while True:
+            said, vectors = self._received.statements(since, place, _AT_ONCE)
+            if not said:
+                return coming
+            self._leave(self._ledger.take_out(one.id for one in said))
+            parts = [Part(one.place.row, one.id, one.origin, answer_key(one.answer), 0, True, 0, None) for one in said]
+            self._ledger.put_in(parts, sketches(vectors))
             for part in parts:
                 coming[part.origin].add(part.number)
-            place = rows[-1][0]
-        return coming
+            place = said[-1].place
 
     def _leave(self, parts: Sequence[Part]) -> None:
         self._leaving.add(parts)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FUSION, owners
@@ -96,6 +97,12 @@ def paged(items: list[MemoryItem], size: int, origin: str = "a", version: int = 
         replace(upload(origin, *items[row : row + size], version=version), after=cursors[n], next=cursors[n + 1])
         for n, row in enumerate(range(0, len(items), size))
     ]
+
+
+def test_a_memory_weighs_what_it_adds_to_a_message() -> None:
+    items = [replace(one, anchors=("bell", "größe"), support=("s",)) for one in many("a", 5)]
+    few, more = (wire.size_of(wire.encode(upload("a", *part), run="1")) for part in (items[:2], items))
+    assert more - few == sum(map(weight, items[2:]))
 
 
 @pytest.mark.parametrize("per_page", [1, 3, 20])
