@@ -30,6 +30,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
+    START,
     Answer,
     AnswerBatch,
     AnswerMode,
@@ -49,7 +50,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sharing import OpaqueIds, share_since
+from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -91,7 +92,12 @@ class EdgeDevice:
         self.documents = documents
         self.settings = settings
         self.toolbox = toolbox
-        self.store = MemoryStore.open(root, self._identity(), foreign_limit=settings.memory.max_items)
+        self.store = MemoryStore.open(
+            root,
+            self._identity(),
+            foreign_limit=settings.memory.max_items,
+            most_pages=settings.federation.most_pages,
+        )
         self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
@@ -131,6 +137,7 @@ class EdgeDevice:
             version=self.store.version,
             bank=self.store.meta(BANK) or "",
             bank_version=int(self.store.meta(BANK_VERSION) or 0),
+            pending=self.store.pending(),
         )
 
     def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
@@ -171,14 +178,15 @@ class EdgeDevice:
         )
 
     def share(self, request: ShareRequest) -> Delta:
-        """What of this device's memories is new, and what was withdrawn, since a version of its store.
+        """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
 
-        Where the other side knows another generation, everything is sent.
+        Where the other side knows another generation, everything is sent; where it has pages of another version than
+        the present one, they come again from the first.
         """
-        generation = self._generation()
-        since = request.since if request.generation == generation and request.since <= self.store.version else 0
         self._inform_door()
-        return share_since(self.name, since, generation, self.store, self.door, self._hide)
+        size = self.settings.federation.page_bytes
+        sharing = Sharing(self.name, self.store, self.door, self._hide, size)
+        return sharing.page(request, self._generation())
 
     def share_documents(self) -> DocumentBatch:
         """Whole documents, for the centralised reference; the door refuses unless this device allows it.
@@ -194,10 +202,15 @@ class EdgeDevice:
         return DocumentBatch(self.name, self.door.release_documents(documents))
 
     def import_bank(self, delta: Delta) -> ImportReport:
-        """Take in others' memories; what is malformed is refused and counted by reason."""
+        """Take in others' memories; what is malformed is refused and counted by reason.
+
+        Of a delta in pages each but the last is put aside: until then the bank is what it was.
+        """
         bank, version = self.store.meta(BANK) or "", int(self.store.meta(BANK_VERSION) or 0)
         if delta.since and (delta.origin != bank or delta.since > version):
             raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+        if delta.next != START:
+            return self.store.import_delta(delta)
         self.store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
         report = self.store.import_delta(delta, snapshot=delta.since == 0)
         self.store.set_meta(BANK, delta.origin)

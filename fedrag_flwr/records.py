@@ -232,6 +232,36 @@ class Answer:
 # --- messages (DESIGN section 10) ---------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """A place in a delta: after so many retractions, and after the memory in one row of one version of a store."""
+
+    retracted: Count = 0
+    version: Count = 0
+    row: Count = 0
+
+
+START = Cursor()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A delta of which some pages have come: of which generation, between which versions, and where the rest begins."""
+
+    generation: Name = ""
+    since: Count = 0
+    version: Count = 0
+    after: Cursor = START
+
+    def place(self, generation: str, since: int, version: int) -> Cursor:
+        """Where the delta between these versions goes on: its start, if this is a part of another."""
+        same = (self.generation, self.since, self.version) == (generation, since, version)
+        return self.after if same else START
+
+
+NOTHING_PENDING = Pending()
+
+
 @dataclass(frozen=True, slots=True)
 class DescribeRequest:
     """Asks a device who it is."""
@@ -253,6 +283,7 @@ class DeviceCard:
     version: Count
     bank: Name  # id of the fused bank that this device has taken in, "" before the first
     bank_version: Count
+    pending: Pending = NOTHING_PENDING  # the part of the bank's next delta that it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +323,7 @@ class ShareRequest:
     what: Share
     since: Count
     generation: Name = ""
+    pending: Pending = NOTHING_PENDING  # the part of the delta that the asking side has
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +332,8 @@ class Delta:
 
     `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
     Versions count within one `generation`: a store made anew, or a door that lets something else pass, begins another.
+    What is too large for one message comes in pages: each holds what follows `after`, and the next one begins at
+    `next`, which is `START` in the last; only then is the delta taken.
     """
 
     origin: Name
@@ -309,17 +343,20 @@ class Delta:
     retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
     withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the door kept back
     generation: Name = ""
+    after: Cursor = START
+    next: Cursor = START
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What a device took from a delta."""
+    """What a device took from a delta; `next` is where the page that it waits for begins, `START` with the last."""
 
     device: Name
     accepted: Count
     retracted: Count
     refused: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
     version: Count
+    next: Cursor = START
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from fedrag_flwr.memory.paging import Page, Read, cut, weight
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor, Released
-from fedrag_flwr.records import Delta, MemoryItem
+from fedrag_flwr.records import Cursor, Delta, MemoryItem, ShareRequest
 
 SHARED = "shared"  # meta key: the latest version of the store that others may know of
 
@@ -28,56 +30,94 @@ class OpaqueIds:
         return self._made[own_id]
 
 
-def share_since(
-    device: str, since: int, generation: str, store: MemoryStore, door: ExportDoor, hide: OpaqueIds
-) -> Delta:
-    """Release what came, changed or went after a version of the store; 0 is everything.
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How a device shares its memories.
 
-    A memory that was shared before the door learnt a name in it counts as changed: it is sent as the door now writes
-    it, or withdrawn where it may no longer leave.
-
-    Raises
-    ------
-    PrivacyError
-        If an operator of the door fails; nothing is shared then.
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, door, hide
+        The device's memories, what lets them leave, and its opaque ids.
+    page_bytes
+        Bytes that a page may take on the wire.
     """
-    version, released = _release(device, since, store, door, hide)
-    while _recall_outdated(device, store, door):
-        version, released = _release(device, since, store, door, hide)
-    shown = {item.id for item in released.items}
-    gone = map(hide, store.retracted_since(since) if since else [])
-    if version > _shared(store):
-        store.set_meta(SHARED, str(version))
-    return Delta(
-        origin=device,
-        generation=generation,
-        since=since,
-        version=version,
-        items=released.items,
-        retracted=tuple(hidden for hidden in gone if hidden not in shown),
-        withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
-    )
 
+    device: str
+    store: MemoryStore
+    door: ExportDoor
+    hide: OpaqueIds
+    page_bytes: int
 
-def _release(
-    device: str, since: int, store: MemoryStore, door: ExportDoor, hide: OpaqueIds
-) -> tuple[int, Released[MemoryItem]]:
-    """Pass what changed after a version of the store through the door; with the version that it now has."""
-    version = store.version
-    items = store.items(origin=device, since=since)
-    hide.prepare([item.id for item in items], [edge for item in items for edge in item.hyperedges])
-    return version, door.release_items(items)
+    def page(self, request: ShareRequest, generation: str) -> Delta:
+        """Release a page of what came, changed or went since the version that a request names.
 
+        Where the other side knows another generation, everything is sent; where it has pages of another version than
+        the present one, they come again from the first. A memory that was shared before the door learnt a name in it
+        counts as changed: it is sent as the door now writes it, or withdrawn where it may no longer leave.
 
-def _recall_outdated(device: str, store: MemoryStore, door: ExportDoor) -> bool:
-    """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
-    names = door.pending_names()
-    outdated = door.holding(store.items(origin=device, until=_shared(store)), names) if names else []
-    if outdated:
-        store.recall(outdated)
-    door.settle_names(names)
-    return bool(outdated)
+        Parameters
+        ----------
+        request
+            What the other side has.
+        generation
+            Names the store and the door as they are.
 
+        Raises
+        ------
+        PrivacyError
+            If an operator of the door fails; nothing is shared then.
+        """
+        delta = self._release(request, generation)
+        while self._recall_outdated():
+            delta = self._release(request, generation)
+        if delta.version > self._shared():
+            self.store.set_meta(SHARED, str(delta.version))
+        return delta
 
-def _shared(store: MemoryStore) -> int:
-    return int(store.meta(SHARED) or 0)
+    def _release(self, request: ShareRequest, generation: str) -> Delta:
+        """Pass the page of the store's present version that the request asks for through the door."""
+        version = self.store.own_version()  # what is imported meanwhile does not count
+        since = request.since if request.generation == generation and request.since <= version else 0
+        after = request.pending.place(generation, since, version)
+        gone = self.store.retracted_since(since) if since else []
+
+        def read(place: Cursor, most: int) -> list[tuple[Cursor, MemoryItem]]:
+            return self.store.changes(since, place, most, own=True)
+
+        page, released = self._page_of(read, gone, after, self.page_bytes)
+        return Delta(
+            origin=self.device,
+            generation=generation,
+            since=since,
+            version=version,
+            items=released.items,
+            retracted=tuple(map(self.hide, page.retracted)),
+            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
+            after=after,
+            next=page.next,
+        )
+
+    def _page_of(self, read: Read, gone: Sequence[str], after: Cursor, size: int) -> tuple[Page, Released[MemoryItem]]:
+        """One page and what the door lets pass of it; a smaller one where the door makes the texts much longer."""
+        page = cut(gone, read, after, size)
+        edges = (edge for item in page.items for edge in item.hyperedges)
+        self.hide.prepare(page.retracted, (item.id for item in page.items), edges)
+        released = self.door.release_items(page.items)
+        if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
+            return self._page_of(read, gone, after, size // 2)
+        return page, released
+
+    def _recall_outdated(self) -> bool:
+        """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
+        names = self.door.pending_names()
+        known = self.store.items(origin=self.device, until=self._shared()) if names else []
+        outdated = self.door.holding(known, names) if names else []
+        if outdated:
+            self.store.recall(outdated)
+        self.door.settle_names(names)
+        return bool(outdated)
+
+    def _shared(self) -> int:
+        return int(self.store.meta(SHARED) or 0)

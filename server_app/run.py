@@ -125,7 +125,7 @@ def spread(questions: Sequence[GoldQuestion], limit: int) -> list[GoldQuestion]:
 
 
 def _score(gold: Sequence[GoldQuestion], outcome: RunOutcome) -> SystemResult:
-    return score_system(gold, outcome.answers, outcome.traffic, peak_rss_mb=outcome.peak_rss_mb)
+    return score_system(gold, outcome.answers, outcome.traffic, peak_rss_mb=outcome.peak_rss_mb, counts=outcome.counts)
 
 
 def _models(outcomes: Iterable[RunOutcome]) -> dict[str, str]:

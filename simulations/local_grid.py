@@ -42,7 +42,7 @@ class LocalGrid(Grid):
         run_id: int = 1,
         tamper: Callable[[Message], Message | None] | None = None,
     ) -> None:
-        _assume_identity(run_id)
+        assume_identity(run_id)
         self._app = app
         self._run = Run.create_empty(run_id)
         self._contexts = {
@@ -113,7 +113,7 @@ class LocalGrid(Grid):
         return message_from_proto(MessageProto.FromString(data))
 
 
-def _assume_identity(run_id: int) -> None:
+def assume_identity(run_id: int) -> None:
     """Outside a Flower process messages need an identity; this is the only place that gives one."""
     TaskIdentity.run_id = run_id
     TaskIdentity.node_id = SERVER_NODE

@@ -38,7 +38,7 @@ from strategies.server_tools import ServerTools
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a strategy's run brought: answers, build reports, traffic and peak memory by device."""
+    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts."""
 
     strategy: str
     answers: tuple[Answer, ...]
@@ -47,6 +47,7 @@ class RunOutcome:
     traffic: Traffic
     peak_rss_mb: dict[str, float]
     seconds: float
+    counts: dict[str, int]
 
 
 class FederatedRag(Strategy):
@@ -84,6 +85,7 @@ class FederatedRag(Strategy):
         self.answers: dict[str, Answer] = {}
         self.open: dict[str, OpenQuestion] = {}
         self.peak_rss_mb: dict[str, float] = {}
+        self.counts: dict[str, int] = {}
         self.courier: Courier | None = None
         self._started = 0.0
 
@@ -129,6 +131,7 @@ class FederatedRag(Strategy):
             traffic=self._courier.traffic,
             peak_rss_mb=self.peak_rss_mb,
             seconds=time.monotonic() - self._started,
+            counts=self.counts,
         )
 
     def start(

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from logging import INFO
 
+from flwr.common import log
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.memory.bank import FusionReport
 from fedrag_flwr.records import (
+    START,
     AnswerBatch,
     AnswerMode,
     Delta,
@@ -14,11 +21,14 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     FinishRequest,
     ImportReport,
+    Pending,
     Question,
     RetrieveRequest,
 )
 from strategies.base import FederatedRag
 from strategies.courier import Letter
+
+_AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory, at one time
 
 
 class MemoryFusion(FederatedRag):
@@ -37,19 +47,58 @@ class MemoryFusion(FederatedRag):
         for node_id, card in self.cards.items():
             if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
                 courier.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
-        uploads = [Letter(node_id, bank.known_of(report.device)) for node_id, report in self.builds.items()]
-        for node_id, delta in courier.exchange(uploads, "query.share", Delta).items():
-            if delta.origin != courier.name(node_id):
-                courier.miss(node_id, "it shared memories in another device's name")
-                continue
-            bank.take(delta)
-        bank.fuse()
-        downloads = [
-            Letter(node_id, bank.delta_for(card.name, card.bank, card.bank_version))
-            for node_id, card in self.cards.items()
-            if node_id in self.builds
-        ]
-        courier.exchange(downloads, "query.import", ImportReport)
+        nodes = [node_id for node_id in self.cards if node_id in self.builds]
+        for group in _groups(nodes):
+            self._gather(group)
+        self._report(bank.fuse())
+        for group in _groups(nodes):
+            self._hand_out(group)
+
+    def _gather(self, nodes: Sequence[int]) -> None:
+        """Take devices' deltas page by page; one whose pages do not end is named, and the bank keeps what it had."""
+        courier, bank, most = self._courier, self.tools.bank, self.settings.federation.most_pages
+        for _ in range(most):
+            letters = [Letter(node_id, bank.known_of(courier.name(node_id))) for node_id in nodes]
+            deltas = courier.exchange(letters, "query.share", Delta)
+            nodes = [node_id for node_id, delta in deltas.items() if self._more_after(node_id, delta)]
+            if not nodes:
+                return
+        for node_id in nodes:
+            courier.miss(node_id, f"it sent {most} pages of its memories without coming to an end")
+
+    def _more_after(self, node_id: int, delta: Delta) -> bool:
+        """Take a page and tell whether another follows; a device that sends a wrong one is named."""
+        courier = self._courier
+        if delta.origin != courier.name(node_id):
+            courier.miss(node_id, "it shared memories in another device's name")
+            return False
+        try:
+            return self.tools.bank.take(delta).next != START
+        except WireError as error:
+            courier.miss(node_id, f"query.share: {error}")
+            return False
+
+    def _hand_out(self, nodes: Sequence[int]) -> None:
+        """Give devices page by page what they lack of the bank."""
+        courier, bank = self._courier, self.tools.bank
+        pending = {node_id: self.cards[node_id].pending for node_id in nodes}
+        while pending:
+            pages: dict[int, Delta] = {}
+            for node_id, place in pending.items():
+                card = self.cards[node_id]
+                pages[node_id] = bank.delta_for(card.name, card.bank, card.bank_version, place)
+            letters = [Letter(node_id, page) for node_id, page in pages.items()]
+            pending = {}
+            for node_id, report in courier.exchange(letters, "query.import", ImportReport).items():
+                page = pages[node_id]
+                if report.next != page.next:
+                    courier.miss(node_id, "it asked for another page of the bank than the next")
+                elif page.next != START:
+                    pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
+
+    def _report(self, fusion: FusionReport) -> None:
+        self.counts = {f"fusion-{name.replace('_', '-')}": count for name, count in asdict(fusion).items()}
+        log(INFO, "%s: %s", self.name, ", ".join(f"{name} {count}" for name, count in self.counts.items()))
 
     def resolve(self) -> None:
         """Ask the owners of the supporting hyperedges for evidence, and let home finish."""
@@ -101,3 +150,7 @@ class _Help:
 
     evidence: list[Evidence] = field(default_factory=list)
     seconds: float = 0.0
+
+
+def _groups(nodes: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (nodes[start : start + _AT_ONCE] for start in range(0, len(nodes), _AT_ONCE))

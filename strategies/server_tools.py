@@ -39,4 +39,6 @@ class ServerTools:
             bridges_per_item=settings.memory.bridges_per_item,
             rules=FusionRules(settings.memory.fusion_near, settings.memory.fusion_quota),
             seed=settings.seed,
+            page_bytes=settings.federation.page_bytes,
+            most_pages=settings.federation.most_pages,
         )

@@ -98,6 +98,8 @@ class SystemResult:
         Mean as above; percentiles over all answers. Replayed answers are left out.
     messages, bytes_up, bytes_down, by_phase, missing_devices
         Totals of the run.
+    counts
+        What the system counted of its own steps, such as memories that fusion merged.
     peak_rss_mb
         Largest peak memory of any device.
     n
@@ -140,6 +142,7 @@ class SystemResult:
     devices: Mapping[str, DeviceResult] = field(default_factory=dict)
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
     missing_devices: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, Number] = field(default_factory=dict)
     acc_interval: Interval | None = None
     versus: Mapping[str, Interval] = field(default_factory=dict)
 
@@ -172,6 +175,7 @@ def score_system(
     traffic: Traffic,
     *,
     peak_rss_mb: Mapping[str, float] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> SystemResult:
     """Score one system's answers.
 
@@ -185,6 +189,8 @@ def score_system(
         What the run sent.
     peak_rss_mb
         Peak memory of each device, in MB.
+    counts
+        What the system counted of its own steps.
 
     Raises
     ------
@@ -232,6 +238,7 @@ def score_system(
         devices=devices,
         by_phase=traffic.by_phase,
         missing_devices=traffic.missing,
+        counts=dict(counts or {}),
     )
 
 

@@ -30,9 +30,9 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
-def own_errors(where: Path) -> Iterator[None]:
+def own_errors(where: Path, file: str = FILE) -> Iterator[None]:
     """Turn SQLite's and the file system's errors into the project's own, without any content of the store."""
-    name = f"{where.name}/{FILE}"
+    name = f"{where.name}/{file}"
     try:
         yield
     except sqlite3.Error as error:

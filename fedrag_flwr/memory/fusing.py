@@ -7,13 +7,16 @@ have the same words and the questions come near. Statements that contradict each
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.change import content_id
+from fedrag_flwr.memory.nearness import near_products
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
 
@@ -64,13 +67,10 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
         hyperedges name their owners.
     """
     kept = within_quota(items, rules)
-    merged: list[MemoryItem] = []
-    for group in _alike(kept, rules.near):
-        members = [kept[row] for row in group]
-        if len({item.origin for item in members}) > 1:
-            merged.append(_one_of(members))
-        else:
-            merged += members
+    by_answer: defaultdict[str, list[MemoryItem]] = defaultdict(list)
+    for item in kept:
+        by_answer[answer_key(item.answer)].append(item)
+    merged = [one_of(group) for alike in by_answer.values() for group in same_statements(alike, rules.near)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 
@@ -79,7 +79,9 @@ def within_quota(items: Sequence[MemoryItem], rules: FusionRules) -> list[Memory
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row in sorted(range(len(items)), key=lambda row: items[row].id):
         rows[items[row].origin].append(row)
-    kept = [row for own in rows.values() for row in _sparse(items, own, rules)]
+    kept: list[int] = []
+    for own in rows.values():
+        kept += compress(own, sparse(stacked([items[row] for row in own]), rules))
     return [items[row] for row in sorted(kept)]
 
 
@@ -97,59 +99,71 @@ def answer_words(answer: str) -> frozenset[str]:
     return frozenset(normalise_anchor(answer).split())
 
 
+@lru_cache(maxsize=2**16)
+def answer_key(answer: str) -> str:
+    """The words of an answer in one order: equal for answers of the same words."""
+    return " ".join(sorted(answer_words(answer)))
+
+
+def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
+    """The vectors of memories, (n, d)."""
+    return np.stack([item.embedding for item in items]).astype(np.float32, copy=False)
+
+
 def owned(item: MemoryItem) -> MemoryItem:
     """A memory whose hyperedges name their owner, as those of `FUSION` do."""
     return replace(item, hyperedges=tuple(f"{item.origin}/{edge}" for edge in item.hyperedges))
 
 
-def _sparse(items: Sequence[MemoryItem], rows: Sequence[int], rules: FusionRules) -> Iterator[int]:
-    """Of one device's memories, in order, those before which fewer than the quota ask the same."""
-    vectors = np.stack([items[row].embedding for row in rows]).astype(np.float32)
-    stays = np.ones(len(rows), dtype=np.bool_)
-    for start in range(0, len(rows), _BLOCK):
-        near = vectors[start : start + _BLOCK] @ vectors[: start + _BLOCK].T >= rules.near
+def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_]:
+    """Which of one device's questions stay: those before which, in order, fewer than the quota stay that are near.
+
+    Parameters
+    ----------
+    vectors
+        Of the questions, (n, d), ordered by id.
+    rules
+        What is near, and the quota.
+    """
+    stays = np.ones(len(vectors), dtype=np.bool_)
+    for start in range(0, len(vectors), _BLOCK):
+        near = near_products(vectors[start : start + _BLOCK], vectors[: start + _BLOCK], rules.near)
         crowded = np.flatnonzero(near.sum(axis=1) > rules.quota)  # itself is among them
         for place in crowded:
             row = start + int(place)
             stays[row] = np.count_nonzero(near[place, :row] & stays[:row]) < rules.quota
-    return (row for row, stay in zip(rows, stays, strict=True) if stay)
+    return stays
 
 
-def _alike(items: Sequence[MemoryItem], near: float) -> list[list[int]]:
-    """Groups of rows that make the same statement, each sorted by id; only equal answers are compared."""
-    by_answer: defaultdict[frozenset[str], list[int]] = defaultdict(list)
-    for row, item in enumerate(items):
-        by_answer[answer_words(item.answer)].append(row)
-    groups = []
-    for rows in by_answer.values():
-        groups += [rows] if len(rows) == 1 else list(_linked(items, rows, near))
-    return groups
+def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[MemoryItem]]:
+    """Group memories with equal answers: each goes, by id, to the first of another device that comes near.
 
-
-def _linked(items: Sequence[MemoryItem], rows: Sequence[int], near: float) -> Iterable[list[int]]:
-    """Join each memory to the first by id of another device that comes near: a group has one middle and is no chain."""
-    order = sorted(rows, key=lambda row: items[row].id)
-    if len({items[row].origin for row in order}) == 1:
-        return [[row] for row in order]
-    vectors: NDArray[np.float32] = np.stack([items[row].embedding for row in order]).astype(np.float32)
+    So a group has one middle and is no chain.
+    """
+    order = sorted(items, key=lambda item: item.id)
+    if len({item.origin for item in order}) <= 1:
+        return [[item] for item in order]
+    vectors = stacked(order)
     group_of = np.full(len(order), -1)
     for start in range(0, len(order), _BLOCK):
-        close = vectors[start : start + _BLOCK] @ vectors.T >= near
+        close = near_products(vectors[start : start + _BLOCK], vectors, near)
         for place in range(len(close)):
             middle = start + place
             if group_of[middle] >= 0:
                 continue
-            own = items[order[middle]].origin
+            own = order[middle].origin
             joining = np.flatnonzero(close[place] & (group_of < 0)).tolist()
-            group_of[[middle, *(row for row in joining if items[order[row]].origin != own)]] = middle
-    groups: defaultdict[int, list[int]] = defaultdict(list)
-    for row, middle in zip(order, group_of.tolist(), strict=True):
-        groups[middle].append(row)
-    return groups.values()
+            group_of[[middle, *(row for row in joining if order[row].origin != own)]] = middle
+    groups: defaultdict[int, list[MemoryItem]] = defaultdict(list)
+    for item, middle in zip(order, group_of.tolist(), strict=True):
+        groups[middle].append(item)
+    return list(groups.values())
 
 
-def _one_of(members: Sequence[MemoryItem]) -> MemoryItem:
+def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
     """One memory for several: the shortest question speaks, and the hyperedges of all support it, owners in turn."""
+    if len(members) == 1:
+        return members[0]
     speaker = min(members, key=lambda item: (len(item.question), item.id))
     by_owner: defaultdict[str, list[str]] = defaultdict(list)
     for item in sorted(members, key=lambda item: item.id):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from fedrag_flwr.memory import reading
-from fedrag_flwr.memory.writing import Writer, same_item
+from fedrag_flwr.memory.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
 BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
@@ -43,7 +45,7 @@ def refusal(item: MemoryItem, device: str, dimension: int) -> str:
 
 def take(
     connection: sqlite3.Connection,
-    delta: Delta,
+    pages: Iterable[Delta],
     *,
     device: str,
     dimension: int,
@@ -61,8 +63,8 @@ def take(
     ----------
     connection
         A connection in a write transaction.
-    delta
-        The delta, bounded and decoded.
+    pages
+        The delta, bounded and decoded, in one page or more; gone through three times.
     device
         This device's name.
     dimension
@@ -76,45 +78,62 @@ def take(
         The delta is all there is: what it lacks goes.
     """
     writer = Writer(connection, device, dimension)
-    there = {item.id: item for item in reading.items(connection, dimension, ids=[item.id for item in delta.items])}
-    held = "SELECT id FROM items WHERE own = 0" + (" AND origin = ?" if one_origin else "")
-    theirs = {row[0] for row in connection.execute(held, (delta.origin,) if one_origin else ())}
-    retracting = theirs if snapshot else theirs & set(delta.retracted)
-    owners = {item.id: item.origin for item in there.values() if item.origin == device or item.id not in retracting}
-    refused: Counter[str] = Counter()
-    fit: dict[str, MemoryItem] = {}
-    for item in delta.items:
-        reason = refusal(item, device, dimension)
-        if one_origin and item.origin != delta.origin:
-            reason = "wrong-origin"
-        if not reason and owners.setdefault(item.id, item.origin) != item.origin:
-            reason = "id-taken"
-        if reason:
-            refused[reason] += 1
-        else:
-            fit[item.id] = item
-    gone = [
-        item for item in retracting if item not in fit or (item in there and there[item].origin != fit[item].origin)
-    ]
-    retracted = writer.retract_foreign(gone)
-    room = limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
-    accepted = 0
-    for item in fit.values():
-        known = there.get(item.id)
-        if known is not None and known.origin != item.origin:
-            known = None  # it was retracted just now
-        if known is None and room <= 0:
-            refused["full"] += 1
-            continue
-        accepted += 1
-        room -= known is None
-        if known is None or known.hyperedges != item.hyperedges or not same_item(item, known):
-            connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
-            connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
-            writer.insert_item(item, own=False)
+    head = next(iter(pages))
+    only = head.origin if one_origin else None
+    theirs = reading.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
+    fit, refused = _judged(connection, pages, theirs, device, dimension, only)
+    coming: dict[str, str] = {}
+    for page, good in zip(pages, fit, strict=True):
+        coming |= {item.id: item.origin for item in compress(page.items, good)}
+    retracted = writer.retract_foreign([name for name, origin in theirs.items() if coming.get(name) != origin])
+    room = reading.foreign_room(connection, limit, len(coming))
+    accepted: set[str] = set()
+    for page, good in zip(pages, fit, strict=True):
+        fresh = {item.id: item for item in compress(page.items, good)}
+        there = {item.id: item for item in reading.items(connection, dimension, ids=list(fresh))}
+        for item in fresh.values():
+            if item.id not in there and room <= 0:
+                refused["full"] += 1
+                continue
+            accepted.add(item.id)
+            room -= item.id not in there
+            writer.put_foreign(item, there.get(item.id))
     version = writer.settle()
     connection.execute(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (BANK_VERSION, str(delta.version)),
+        (BANK_VERSION, str(head.version)),
     )
-    return Import(accepted, retracted, refused, version)
+    return Import(len(accepted), retracted, refused, version)
+
+
+def _named(connection: sqlite3.Connection, pages: Iterable[Delta], device: str, only: str | None) -> dict[str, str]:
+    """The origins of memories that the pages retract and may: others', or those of one origin."""
+    named = [name for page in pages for name in page.retracted]
+    found = reading.origins(connection, named)
+    return {name: origin for name, origin in found.items() if origin != device and only in (None, origin)}
+
+
+def _judged(
+    connection: sqlite3.Connection,
+    pages: Iterable[Delta],
+    retracting: Mapping[str, str],
+    device: str,
+    dimension: int,
+    only: str | None,
+) -> tuple[list[list[bool]], Counter[str]]:
+    """Which memories of each page are fit, and why the others are not."""
+    refused: Counter[str] = Counter()
+    owners: dict[str, str] = {}
+    fit: list[list[bool]] = []
+    for page in pages:
+        there = reading.origins(connection, [item.id for item in page.items])
+        owners |= {name: origin for name, origin in there.items() if origin == device or name not in retracting}
+        reasons = []
+        for item in page.items:
+            reason = refusal(item, device, dimension) if only in (None, item.origin) else "wrong-origin"
+            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
+                reason = "id-taken"
+            reasons.append(reason)
+        refused.update(reason for reason in reasons if reason)
+        fit.append([not reason for reason in reasons])
+    return fit, refused

@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
+from typing import Self
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory import importing, opaque, reading
+from fedrag_flwr.memory import importing, opaque, reading, staging
 from fedrag_flwr.memory.change import Change, Contribution, Counts
 from fedrag_flwr.memory.database import FILE, Database, own_errors, write_lock
 from fedrag_flwr.memory.index import VectorIndex
 from fedrag_flwr.memory.indexes import Indexes, IndexKind, drop_indexes
 from fedrag_flwr.memory.opening import create_store, device_and_dimension, reconcile
+from fedrag_flwr.memory.paging import MOST_PAGES
 from fedrag_flwr.memory.writing import Writer
 from fedrag_flwr.records import (
+    Cursor,
     Delta,
     Document,
     Granularity,
@@ -24,6 +27,7 @@ from fedrag_flwr.records import (
     ImportReport,
     MemoryItem,
     Passage,
+    Pending,
     Sentence,
 )
 
@@ -43,14 +47,19 @@ class MemoryStore:
         The secret behind opaque ids.
     foreign_limit
         Most memories of other origins.
+    most_pages
+        Most pages in which a delta may come.
     """
 
-    def __init__(self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int) -> None:
+    def __init__(
+        self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int, most_pages: int
+    ) -> None:
         self._database = database
         self._identity = dict(identity)
         self._device, self._dimension = device_and_dimension(identity)
         self._secret = secret
         self._foreign_limit = foreign_limit
+        self._most_pages = most_pages
         self._indexes = Indexes(database, self._dimension)
 
     @classmethod
@@ -62,7 +71,8 @@ class MemoryStore:
         create: bool = True,
         lock_timeout: float = 30.0,
         foreign_limit: int = 1_000_000,
-    ) -> MemoryStore:
+        most_pages: int = MOST_PAGES,
+    ) -> Self:
         """Open a device's store, or make it.
 
         Parameters
@@ -77,6 +87,8 @@ class MemoryStore:
             Seconds to wait for another writer.
         foreign_limit
             Most memories of other origins.
+        most_pages
+            Most pages in which a delta may come.
 
         Raises
         ------
@@ -105,7 +117,7 @@ class MemoryStore:
                 expected = reading.state(connection, "secret")
             with own_errors(path):
                 secret = opaque.load_secret(path, expected)
-            return cls(database, known, secret, foreign_limit)
+            return cls(database, known, secret, foreign_limit, most_pages)
         except BaseException:
             database.close()
             raise
@@ -125,7 +137,7 @@ class MemoryStore:
         """Close the store's connections."""
         self._database.close()
 
-    def __enter__(self) -> MemoryStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -223,6 +235,26 @@ class MemoryStore:
         with self._database.reading() as connection:
             return reading.items(connection, self._dimension, origin=origin, since=since, until=until)
 
+    def changes(
+        self, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
+    ) -> list[tuple[Cursor, MemoryItem]]:
+        """At most so many own, or others', memories later than a version and after a cursor, each with its cursor.
+
+        They come in the order of the cursors, and none of the origin `but` is among them.
+        """
+        with self._database.reading() as connection:
+            return reading.changes(connection, self._dimension, since, after, most, own=own, but=but)
+
+    def own_version(self) -> int:
+        """The version at which an own memory last came, changed or went."""
+        with self._database.reading() as connection:
+            return reading.own_version(connection)
+
+    def pending(self, sender: str = "") -> Pending:
+        """The pages that came of a delta which is not whole yet: one that speaks for its sender alone, or any other."""
+        with self._database.reading() as connection:
+            return staging.pending(connection, sender, self._most_pages)
+
     def item(self, item_id: str) -> MemoryItem:
         """One memory; raises NotFoundError if it is not there."""
         with self._database.reading() as connection:
@@ -302,25 +334,44 @@ class MemoryStore:
             writer.recall(ids)
             return writer.settle()
 
-    def import_delta(self, delta: Delta, *, one_origin: bool = False, snapshot: bool = False) -> ImportReport:
+    def import_delta(
+        self,
+        delta: Delta,
+        *,
+        one_origin: bool = False,
+        snapshot: bool = False,
+        meta: Mapping[str, str] = MappingProxyType({}),
+    ) -> ImportReport:
         """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.
 
         With `one_origin` the delta speaks for its own origin alone and can neither add nor retract another's memories;
-        as a `snapshot` it is all there is, and what it lacks goes.
+        as a `snapshot` it is all there is, and what it lacks goes. A page of a delta is put aside, and nothing changes
+        until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
         (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+
+        Raises
+        ------
+        WireError
+            If a page does not go on where the last one ended, or there are too many.
         """
+        sender = delta.origin if one_origin else ""
         with self._database.writing() as connection:
+            pages = staging.collect(connection, delta, sender, self._most_pages)
+            if pages is None:
+                return ImportReport(self._device, 0, 0, (), reading.version(connection), delta.next)
             done = importing.take(
                 connection,
-                delta,
+                pages,
                 device=self._device,
                 dimension=self._dimension,
                 limit=self._foreign_limit,
                 one_origin=one_origin,
                 snapshot=snapshot,
             )
+            staging.drop(connection, sender)
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
 

@@ -57,10 +57,19 @@ class Writer:
         """Delete memories of other origins and remember that they went; give how many there were."""
         listed = (reading.listed(ids),)
         self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE own = 0 AND id {_LISTED}",
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {_LISTED}",
             (self._version, *listed),
         )
-        return self._connection.execute(f"DELETE FROM items WHERE own = 0 AND id {_LISTED}", listed).rowcount
+        return self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {_LISTED}", listed).rowcount
+
+    def put_foreign(self, item: MemoryItem, there: MemoryItem | None) -> None:
+        """Put a memory of another origin in the place of what is there; nothing is written where the two are equal."""
+        if there is not None and there.hyperedges == item.hyperedges and same_item(item, there):
+            return
+        if there is not None:
+            self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+        self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
+        self.insert_item(item, own=False)
 
     def recall(self, ids: Sequence[str]) -> None:
         """List own memories as withdrawn, and as changed: who had one forgets it, and gets what it now is."""

@@ -66,6 +66,11 @@ def test_the_results_have_the_documented_keys(first: FirstRun) -> None:
         assert sum(system["paths"].values()) == pytest.approx(1.0)
         assert (system["n"], system["missing"]) == (len(QUESTIONS), 0.0)
         assert min(system["messages"], system["bytes_up"], system["bytes_down"], system["peak_rss_mb"]) > 0
+    counts = {name: system["counts"] for name, system in summary["systems"].items()}
+    assert counts["local-rag"] == counts["no-rag"] == {}
+    bank = bank_of(first.files)
+    assert counts["memory-fusion"]["fusion-kept"] + counts["memory-fusion"]["fusion-composed"] == len(bank.items()) > 0
+    bank.close()
     assert (first.folder / "report.html").stat().st_size > 10_000
     read_summary(first.folder)
 

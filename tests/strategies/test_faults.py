@@ -152,7 +152,7 @@ SHARED: dict[str, tuple[Change, str]] = {
     "too many vectors": (with_vectors(np.eye(2, 384)), "shape"),
     "another origin": (record(Delta, lambda sent: replace(sent, origin="people")), "another device's name"),
     "the bank's name": (record(Delta, lambda sent: replace(sent, origin="fusion")), "another device's name"),
-    "another version": (envelope(schema=2), "protocol version"),
+    "another version": (envelope(schema=wire.SCHEMA + 1), "protocol version"),
     "an answer instead": (content(lambda _: wire.encode(AnswerBatch("rivers", (), (), 1.0), run=RUN)), "another kind"),
 }
 

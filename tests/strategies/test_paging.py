@@ -1,0 +1,200 @@
+"""Deltas in pages over the grid: nothing is lost, what is cut goes on, and who never ends is named."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+from flwr.common.serde import message_from_proto
+from flwr.proto.message_pb2 import Message as MessageProto
+
+from fedrag_flwr import wire
+from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
+from simulations.local_grid import LocalGrid
+from strategies import MemoryFusion, ServerTools
+from strategies.base import RunOutcome
+from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper
+
+RUN = "1"
+PAGE = 8_192
+NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
+
+
+@pytest.fixture
+def files(first: FirstRun, tmp_path: Path) -> Federation:
+    """Devices with memories, and a server that has no bank yet."""
+    copied = first.files.copy_to(tmp_path).with_changes(baselines="", federation__page_bytes=PAGE)
+    shutil.rmtree(copied.root / "home" / "bank")
+    return copied
+
+
+def run(files: Federation, grid: LocalGrid) -> RunOutcome:
+    return MemoryFusion(files.settings, [], ServerTools(files.settings)).run(grid, RUN)
+
+
+def deltas(grid: LocalGrid, phase: str, device: str) -> list[tuple[Delta, int]]:
+    """The deltas that a device sent (query.share) or got (query.import), and their sizes."""
+    found = []
+    for data in grid.sent:
+        message = message_from_proto(MessageProto.FromString(data))
+        metadata = message.metadata
+        if metadata.message_type != phase or NODES[device] not in (metadata.src_node_id, metadata.dst_node_id):
+            continue
+        if wire.kind_of(message.content) == "Delta":
+            found.append((wire.decode(message.content, Delta, run=RUN), wire.size_of(message.content)))
+    return found
+
+
+def held(files: Federation) -> dict[str, set[tuple[str, str, str]]]:
+    """What the bank and the devices hold of others."""
+
+    def plain(items: Iterable[MemoryItem]) -> set[tuple[str, str, str]]:
+        return {(item.id, item.question, item.answer) for item in items}
+
+    bank = ServerTools(files.settings).bank
+    found = {"bank": plain(bank.items())}
+    bank.close()
+    for name in DEVICES:
+        with files.device(name) as device:
+            found[name] = plain(item for item in device.store.items() if item.origin != name)
+    return found
+
+
+def of(device: str, phase: str, change: Callable[[Message], Message | None]) -> Tamper:
+    def tamper(reply: Message) -> Message | None:
+        metadata = reply.metadata
+        return change(reply) if (metadata.src_node_id, metadata.message_type) == (NODES[device], phase) else reply
+
+    return tamper
+
+
+class Losing:
+    """Loses the reply of one number."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def __call__(self, reply: Message) -> Message | None:
+        self.left -= 1
+        return None if self.left == 0 else reply
+
+
+def test_pages_bring_what_one_message_brings(files: Federation, tmp_path: Path) -> None:
+    whole = files.copy_to(tmp_path / "whole").with_changes(federation__page_bytes=2**25)
+    large, small = whole.grid(), files.grid()
+    assert run(whole, large).traffic.missing == {}
+    assert run(files, small).traffic.missing == {}
+    for name in DEVICES:
+        for phase in ("query.share", "query.import"):
+            [(once, _)] = deltas(large, phase, name)
+            pages = deltas(small, phase, name)
+            assert len(pages) > 1
+            assert all(size < PAGE + 600 for _, size in pages)  # the names of the columns
+            assert sorted(item.id for page, _ in pages for item in page.items) == sorted(i.id for i in once.items)
+    assert {place: {text[1:] for text in texts} for place, texts in held(files).items()} == {
+        place: {text[1:] for text in texts} for place, texts in held(whole).items()
+    }
+
+
+@pytest.mark.parametrize("phase", ["query.share", "query.import"])
+def test_a_lost_page_leaves_what_was_and_the_next_run_goes_on(phase: str, files: Federation) -> None:
+    before = held(files)["rivers"]
+    short = files.with_changes(federation__round_timeout=3.0)
+    outcome = run(short, short.grid(of("rivers", phase, Losing(2))))
+    assert phase in outcome.traffic.missing["rivers"]
+    assert set(outcome.traffic.missing) == {"rivers"}
+    now = held(files)
+    if phase == "query.share":
+        with files.device("rivers") as device:
+            own = {item.question for item in device.share(ShareRequest("memories", 0)).items}
+        assert own
+        assert not own & {question for _, question, _ in now["bank"]}
+    else:
+        assert now["rivers"] == before
+
+    again = files.grid()
+    assert run(files, again).traffic.missing == {}
+    assert deltas(again, phase, "rivers")[0][0].after != START
+    now = held(files)
+    assert own_of(files, "rivers") | {name for name, _, _ in now["rivers"]} == {name for name, _, _ in now["bank"]}
+
+
+def own_of(files: Federation, name: str) -> set[str]:
+    """The ids in the bank of what one device alone shared."""
+    bank = ServerTools(files.settings).bank
+    found = {item.id for item in bank.items() if item.origin == name}
+    bank.close()
+    return found
+
+
+def test_a_cut_download_goes_on_at_the_page_that_is_missing(files: Federation) -> None:
+    short = files.with_changes(federation__round_timeout=3.0)
+    run(short, short.grid(of("rivers", "query.import", Losing(2))))
+    with files.device("rivers") as device:
+        pending = device.describe().pending
+    assert pending.after != START
+    again = files.grid()
+    run(files, again)
+    assert deltas(again, "query.import", "rivers")[0][0].after == pending.after
+    assert deltas(again, "query.import", "people")[0][0].items == ()
+
+
+def without_end(reply: Message) -> Message:
+    """Say that one more page follows, for ever."""
+    sent = wire.decode(reply.content, Delta, run=RUN)
+    row = sent.after.row + 1
+    item = replace(sent.items[0], id=f"{row:032x}") if sent.items else None
+    reply.content = wire.encode(
+        replace(sent, items=(item,) if item else (), after=Cursor(0, 0, row - 1), next=Cursor(0, 0, row)), run=RUN
+    )
+    return reply
+
+
+def anew(reply: Message) -> Message:
+    """Begin again with every page."""
+    sent = wire.decode(reply.content, Delta, run=RUN)
+    reply.content = wire.encode(replace(sent, after=START, next=Cursor(0, 0, 1)), run=RUN)
+    return reply
+
+
+def astray(reply: Message) -> Message:
+    """Ask for another page than the next."""
+    sent = wire.decode(reply.content, ImportReport, run=RUN)
+    reply.content = wire.encode(replace(sent, next=Cursor(9, 9, 9)), run=RUN)
+    return reply
+
+
+def backwards(reply: Message) -> Message:
+    """Lead from the second page back to the first."""
+    sent = wire.decode(reply.content, Delta, run=RUN)
+    if sent.after != START:
+        reply.content = wire.encode(replace(sent, next=Cursor(0, 0, 1)), run=RUN)
+    return reply
+
+
+HOSTILE: list[tuple[str, Callable[[Message], Message], str]] = [
+    ("query.share", without_end, "more than 12 pages"),
+    ("query.share", anew, "12 pages of its memories without coming to an end"),
+    ("query.share", backwards, "leads back"),
+    ("query.import", astray, "another page"),
+]
+
+
+@pytest.mark.parametrize(("phase", "change", "reason"), HOSTILE)
+def test_a_device_that_cheats_with_pages_is_named_and_the_run_goes_on(
+    phase: str, change: Callable[[Message], Message], reason: str, files: Federation
+) -> None:
+    if change is not backwards:
+        files = files.with_changes(federation__page_bytes=2**16, federation__most_pages=12)
+    outcome = run(files, files.grid(of("rivers", phase, change)))
+    assert set(outcome.traffic.missing) == {"rivers"}
+    assert reason in outcome.traffic.missing["rivers"]
+    bank = ServerTools(files.settings).bank
+    origins = {item.origin for item in bank.items()}
+    bank.close()
+    assert origins >= {*DEVICES} - {"rivers"}
+    assert ("rivers" in origins) == (phase == "query.import")
