@@ -87,13 +87,14 @@ class Sharing:
             return self.store.changes(since, place, most, own=True)
 
         page, released = self._page_of(read, gone, after, self.page_bytes)
+        shown = {item.id for item in released.items}
         return Delta(
             origin=self.device,
             generation=generation,
             since=since,
             version=version,
             items=released.items,
-            retracted=tuple(map(self.hide, page.retracted)),
+            retracted=tuple(name for name in map(self.hide, page.retracted) if name not in shown),
             withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
             after=after,
             next=page.next,
