@@ -76,15 +76,15 @@ def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> Toke
     key = json.dumps([load_encoder().id, [(p.id, p.title, p.text) for p in passages]])
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.tokens.npz"
+    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.codes.npz"
     if not kept.is_file():
         made = TokenTable.of(passages, questions)
         fresh = kept.with_suffix(".new.npz")
-        np.savez(fresh, vectors=made.vectors, bounds=made.bounds)
+        np.savez(fresh, codes=made.codes, scales=made.scales, bounds=made.bounds)
         fresh.replace(kept)
         print(f"encoded the tokens of {len(passages)} passages", flush=True)
     with np.load(kept) as arrays:
-        return TokenTable([p.id for p in passages], arrays["vectors"], arrays["bounds"])
+        return TokenTable([p.id for p in passages], arrays["codes"], arrays["scales"], arrays["bounds"])
 
 
 def _read(path: Path) -> Any:
