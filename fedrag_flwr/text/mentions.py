@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 _PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their"})
+_DENYING = frozenset({"no", "neither", "hardly", "barely"})
 _DEFINITE = frozenset({"the", "this"})
 
 
@@ -66,7 +67,9 @@ class Mentions:
         return list(dict.fromkeys(mention for mention in found if mention is not None))
 
     def of(self, token: Token) -> Mention | None:
-        """What a token mentions, None if it is no noun and no third-person pronoun."""
+        """What a token mentions, None if it is no noun and no third-person pronoun, or is said not to be there."""
+        if any(child.lower_ in _DENYING for child in token.lefts):
+            return None
         if token.pos_ == "PRON" or token.lower_ in _PRONOUNS:
             known = self._title and token.lower_ in _PRONOUNS
             return Mention(self._title, "NAME", is_title=True, resolved=True) if known else None

@@ -25,6 +25,7 @@ _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "oprd", "dative", "npadvmod"})
 _MODALS = frozenset({"may", "might", "could", "would", "should", "must"})
 _HEDGES = frozenset({"reportedly", "allegedly", "possibly", "perhaps", "probably", "supposedly"})
+_DENYING = frozenset({"never", "hardly", "barely", "neither"})
 _CLAUSES = frozenset({"acl", "relcl"})
 _PLACES = frozenset({"GPE", "LOC"})
 
@@ -113,7 +114,7 @@ def _relations(sentence: Iterable[Token], mentions: Mentions) -> Iterator[_Relat
 
 
 def _verbal(verb: Token, mentions: Mentions) -> Iterator[_Relation]:
-    if any(child.dep_ == "neg" for child in verb.children):
+    if any(child.dep_ == "neg" or child.lower_ in _DENYING for child in verb.children):
         return
     subjects = [mention for token in _subjects(verb) for mention in mentions.conjuncts(token)]
     hedged = any(
@@ -121,8 +122,7 @@ def _verbal(verb: Token, mentions: Mentions) -> Iterator[_Relation]:
     )
     words = _verb_words(verb)
     for relation, token in _complements(verb):
-        tails = mentions.conjuncts(token)
-        for head, tail in product(subjects, tails):
+        for head, tail in product(subjects, mentions.conjuncts(token)):
             if head.text != tail.text:
                 yield _Relation(head, f"{words} {relation}".strip(), tail, hedged)
 
@@ -147,14 +147,19 @@ def _described(noun: Token) -> Token:
 
 
 def _complements(verb: Token) -> Iterator[tuple[str, Token]]:
-    """What a verb joins to its subject: the words that its own do not hold yet, and the noun."""
+    """What a verb joins to its subject: the words that its own do not hold yet, and the noun.
+
+    A preposition's words hold the object before it: "took place on".
+    """
+    thing = ""
     for child in verb.children:
         if child.dep_ in _OBJECTS:
+            thing = f"{child.text} " if child.dep_ == "dobj" else thing
             yield "", child
         elif child.dep_ in {"prep", "agent"}:
             for noun in child.children:
                 if noun.dep_ == "pobj":
-                    yield child.lower_, noun
+                    yield f"{thing}{child.lower_}", noun
         elif child.dep_ == "acomp":
             for prep in child.children:
                 for noun in prep.children:

@@ -28,7 +28,7 @@ CASES: list[tuple[str, str, set[Triple]]] = [
     (
         "",
         "Marie Curie discovered polonium in 1898.",
-        {("Marie Curie", "discovered", "polonium"), ("Marie Curie", "discovered in", "1898")},
+        {("Marie Curie", "discovered", "polonium"), ("Marie Curie", "discovered polonium in", "1898")},
     ),
     ("", "The bridge was designed by Othmar Ammann.", {("bridge", "was designed by", "Othmar Ammann")}),
     ("", "Galileo and Kepler wrote letters.", {("Galileo", "wrote", "letters"), ("Kepler", "wrote", "letters")}),
@@ -46,7 +46,7 @@ CASES: list[tuple[str, str, set[Triple]]] = [
     (
         "Ada Lovelace",
         "She married William King in 1835.",
-        {("Ada Lovelace", "married", "William King"), ("Ada Lovelace", "married in", "1835")},
+        {("Ada Lovelace", "married", "William King"), ("Ada Lovelace", "married King in", "1835")},
     ),
     (
         "Ada Lovelace",
@@ -67,6 +67,7 @@ def test_what_a_sentence_gives(pipeline: SpacyPipeline, title: str, text: str, w
     [
         ("", "Marie Curie did not discover radon."),
         ("", "She married William King."),
+        ("", "The planet has no moons."),
         ("", "Yes."),
         ("Nobody", "It rained."),
     ],
