@@ -16,10 +16,10 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Delta DescribeRequest DeviceCard Document "
-    "Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem "
-    "OpenQuestion Passage Question RetrieveRequest Sentence ShareRequest Want"
+    "Evidence EvidenceBatch EvidenceRequest EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match "
+    "MemoryItem OpenQuestion Passage Question RetrieveRequest Sentence ShareRequest Want"
 )
-AT_HOME = {"Document", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
+AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 
 
 def dataclasses_of_records() -> dict[str, type[Any]]:
