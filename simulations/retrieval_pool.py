@@ -5,18 +5,22 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedrag_flwr.errors import SourceError
+from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.records import EvidenceTuple, Passage
-from fedrag_flwr.retrieval import QuestionVectors, TokenTable
+from fedrag_flwr.records import Document, EvidenceTuple, Passage
+from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
 from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_tuples, write_tuples
+from fedrag_flwr.text.tuple_cache import passages_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +75,46 @@ def hipporag_pool(data: Path) -> Pool:
     return Pool(passages, tuples, questions)
 
 
+def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
+    """The tuples that the parse gives for passages, extracted once and kept under the project's home."""
+    pipeline, extractor = SpacyPipeline(), ParseExtractor()
+    folder = fedrag_home() / "benchmarks" / "tuples"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [(passage.id, searchable_text(passage)) for passage in passages]
+    kept = folder / f"{passages_digest(texts)[:32]}.jsonl"
+    with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
+        return read_tuples(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
+    start = time.perf_counter()
+    documents = [Document(passage.id, passage.title, passage.text, "") for passage in passages]
+    found = [
+        replace(one, passage_id=passage.id)  # a long passage is parsed as several
+        for passage, parsed in zip(passages, pipeline.parse(documents), strict=True)
+        for one in extractor.extract(parsed)
+    ]
+    seconds = time.perf_counter() - start
+    manifest = write_tuples(kept, found, texts, extractor=extractor.id, pipeline=pipeline.id)
+    print(
+        f"extracted {manifest.tuples} tuples from {len(passages)} passages ({manifest.silent} gave none) in "
+        f"{seconds:.0f} s, parsing included",
+        flush=True,
+    )
+    return found
+
+
 def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
     """Token vectors of passages, encoded once and kept under the project's home."""
     key = json.dumps([load_encoder().id, [(p.id, p.title, p.text) for p in passages]])
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.tokens.npz"
+    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.codes.npz"
     if not kept.is_file():
         made = TokenTable.of(passages, questions)
         fresh = kept.with_suffix(".new.npz")
-        np.savez(fresh, vectors=made.vectors, bounds=made.bounds)
+        np.savez(fresh, codes=made.codes, scales=made.scales, bounds=made.bounds)
         fresh.replace(kept)
         print(f"encoded the tokens of {len(passages)} passages", flush=True)
     with np.load(kept) as arrays:
-        return TokenTable([p.id for p in passages], arrays["vectors"], arrays["bounds"])
+        return TokenTable([p.id for p in passages], arrays["codes"], arrays["scales"], arrays["bounds"])
 
 
 def _read(path: Path) -> Any:

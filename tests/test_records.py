@@ -16,11 +16,11 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Cursor Delta DescribeRequest DeviceCard "
-    "Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest EvidenceUnit Fact FinishRequest "
-    "Hyperedge ImportReport Match MemoryItem OpenQuestion Passage Pending Question RetrieveRequest Sentence "
-    "ShareRequest SharedDocument Want"
+    "Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest EvidenceTuple EvidenceUnit Fact "
+    "FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage Pending Question RetrieveRequest "
+    "Sentence ShareRequest SharedDocument Want"
 )
-AT_HOME = {"Document", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
+AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 
 
 def dataclasses_of_records() -> dict[str, type[Any]]:

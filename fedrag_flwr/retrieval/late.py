@@ -14,46 +14,57 @@ from fedrag_flwr.retrieval.vectors import QuestionVectors
 
 _AT_ONCE = 256  # passages encoded together, so that only so many are held in full precision
 _CHUNK = 64  # passages matched together
+_LEVELS = 127
 
 
 class TokenTable:
-    """The token vectors of n passages, one after another.
+    """The token vectors of n passages, one after another, in eight bits a number.
 
     Parameters
     ----------
     ids
         The passages' ids, length n.
-    vectors
-        (tokens, width) float16, unit rows.
+    codes
+        (tokens, width) int8.
+    scales
+        What a token's codes are multiplied by, shape (tokens,) float32.
     bounds
         Passage i has the rows from bounds[i] to bounds[i + 1]; shape (n + 1,).
 
     Raises
     ------
     StoreMismatchError
-        Ids, bounds and vectors do not fit, or a passage has no token.
+        The parts do not fit, or a passage has no token.
     """
 
-    def __init__(self, ids: Sequence[str], vectors: NDArray[np.float16], bounds: NDArray[np.int64]) -> None:
-        if len(bounds) != len(ids) + 1 or bounds[-1] != len(vectors):
+    def __init__(
+        self, ids: Sequence[str], codes: NDArray[np.int8], scales: NDArray[np.float32], bounds: NDArray[np.int64]
+    ) -> None:
+        if len(bounds) != len(ids) + 1 or not bounds[-1] == len(codes) == len(scales):
             raise StoreMismatchError("the bounds do not fit the token vectors", where="late interaction")
         if (np.diff(bounds) < 1).any():
             raise StoreMismatchError("a passage has no token", where="late interaction")
         self.ids = tuple(ids)
-        self.vectors = vectors
+        self.codes = codes
+        self.scales = scales
         self.bounds = bounds
         self._place = {name: row for row, name in enumerate(ids)}
 
     @classmethod
     def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
         """Encode the tokens of passages."""
-        parts: list[NDArray[np.float16]] = []
+        codes, scales, lengths = [], [], [0]
         for start in range(0, len(passages), _AT_ONCE):
             texts = [searchable_text(passage) for passage in passages[start : start + _AT_ONCE]]
-            parts += [rows.astype(np.float16) for rows in questions.encoder.token_embeddings(texts)]
-        bounds = np.cumsum([0, *(len(rows) for rows in parts)], dtype=np.int64)
-        vectors = np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float16)
-        return cls([passage.id for passage in passages], vectors, bounds)
+            for rows in questions.encoder.token_embeddings(texts):
+                scale = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-12)) / np.float32(_LEVELS)
+                codes.append(np.rint(rows / scale[:, None]).astype(np.int8))
+                scales.append(scale)
+                lengths.append(len(rows))
+        if not codes:
+            return cls([], np.zeros((0, 0), dtype=np.int8), np.zeros(0, dtype=np.float32), np.zeros(1, dtype=np.int64))
+        bounds = np.cumsum(lengths, dtype=np.int64)
+        return cls([passage.id for passage in passages], np.concatenate(codes), np.concatenate(scales), bounds)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         """The places of passages in the table.
@@ -74,9 +85,11 @@ class TokenTable:
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(asked), 0), dtype=np.float32)
 
     def _matches(self, asked: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
-        parts = [self.vectors[self.bounds[row] : self.bounds[row + 1]] for row in rows]
-        starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
-        similar = asked @ np.concatenate(parts).astype(np.float32).T
+        places = [slice(self.bounds[row], self.bounds[row + 1]) for row in rows]
+        codes = np.concatenate([self.codes[place] for place in places]).astype(np.float32)
+        scales = np.concatenate([self.scales[place] for place in places])
+        starts = np.cumsum([0, *(place.stop - place.start for place in places[:-1])])
+        similar = (asked @ codes.T) * scales
         return np.asarray(np.maximum.reduceat(similar, starts, axis=1), dtype=np.float32)
 
 

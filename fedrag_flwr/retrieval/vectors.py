@@ -11,16 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.reranker import TokenEncoder
 
 Floats = NDArray[np.float32]
 
 
-class TextEncoder(Encoder, Protocol):
+class TextEncoder(Encoder, TokenEncoder, Protocol):
     """An encoder of texts that gives the vectors of their tokens too."""
-
-    def token_embeddings(self, texts: list[str]) -> list[Floats]:
-        """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows."""
-        ...
 
 
 class QuestionVectors:

@@ -1,4 +1,4 @@
-"""One pass over the text: segmentation, typed facts and anchors."""
+"""One pass over the text: segmentation, typed facts, anchors and evidence tuples."""
 
 from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
 from fedrag_flwr.text.base import ParsedPassage, Pipeline, QuestionAnalysis
@@ -7,13 +7,18 @@ from fedrag_flwr.text.normalise import normalise_line, normalise_text
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
+from fedrag_flwr.text.tuple_cache import TupleManifest, read_tuples, write_tuples
+from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 
 __all__ = [
     "TITLE_SEPARATOR",
+    "Extractor",
+    "ParseExtractor",
     "ParsedPassage",
     "Pipeline",
     "QuestionAnalysis",
     "SpacyPipeline",
+    "TupleManifest",
     "TypedSpan",
     "anchors_of",
     "document_title",
@@ -22,5 +27,7 @@ __all__ = [
     "normalise_anchor",
     "normalise_line",
     "normalise_text",
+    "read_tuples",
     "typed_spans",
+    "write_tuples",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import networkx  # type: ignore[import-untyped, unused-ignore]
 import numpy as np
 import pytest
@@ -179,6 +181,18 @@ def test_seeds(question: str, weights: dict[str, float]) -> None:
     assert dict(zip(vertices, found.tolist(), strict=True)) == {**dict.fromkeys(vertices, 0.0), **weights}
 
 
+def test_a_rare_word_seeds_more_than_a_common_one() -> None:
+    vertices = ("the sea", "the moon", "the river", "the sea of the moon")
+    plain, rare = (VertexSeeds(vertices, by_rarity=by_rarity).seeds("what is the sea") for by_rarity in (False, True))
+    assert plain.tolist() == [1.0, 0.5, 0.5, 0.5]
+    the, sea = math.log1p(4 / 4), math.log1p(4 / 2)
+    moon, river, of = math.log1p(4 / 2), math.log1p(4 / 1), math.log1p(4 / 1)
+    wanted = [1.0, the / (the + moon), the / (the + river), (the + sea) / (the + sea + of + moon)]
+    assert rare == pytest.approx(wanted)
+    sharp = VertexSeeds(vertices, by_rarity=True, sharpness=3.0).seeds("what is the sea")
+    assert sharp == pytest.approx(np.array(wanted) ** 3)
+
+
 def test_entities_are_runs_of_at_most_five_capitalised_words() -> None:
     assert entities("Did A B C D E F meet Marie Curie?") == {"did a b c d", "e f", "marie curie"}
 
@@ -194,6 +208,7 @@ def test_entities_are_runs_of_at_most_five_capitalised_words() -> None:
         lambda: ConfidenceWeighting(1.0, 0.0, 0.0, 0.5),
         lambda: PageRankSettings(restart_probability=0.0),
         lambda: DiffusionSettings(depth=0),
+        lambda: VertexSeeds((), sharpness=0.5),
     ],
 )
 def test_bad_input_is_refused(make: object) -> None:

@@ -59,7 +59,7 @@ def test_late_interaction_agrees_with_the_reranker(
 ) -> None:
     wanted = LateInteractionReranker(load_encoder()).score(QUESTION, [searchable_text(p) for p in passages])
     every = LateInteractionRetriever(tokens, questions)
-    assert every.scores(QUESTION, range(len(passages))) == pytest.approx(wanted, abs=2e-3)  # half precision
+    assert every.scores(QUESTION, range(len(passages))) == pytest.approx(wanted, abs=5e-3)  # eight bits
     assert names(every.rank(QUESTION, 1)) == [passages[int(np.argmax(wanted))].id]
 
 
@@ -110,9 +110,11 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(StoreMismatchError):
         DenseRetriever(["only one"], dense.vectors, questions)
     with pytest.raises(StoreMismatchError):
-        TokenTable(tokens.ids[:-1], tokens.vectors, tokens.bounds)
+        TokenTable(tokens.ids[:-1], tokens.codes, tokens.scales, tokens.bounds)
     with pytest.raises(StoreMismatchError):
-        TokenTable(("a", "b"), tokens.vectors[:3], np.array([0, 0, 3]))
+        TokenTable(("a", "b"), tokens.codes[:3], tokens.scales[:3], np.array([0, 0, 3]))
+    with pytest.raises(StoreMismatchError):
+        tokens.rows(["absent"])
     for weights in ([1.0], [1.0, -1.0]):
         with pytest.raises(SettingError):
             ReciprocalRankFusion([dense, dense], weights)

@@ -1,0 +1,136 @@
+"""What extraction of evidence tuples gives and how right it is.
+
+    python simulations/bench_tuples.py [--data FOLDER] [--sample] [--out docs/benchmarks]
+
+Counts tuples, and seconds with and without parsing, over the demo corpus and the pool of ``reference/hipporag``, where
+FOLDER has it. `--sample` prints 200 tuples of the demo corpus, drawn by a fixed seed, each with its passage,
+as the sheet to judge by hand; the judged sheet is ``docs/benchmarks/tuples.csv``, and its precision is printed with
+Wilson's interval. A tuple is right when its passage states it, with both ends and the relation as they are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import fedrag_flwr.demo
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.records import Document, EvidenceTuple
+from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.text import ParseExtractor, SpacyPipeline
+from simulations.retrieval_pool import hipporag_pool
+
+SHEET = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "tuples.csv"
+SAMPLE = 200
+SEED = 7
+FIELDS = ("passage", "head", "relation", "tail")
+
+
+def demo_documents() -> list[Document]:
+    """All documents of the demo corpus."""
+    return list(FolderSource(Path(fedrag_flwr.demo.__file__).parent / "corpus").read().documents)
+
+
+def count(name: str, documents: Sequence[Document]) -> tuple[dict[str, str | float], list[EvidenceTuple]]:
+    """Extract from documents, and what it gave and took."""
+    extractor, start = ParseExtractor(), time.perf_counter()
+    parsed = list(SpacyPipeline().parse(documents))
+    between = time.perf_counter()
+    found = [extractor.extract(passages) for passages in parsed]
+    end = time.perf_counter()
+    tuples = [one for document in found for one in document]
+    passages = [one.passage.id for document in parsed for one in document]
+    silent = len(set(passages) - {one.passage_id for one in tuples})
+    row: dict[str, str | float] = {
+        "corpus": name,
+        "passages": len(passages),
+        "tuples": len(tuples),
+        "a passage": len(tuples) / len(passages),
+        "silent %": 100 * silent / len(passages),
+        "tuples/s, rules alone": len(tuples) / (end - between),
+        "tuples/s, with parsing": len(tuples) / (end - start),
+    }
+    return row, tuples
+
+
+def sample(tuples: Sequence[EvidenceTuple]) -> list[EvidenceTuple]:
+    """The tuples to judge, drawn by a fixed seed, in reading order."""
+    rows = np.sort(np.random.default_rng(SEED).choice(len(tuples), min(SAMPLE, len(tuples)), replace=False))
+    return [tuples[row] for row in rows]
+
+
+def precision(tuples: Sequence[EvidenceTuple]) -> dict[str, float]:
+    """Judged tuples that are still extracted, and how many per cent of them are right, with Wilson's 95 % interval."""
+    with SHEET.open(encoding="utf-8", newline="") as handle:
+        judged = {tuple(row[name] for name in FIELDS): row["right"] == "yes" for row in csv.DictReader(handle)}
+    present = {(one.passage_id, one.head, one.relation, one.tail) for one in tuples}
+    right = [verdict for key, verdict in judged.items() if key in present]
+    low, high = wilson(sum(right), len(right))
+    return {
+        "judged": len(judged),
+        "still extracted": len(right),
+        "right %": 100 * sum(right) / max(len(right), 1),
+        "low %": 100 * low,
+        "high %": 100 * high,
+    }
+
+
+def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's interval of a share."""
+    if not total:
+        return 0.0, 1.0
+    share, spread = right / total, z * z / total
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
+    return middle - half, middle + half
+
+
+def print_sheet(tuples: Sequence[EvidenceTuple], documents: Sequence[Document]) -> None:
+    """Print the sample as CSV with the passage's text, to be judged."""
+    texts = {p.passage.id: p.passage.text for document in SpacyPipeline().parse(documents) for p in document}
+    sheet = csv.writer(sys.stdout)
+    sheet.writerow((*FIELDS, "right", "text"))
+    for one in sample(tuples):
+        sheet.writerow((one.passage_id, one.head, one.relation, one.tail, "", texts[one.passage_id]))
+
+
+def main() -> None:
+    """Parse the command line, count, and print the precision of the judged sample."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=data_root())
+    parser.add_argument("--sample", action="store_true", help="print the sheet and stop")
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    documents = demo_documents()
+    demo, tuples = count("demo", documents)
+    if options.sample:
+        print_sheet(tuples, documents)
+        return
+    rows = [demo]
+    try:
+        pool = hipporag_pool(options.data) if options.data else None
+    except SourceError as error:
+        print(error)
+        pool = None
+    if pool is not None:
+        rows.append(count("MuSiQue pool", [Document(p.id, p.title, p.text, "") for p in pool.passages])[0])
+    print(f"| {' | '.join(rows[0])} |\n{'|---' * len(rows[0])}|")
+    for row in rows:
+        print(f"| {' | '.join(f'{v:,.1f}' if isinstance(v, float) else str(v) for v in row.values())} |")
+    kept = {"counts": rows, "precision": precision(tuples)}
+    print(", ".join(f"{name}: {value:.1f}" for name, value in kept["precision"].items()))  # type: ignore[attr-defined]
+    if options.out is not None:
+        (options.out / "tuples.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
