@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import string
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
 
+DoorMaker = Callable[..., ExportDoor]
 ZERO_WIDTH = "\u200b"
 CANARIES = {
     "Maria Lopez": "Did Maria Lopez visit the clinic in March for the blood test?",
@@ -51,28 +52,27 @@ def _bytes(*things: object) -> bytes:
     return repr(things).encode()
 
 
-def _ldp(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    folder: Path,
-    epoch: int = 0,
-    epsilon: float | None = None,
-    source: Randomness | None = None,
-) -> ExportDoor:
-    return make_door(
-        "ldp",
-        epsilon=epsilon,
-        source=source,
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="device-a",
-        partition=partition,
-        folder=folder,
-        epoch=epoch,
-    )
+@pytest.fixture
+def ldp(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
+) -> DoorMaker:
+    """Makes doors of one device with surrogates of the public partition; they share memo and ledger."""
+
+    def make(epoch: int = 0, epsilon: float | None = None, source: Randomness | None = None) -> ExportDoor:
+        return make_door(
+            "ldp",
+            epsilon=epsilon,
+            source=source,
+            encoder=encoder,
+            pipeline=pipeline,
+            opaque=opaque,
+            device="device-a",
+            partition=partition,
+            folder=tmp_path,
+            epoch=epoch,
+        )
+
+    return make
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -196,20 +196,15 @@ def test_vectors_are_rounded_and_checked(door: ExportDoor, encoder: Encoder) -> 
 
 
 def test_local_differential_privacy_is_consistent_and_remembered(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
+    encoder: Encoder, item: ItemMaker, ldp: DoorMaker
 ) -> None:
     question = "In which city did Marie Curie work, and did Curie die there?"
     own = item(question, "Marie Curie worked in Paris, mail m.curie@example.org", anchors=("marie curie", "paris"))
     kept = item(question, "Paris", answer_type="GPE", anchors=("marie curie", "paris", "city"))
-    masked = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([own])
+    masked = ldp().release_items([own])
     assert masked.withheld == {"answer-masked": 1}  # the e-mail address
-    [shown] = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([kept]).items
-    [again] = _ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([kept]).items
+    [shown] = ldp().release_items([kept]).items
+    [again] = ldp().release_items([kept]).items
     assert (again.id, again.question, again.answer) == (shown.id, shown.question, shown.answer)
     person = next(name for name in PUBLIC["PERSON"].split(", ") if name in shown.question)
     assert shown.question == f"In which city did {person} work, and did {person.split()[-1]} die there?"
@@ -218,21 +213,14 @@ def test_local_differential_privacy_is_consistent_and_remembered(
     assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
-def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
-) -> None:
+def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(encoder: Encoder, item: ItemMaker, ldp: DoorMaker) -> None:
     stored = encoder.encode(["a vector that is near no question of these"])[0]
     own = [
         item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
         for number, name in enumerate(PUBLIC["PERSON"].split(", "))
     ]
     source = SeededRandomness(np.random.default_rng(3))
-    released = _ldp(pipeline, encoder, opaque, partition, tmp_path, source=source).release_items(own).items
+    released = ldp(source=source).release_items(own).items
     assert len(released) == len(own)
     asked = {one.answer: one.question for one in own}
     kept = [shown for shown in released if shown.question == asked[shown.answer]]
@@ -241,34 +229,18 @@ def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
         assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
-def test_no_own_spelling_leaves_with_a_kept_name(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
-) -> None:
+def test_no_own_spelling_leaves_with_a_kept_name(item: ItemMaker, ldp: DoorMaker) -> None:
     own = item("In which year did MARIE  CURIE\u200b's laboratory open?", "1914", anchors=("marie curie", "laboratory"))
-    door = _ldp(
-        pipeline, encoder, opaque, partition, tmp_path, epsilon=50.0
-    )  # the name stays but for one in 1e21 draws
+    door = ldp(epsilon=50.0)  # the name stays but for one in 1e21 draws
     [shown] = door.release_items([own]).items
     assert shown.question == "In which year did MARIE CURIE's laboratory open?"
     assert set(shown.anchors) == {"marie curie", "laboratory"}
 
 
-def test_a_spent_budget_withholds_the_item(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
-) -> None:
+def test_a_spent_budget_withholds_the_item(item: ItemMaker, ldp: DoorMaker) -> None:
     own = item("In which year was Marie Curie born?", "1867")
-    assert len(_ldp(pipeline, encoder, opaque, partition, tmp_path).release_items([own]).items) == 1
-    refused = _ldp(pipeline, encoder, opaque, partition, tmp_path, epoch=1).release_items([own])
+    assert len(ldp().release_items([own]).items) == 1
+    refused = ldp(epoch=1).release_items([own])
     assert refused.withheld == {"budget-spent": 1}
 
 
@@ -356,12 +328,7 @@ def test_own_ids_never_leave(
 
 
 def test_no_socket_is_opened(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, ldp: DoorMaker
 ) -> None:
     events: list[str] = []
     watching = True
@@ -376,7 +343,7 @@ def test_no_socket_is_opened(
         units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
         for door in (
             _door("type-masking", pipeline, encoder, opaque),
-            _ldp(pipeline, encoder, opaque, partition, tmp_path),
+            ldp(),
         ):
             door.release_items(items)
             door.release_evidence(units)
@@ -389,19 +356,12 @@ def test_no_socket_is_opened(
     assert events
 
 
-def test_a_name_seen_in_one_memory_is_replaced_in_all(
-    pipeline: SpacyPipeline,
-    encoder: Encoder,
-    opaque: Opaque,
-    partition: EntityPartition,
-    item: ItemMaker,
-    tmp_path: Path,
-) -> None:
+def test_a_name_seen_in_one_memory_is_replaced_in_all(opaque: Opaque, item: ItemMaker, ldp: DoorMaker) -> None:
     """The recogniser sees no name after "Bolwick the": only the other memory tells that one is there."""
     hidden = item("Which tune did the Bolwick Xqwu play?", "a march", id="hidden", anchors=("bolwick xqwu", "tune"))
     lower = item("Which tune is a xqwu march?", "a slow one", id="lower")
     told = item("Which engineer signed the record?", "Bolwick Xqwu", answer_type="PERSON", id="told")
-    door = _ldp(pipeline, encoder, opaque, partition, tmp_path)
+    door = ldp()
     [alone, _] = door.release_items([hidden, lower]).items
     assert "Xqwu" in alone.question  # else this tells nothing
     shown = {one.id: one for one in door.release_items([hidden, lower, told]).items}
