@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport
@@ -28,6 +29,7 @@ class Row:
     traffic: Traffic = field(default_factory=Traffic)
     builds: tuple[BuildReport, ...] = ()
     peak_rss_mb: float = 0.0
+    constructions: tuple[Construction, ...] = ()
 
 
 _ROW = TypeAdapter(Row)
