@@ -6,6 +6,7 @@ Edge et al. 2024, "From local to global: a graph RAG approach to query-focused s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,9 @@ class Community:
 
 
 class Communities:
-    """Finds the communities that a question names or comes near to, their summaries, and the nearest passages in them.
+    """Finds communities of what a question names, or of what stands beside it, and the nearest passages in them.
+
+    Where a question names nothing that is known, the communities with the nearest summaries are taken.
 
     Parameters
     ----------
@@ -42,7 +45,12 @@ class Communities:
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate
-        self._communities = _found(substrate)
+        pairs = shared_sentences(substrate.passages)
+        self._communities = _found(substrate, leiden(pairs, substrate.seed))
+        self._beside: defaultdict[str, set[str]] = defaultdict(set)
+        for one, other in pairs:
+            self._beside[one].add(other)
+            self._beside[other].add(one)
         summarizer = Summarizer(substrate)
         self._summaries = [_summary(substrate, summarizer, one) for one in self._communities]
         self._vectors = substrate.encode(self._summaries)
@@ -52,10 +60,16 @@ class Communities:
     def find(self, question: str, meter: Meter) -> list[EvidenceUnit]:
         """Give the best summaries, then the passages of their communities, the nearest first, then other passages."""
         asked = {fact.anchor for fact in named(self._substrate.pipeline.question(question).facts)}
+        beside = {other for anchor in asked & self._beside.keys() for other in self._beside[anchor]}
         scores = self._vectors @ self._substrate.questions.whole(question) if self._communities else np.zeros(0)
         order = sorted(
             range(len(self._communities)),
-            key=lambda row: (self._communities[row].anchors.isdisjoint(asked), -float(scores[row]), row),
+            key=lambda row: (
+                self._communities[row].anchors.isdisjoint(asked),
+                self._communities[row].anchors.isdisjoint(beside),
+                -float(scores[row]),
+                row,
+            ),
         )[:_SUMMARIES]
         summaries = [
             self._substrate.unit(self._communities[row].id, self._summaries[row], float(scores[row])) for row in order
@@ -72,9 +86,8 @@ def communities(substrate: Substrate) -> Reading:
     return Reading(substrate, found, found.below)
 
 
-def _found(substrate: Substrate) -> list[Community]:
+def _found(substrate: Substrate, community_of: Mapping[str, int]) -> list[Community]:
     """Communities with at least two sentences, the largest first; a sentence belongs where most of its entities do."""
-    community_of = leiden(shared_sentences(substrate.passages), substrate.seed)
     members: defaultdict[int, list[int]] = defaultdict(list)
     for passage in substrate.passages:
         for sentence in passage.sentences:

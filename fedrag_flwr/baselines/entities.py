@@ -54,14 +54,17 @@ def statements(passages: Sequence[Passage]) -> list[EvidenceTuple]:
 
 
 def _stated(passage_id: str, text: str, found: Sequence[Fact]) -> Iterator[EvidenceTuple]:
-    title = found[0] if found else None
-    before, end = title, 0
+    if not found:
+        return
+    before = title = found[0]
+    said = text.find(title.text)
+    end = said + len(title.text) if said >= 0 else 0
     for fact in found[1:]:
         start = text.find(fact.text, end)
         if start < 0:  # it stands before the one before, or only as a part of another name
             start = end
         relation = " ".join(re.findall(r"\w+", text[end:start])[-_MOST_RELATION_WORDS:])
         end = start + len(fact.text)
-        for head in dict.fromkeys(one.anchor for one in (title, before) if one is not None):
+        for head in dict.fromkeys((title.anchor, before.anchor)):
             yield EvidenceTuple(head, relation, fact.anchor, passage_id)
         before = fact

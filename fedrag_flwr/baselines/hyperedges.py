@@ -16,13 +16,14 @@ from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.retrieval import RankedPassage, Ranking, fuse
 
 _ENTITIES = 5  # nearest to each of the question's
+_FIRST = 3  # nearest hyperedges whose own entities lead on
 _HYPEREDGES = 12
 _DEPTH = 60
 _SHARE = 0.5  # of the evidence budget that hyperedges may take; the rest is passages
 
 
 class Hyperedges:
-    """Ranks hyperedges by their own cosine and by the entities that the question names, and adds their passages.
+    """Ranks hyperedges by their own cosine and by the entities that they share with the question or with the nearest.
 
     Parameters
     ----------
@@ -32,11 +33,13 @@ class Hyperedges:
 
     def __init__(self, substrate: Substrate) -> None:
         self._substrate = substrate
+        self._members: dict[str, list[str]] = {}
         self._incident: defaultdict[str, list[int]] = defaultdict(list)
         for passage in substrate.passages:
             for sentence in passage.sentences:
-                for fact in entities(passage, sentence):
-                    self._incident[fact.anchor].append(substrate.places[sentence.id])
+                self._members[sentence.id] = [fact.anchor for fact in entities(passage, sentence)]
+                for name in self._members[sentence.id]:
+                    self._incident[name].append(substrate.places[sentence.id])
         self._names = sorted(self._incident)
         self._vectors = substrate.encode(self._names)
         self.construction = Construction(
@@ -51,7 +54,7 @@ class Hyperedges:
         linked = self._ranking(
             {
                 row: reached * max(float(scores[row]), 0.0)
-                for name, reached in self._asked(question).items()
+                for name, reached in self._reached(question, near[:_FIRST]).items()
                 for row in self._incident[name]
             }
         )
@@ -67,14 +70,16 @@ class Hyperedges:
             *substrate.passage_units(question, [found.passage_id for found in passages]),
         ]
 
-    def _asked(self, question: str) -> dict[str, float]:
-        """The entities nearest to those that the question names, with their cosines."""
+    def _reached(self, question: str, first: Ranking) -> dict[str, float]:
+        """The entities nearest to those that the question names, and those of some hyperedges, with their cosines."""
+        found: dict[str, float] = {}
+        for edge in first:
+            for name in self._members[edge.passage_id]:
+                found[name] = max(found.get(name, 0.0), edge.score)
         facts = named(self._substrate.pipeline.question(question).facts)
         if not facts or not self._names:
-            return {}
-        cosines = self._substrate.encode([fact.anchor for fact in facts]) @ self._vectors.T
-        found: dict[str, float] = {}
-        for row in cosines:
+            return found
+        for row in self._substrate.encode([fact.anchor for fact in facts]) @ self._vectors.T:
             for place in np.argsort(-row, kind="stable")[:_ENTITIES].tolist():
                 name = self._names[place]
                 found[name] = max(found.get(name, 0.0), float(row[place]))

@@ -71,7 +71,7 @@ class Summarizer:
         )
         self._left -= done.tokens_out
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
-        return done.text.strip()
+        return whole_sentences(done.text)
 
 
 def summary_prompt(notes: Sequence[str]) -> Prompt:
@@ -91,6 +91,13 @@ def central(texts: Sequence[str], vectors: Floats, words: int) -> list[str]:
         chosen.append(place)
         left -= length
     return [" ".join(texts[place].split()[:words]) for place in sorted(chosen)]
+
+
+def whole_sentences(text: str) -> str:
+    """A text without a last sentence that was cut short, unless that is all there is."""
+    text = text.strip()
+    end = max(text.rfind(mark) for mark in (". ", "! ", "? "))
+    return text if end < 0 or text.endswith((".", "!", "?")) else text[: end + 1]
 
 
 def _falling(scores: NDArray[np.float32]) -> list[int]:
