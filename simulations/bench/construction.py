@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fedrag_flwr.records import BuildReport, Cost
-from simulations.bench.rows import Row, Rows
-from simulations.bench.world import World
+from simulations.bench.rows import Row
 
 _HEADS = ("dataset", "system", "seconds", "LLM calls", "tokens in", "tokens out", "made")
 
 
-def construction_table(worlds: Sequence[World], rows: Rows, systems: Sequence[str]) -> str:
-    """As Markdown, summed over devices.
+def construction_table(rows: Iterable[Row]) -> str:
+    """What rows tell of preparations, as Markdown and summed over devices.
 
     A local baseline's seconds leave out reading and encoding the documents, which FD-RAG's builds hold. A store that
     an earlier run built costs nothing again.
     """
-    lines = [_HEADS, ("---",) * len(_HEADS)]
-    for world in worlds:
-        for system in systems:
-            lines += [_line(row) for row in rows.of(world.name, system) if not row.question_id]
+    lines = [_HEADS, ("---",) * len(_HEADS), *(_line(row) for row in rows if not row.question_id)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

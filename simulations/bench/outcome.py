@@ -48,7 +48,8 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
     _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
     summary = read_summary(out)
     (out / "table.md").write_text(markdown(summary), encoding="utf-8")
-    (out / "construction.md").write_text(construction_table(worlds, rows, plan.systems), encoding="utf-8")
+    made = [row for world in worlds for name in plan.systems for row in rows.of(world.name, name)]
+    (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
     (out / "table.csv").write_text(table_csv(summary), encoding="utf-8")
     return summary
 

@@ -88,6 +88,25 @@ def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_p
     assert len(rows.of("tiny", MEMORIZER)) == len(rows.of("tiny", "local-memory")) == 5
 
 
+def test_local_baselines_are_built_at_each_home_and_their_construction_is_shown(data: Path, tmp_path: Path) -> None:
+    names = ("closed-book", "long-units")
+    plan = plan_of(data, names, questions=2)
+    worlds, rows = run_plan(plan, tmp_path, silent)
+    summary = write_outcome(plan, worlds, rows, tmp_path, 1.0)
+    assert [summary.systems[name].llm_calls for name in names] == [1.0, 1.0]
+    held = {name: {document.id for document in own} for name, own in worlds[0].partition.documents.items()}
+    homes = {question.question_id: question.home for question in worlds[0].gold}
+    for answer in (row.answer for row in rows.of("tiny", "long-units") if row.answer is not None):
+        home = homes[answer.question_id]
+        assert answer.sources
+        for device, _, unit in (source.partition("/") for source in answer.sources):
+            assert device == home
+            assert unit.partition("#")[0].removesuffix(".md") in {name.removesuffix(".md") for name in held[home]}
+    built = [row.constructions for row in rows.of("tiny", "long-units") if not row.question_id]
+    assert [len(one) for one in built] == [2]
+    assert " units |" in (tmp_path / "construction.md").read_text(encoding="utf-8")
+
+
 def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -> None:
     run_plan(plan_of(data, (MEMORIZER,)), tmp_path, silent)
     with pytest.raises(StoreMismatchError, match="another plan"):
