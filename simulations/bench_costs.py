@@ -20,11 +20,11 @@ from simulations.bench.rows import read_rows
 _HEADS = ("system", "questions", "seconds", "LLM calls", "tokens in", "tokens out", "evidence units", "evidence words")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the means of each system's answers, then what construction took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="the --out folder of `fedrag bench`")
-    rows = read_rows(parser.parse_args().results)
+    rows = read_rows(parser.parse_args(arguments).results)
     answers: defaultdict[str, list[Answer]] = defaultdict(list)
     for row in rows:
         if row.answer is not None:
