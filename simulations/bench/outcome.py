@@ -1,4 +1,4 @@
-"""From rows to results: summary.json, answers.jsonl, report.html, table.csv and table.md."""
+"""From rows to results: summary.json, answers.jsonl, report.html, table.csv, table.md and construction.md."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fedrag_flwr.evaluation.scoring import SystemResult, judge_all, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport
+from simulations.bench.construction import construction_table
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.world import World
@@ -47,6 +48,8 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
     _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
     summary = read_summary(out)
     (out / "table.md").write_text(markdown(summary), encoding="utf-8")
+    made = [row for world in worlds for name in plan.systems for row in rows.of(world.name, name)]
+    (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
     (out / "table.csv").write_text(table_csv(summary), encoding="utf-8")
     return summary
 

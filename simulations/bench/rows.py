@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer, BuildReport
@@ -28,6 +28,7 @@ class Row:
     traffic: Traffic = field(default_factory=Traffic)
     builds: tuple[BuildReport, ...] = ()
     peak_rss_mb: float = 0.0
+    constructions: tuple[Construction, ...] = ()
 
 
 _ROW = TypeAdapter(Row)
@@ -62,7 +63,9 @@ class Rows:
             )
         plan.write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
         self._path = folder / ROWS
-        self._rows = {(row.dataset, row.system, row.question_id): row for row in self._read()}
+        if self._path.is_file():  # a last line that a crash tore would run into the next
+            os.truncate(self._path, sum(map(len, _whole_lines(self._path))))
+        self._rows = {(row.dataset, row.system, row.question_id): row for row in read_rows(folder)}
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         return key in self._rows
@@ -80,24 +83,27 @@ class Rows:
             os.fsync(file.fileno())
         self._rows[row.dataset, row.system, row.question_id] = row
 
-    def _read(self) -> Iterator[Row]:
-        """The rows so far; a last line that a crash tore is cut off.
 
-        Raises
-        ------
-        StoreCorruptError
-            Another line is no row.
-        """
-        lines = self._path.read_bytes().splitlines(keepends=True) if self._path.is_file() else []
-        if lines and not lines[-1].endswith(b"\n"):
-            os.truncate(self._path, sum(map(len, lines[:-1])))
-            lines.pop()
-        for number, line in enumerate(lines, 1):
-            try:
-                yield _ROW.validate_json(line)
-            except ValidationError:
-                raise StoreCorruptError(
-                    "the line is not a row",
-                    where=f"{ROWS}:{number}",
-                    fix="delete the line, its question is asked again",
-                ) from None
+def read_rows(folder: Path) -> list[Row]:
+    """The rows of a results folder so far; a last line that is not whole, written now or torn by a crash, is left out.
+
+    Raises
+    ------
+    StoreCorruptError
+        Another line is no row.
+    """
+    return [_row(number, line) for number, line in enumerate(_whole_lines(folder / ROWS), 1)]
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    return [line for line in lines if line.endswith(b"\n")]
+
+
+def _row(number: int, line: bytes) -> Row:
+    try:
+        return _ROW.validate_json(line)
+    except ValidationError:
+        raise StoreCorruptError(
+            "the line is not a row", where=f"{ROWS}:{number}", fix="delete the line, its question is asked again"
+        ) from None

@@ -66,7 +66,14 @@ def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:
     prepared = system.prepare()
     if (world.name, name, "") not in rows:
         rows.add(
-            Row(world.name, name, traffic=prepared.traffic, builds=prepared.builds, peak_rss_mb=prepared.peak_rss_mb)
+            Row(
+                world.name,
+                name,
+                traffic=prepared.traffic,
+                builds=prepared.builds,
+                peak_rss_mb=prepared.peak_rss_mb,
+                constructions=prepared.constructions,
+            )
         )
     tell(f"{world.name}: {name} is ready after {time.perf_counter() - start:.0f} s")
     return system

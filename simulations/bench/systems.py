@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from client_app.app import app
+from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_baseline
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.machine import peak_rss_mb
@@ -26,6 +27,7 @@ class Prepared:
     builds: tuple[BuildReport, ...] = ()
     traffic: Traffic = field(default_factory=Traffic)
     peak_rss_mb: float = 0.0
+    constructions: tuple[Construction, ...] = ()
 
 
 class System(Protocol):
@@ -105,6 +107,34 @@ class OnDevice:
         return self._ask(self._devices[question.home], question), Traffic()
 
 
+class Local:
+    """A local baseline at each device, built once over the device's documents.
+
+    Parameters
+    ----------
+    name
+        The baseline's.
+    world
+        The dataset on its devices.
+    """
+
+    def __init__(self, name: str, world: World) -> None:
+        self._name = name
+        self._world = world
+        self._baselines: dict[str, Baseline] = {}
+
+    def prepare(self) -> Prepared:
+        """Build the baseline of each device; reading and encoding the documents, which all share, is left out."""
+        substrates = {name: self._world.substrate(name) for name in self._world.devices}
+        built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
+        self._baselines = {name: one.baseline for name, one in built.items()}
+        return Prepared(peak_rss_mb=peak_rss_mb(), constructions=tuple(one.construction for one in built.values()))
+
+    def ask(self, question: Question) -> tuple[Answer, Traffic]:
+        """Ask at the question's home; nothing is sent."""
+        return self._baselines[question.home].answer(question), Traffic()
+
+
 def memory_then_model(device: EdgeDevice, question: Question) -> Answer:
     """FD-RAG on one device: the Memorizer, else the Cognizer over home's evidence."""
     engine = device.engine_over("own")
@@ -143,13 +173,15 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
 
 def system_names() -> tuple[str, ...]:
     """All systems: strategies, FD-RAG's variants on one device, and local baselines."""
-    return (*STRATEGIES, *ON_DEVICE)
+    return (*STRATEGIES, *ON_DEVICE, *BASELINES)
 
 
 def make_system(name: str, world: World) -> System:
     """Make a system by its name, which is one of `system_names`."""
     if name in STRATEGIES:
         return Federated(name, world)
+    if name in BASELINES:
+        return Local(name, world)
     ask, changes = ON_DEVICE[name]
     return OnDevice(world, ask, changes)
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from client_app.devices import store_root
+from fedrag_flwr.baselines import Limits, Substrate
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
@@ -39,6 +47,7 @@ class World:
     settings: Settings
     partition: Partition
     gold: tuple[GoldQuestion, ...]
+    _substrates: dict[str, Substrate] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -58,6 +67,33 @@ class World:
             settings = Settings.from_config({**settings.flat(), **named})
             root = root.with_name(f"{name}@{'-'.join(f'{key}={value}' for key, value in sorted(changes.items()))}")
         return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.toolbox)
+
+    def substrate(self, name: str) -> Substrate:
+        """A device's documents as local baselines share them, read and encoded by the first that asks."""
+        if name not in self._substrates:
+            with self.device(name) as device:
+                device.build(memories=False)
+                passages = tuple(device.store.passages())
+                sentences = [sentence.id for passage in passages for sentence in passage.sentences]
+                models = self.settings.models
+                self._substrates[name] = Substrate(
+                    device=name,
+                    passages=passages,
+                    passage_vectors=_in_order(device.store.units("paragraph"), [passage.id for passage in passages]),
+                    sentence_vectors=_in_order(device.store.units("sentence"), sentences),
+                    questions=QuestionVectors(load_encoder(models.encoder, threads=models.threads)),
+                    pipeline=self.toolbox.pipeline,
+                    generator=self.toolbox.generator,
+                    limits=Limits.of(self.settings),
+                    seed=self.settings.seed,
+                )
+        return self._substrates[name]
+
+
+def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of units in the order of some ids."""
+    row = {unit: number for number, unit in enumerate(units.ids)}
+    return units.vectors[[row[unit] for unit in ids]]
 
 
 def make_world(plan: BenchPlan, path: Path) -> World:

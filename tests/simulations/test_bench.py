@@ -26,6 +26,7 @@ from simulations.bench.rows import PLAN, ROWS, Row, Rows
 from simulations.bench.run import run_plan
 from simulations.bench.systems import order_of, system_names
 from simulations.bench.world import make_world
+from simulations.bench_costs import main as print_costs
 from tests.simulations.tiny_data import write_data, write_pool
 
 SMALL: dict[str, Plain] = {
@@ -86,6 +87,36 @@ def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_p
     assert not any(MEMORIZER in line for line in said)
     assert rows.of("tiny", "local-memory")[0].question_id == ""
     assert len(rows.of("tiny", MEMORIZER)) == len(rows.of("tiny", "local-memory")) == 5
+
+
+def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("closed-book", "long-units")
+    plan = plan_of(data, names, questions=2)
+    worlds, rows = run_plan(plan, tmp_path, silent)
+    summary = write_outcome(plan, worlds, rows, tmp_path, 1.0)
+    assert [summary.systems[name].llm_calls for name in names] == [1.0, 1.0]
+    held = {name: {document.id for document in own} for name, own in worlds[0].partition.documents.items()}
+    homes = {question.question_id: question.home for question in worlds[0].gold}
+    for answer in (row.answer for row in rows.of("tiny", "long-units") if row.answer is not None):
+        home = homes[answer.question_id]
+        assert answer.sources
+        for device, _, unit in (source.partition("/") for source in answer.sources):
+            assert device == home
+            assert unit.partition("#")[0].removesuffix(".md") in {name.removesuffix(".md") for name in held[home]}
+    built = [row.constructions for row in rows.of("tiny", "long-units") if not row.question_id]
+    assert [len(one) for one in built] == [2]
+    construction = (tmp_path / "construction.md").read_text(encoding="utf-8")
+    assert " units |" in construction
+    with (tmp_path / ROWS).open("a", encoding="utf-8") as file:
+        file.write('{"dataset": "tiny", "sys')  # a row that is being written
+    before = (tmp_path / ROWS).read_bytes()
+    print_costs([str(tmp_path)])
+    told = capsys.readouterr().out
+    assert "| closed-book | 2 |" in told
+    assert construction in told
+    assert (tmp_path / ROWS).read_bytes() == before
 
 
 def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -> None:

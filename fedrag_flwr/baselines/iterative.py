@@ -1,0 +1,88 @@
+"""A question answered in steps: the model asks the next simpler question, and retrieval answers it (IterDRAG's idea).
+
+Yue et al. 2025, "Inference scaling for long-context retrieval augmented generation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedrag_flwr.baselines.reading import Construction, Meter, Reading, within
+from fedrag_flwr.baselines.substrate import Substrate
+from fedrag_flwr.models.base import Grammar, Prompt
+from fedrag_flwr.records import EvidenceUnit
+
+_DONE = "done"
+_QUESTION = r'[A-Z] [^?\n]{8,120} "?"'
+_FIRST = Grammar(f"root ::= {_QUESTION}")
+_NEXT = Grammar(f'root ::= "{_DONE}" | question\nquestion ::= {_QUESTION}')
+_MOST_TOKENS = 32
+_NOTHING = "nothing yet"
+
+_SYSTEM = (
+    "You take a question apart. You see the question and what was found so far, and reply with the next simple "
+    "question whose answer is still needed. It names everything in full and asks for one fact. "
+    f"Reply '{_DONE}' when what was found answers the question."
+)
+_BORN = "In which town was the director of Red Kite born?"
+_HIGHER = "Which is higher, Mount Ferran or Mount Oska?"
+_EXAMPLES = (
+    (f"Question: {_BORN}\nFound: {_NOTHING}", "Who directed Red Kite?"),
+    (f"Question: {_BORN}\nFound:\n- Who directed Red Kite? Tomas Hale", "In which town was Tomas Hale born?"),
+    (f"Question: {_HIGHER}\nFound: {_NOTHING}", "How high is Mount Ferran?"),
+    (
+        f"Question: {_HIGHER}\nFound:\n"
+        "- How high is Mount Ferran? 2,310 metres\n- How high is Mount Oska? 2,645 metres",
+        _DONE,
+    ),
+)
+
+
+class Steps:
+    """Asks the model for the next simple question, retrieves for it and answers it, then hands on all of it.
+
+    Each round reads its share of the evidence budget. Steps and their answers stand first among the evidence, then the
+    passages of all rounds and of the question itself, in turn.
+
+    Parameters
+    ----------
+    substrate
+        The device's documents and model.
+    """
+
+    def __init__(self, substrate: Substrate) -> None:
+        self._substrate = substrate
+        self.construction = Construction()
+
+    def find(self, question: str, meter: Meter) -> list[EvidenceUnit]:
+        """Go on until the model says that it has enough, repeats itself, or finds nothing; at most `rounds` times."""
+        limits = self._substrate.limits
+        steps: list[tuple[str, str]] = []
+        hits = [self._substrate.nearest(question)]
+        for _ in range(limits.rounds):
+            asked = meter.complete(decompose_prompt(question, steps), _NEXT if steps else _FIRST, _MOST_TOKENS).strip()
+            if not asked.endswith("?") or asked.casefold() in {step.casefold() for step, _ in steps}:
+                break
+            hits.append(self._substrate.nearest(asked))
+            units = within(self._substrate.passage_units(asked, hits[-1]), limits.words // limits.rounds)
+            answer = meter.read(asked, units).text
+            if not answer:
+                break
+            steps.append((asked, answer))
+        notes = [
+            self._substrate.unit(f"step-{number}", f"{asked} {answer}", 0.0)
+            for number, (asked, answer) in enumerate(steps, 1)
+        ]
+        in_turn = [name for rank in range(limits.passages) for found in hits for name in found[rank : rank + 1]]
+        return [*notes, *self._substrate.passage_units(question, in_turn)]
+
+
+def decompose_prompt(question: str, steps: Sequence[tuple[str, str]]) -> Prompt:
+    """Ask for the next simple question after steps of (question, answer)."""
+    found = "".join(f"\n- {asked} {answer}" for asked, answer in steps) or f" {_NOTHING}"
+    return Prompt(_SYSTEM, f"Question: {question}\nFound:{found}", _EXAMPLES)
+
+
+def iterative(substrate: Substrate) -> Reading:
+    """Simple questions and their answers, with the passages that they led to."""
+    return Reading(substrate, Steps(substrate))

@@ -1,0 +1,183 @@
+"""A baseline is a way of finding evidence, and one reader that all of them share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from fedrag_flwr.baselines.substrate import Substrate
+from fedrag_flwr.inference.cognizer import Verdict
+from fedrag_flwr.models.base import Grammar, Prompt
+from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question
+
+_LEAST_WORDS = 12  # what is left of a unit below that says nothing
+_MOST_SOURCES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """What was made before the first question.
+
+    Parameters
+    ----------
+    cost
+        Of the model's calls; `seconds` are those of all construction.
+    counts
+        How many of what, as ``what=count``.
+    """
+
+    cost: Cost = field(default_factory=Cost)
+    counts: tuple[str, ...] = ()
+
+
+class Baseline(Protocol):
+    """One way of answering, over one device's documents."""
+
+    @property
+    def construction(self) -> Construction:
+        """What was made of the documents, and what it cost."""
+        ...
+
+    def answer(self, question: Question) -> Answer:
+        """Answer a question; the cost holds every call of the model."""
+        ...
+
+
+class Meter:
+    """What one question costs while it is answered; asks the model and counts.
+
+    Seconds are those of the clock since the meter was made, without loading the model and evaluating a prompt's fixed
+    part, and with those that a replayed generation took when it was measured.
+
+    Parameters
+    ----------
+    substrate
+        Whose model is asked.
+    """
+
+    def __init__(self, substrate: Substrate) -> None:
+        self._substrate = substrate
+        self._start = time.perf_counter()
+        self._spent = Cost()
+        self._correction = 0.0
+
+    @property
+    def cost(self) -> Cost:
+        """The cost so far."""
+        elapsed = time.perf_counter() - self._start
+        return replace(self._spent, seconds=max(elapsed + self._correction, 0.0))
+
+    def complete(self, prompt: Prompt, grammar: Grammar, max_tokens: int) -> str:
+        """Ask the model for one text."""
+        generator = self._substrate.generator()
+        (done,) = generator.complete(prompt, grammar=grammar, max_tokens=max_tokens, seed=self._substrate.seed)
+        self._count(Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached), done.setup)
+        return done.text
+
+    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Verdict:
+        """Let the reader answer over evidence."""
+        analysis = self._substrate.pipeline.question(question)
+        verdict = self._substrate.cognizer.answer(question, analysis, units, always=True)
+        self._count(verdict.cost, verdict.setup)
+        return verdict
+
+    def recite(self, question: str) -> Verdict:
+        """Let the reader answer without evidence."""
+        verdict = self._substrate.cognizer.recite(question)
+        self._count(verdict.cost, verdict.setup)
+        return verdict
+
+    def _count(self, cost: Cost, setup: float) -> None:
+        self._spent += cost
+        self._correction += cost.seconds if cost.replayed else -setup
+
+
+class Finder(Protocol):
+    """Finds evidence for questions."""
+
+    @property
+    def construction(self) -> Construction:
+        """What was made of the documents, and what it cost."""
+        ...
+
+    def find(self, question: str, meter: Meter) -> Sequence[EvidenceUnit]:
+        """Give evidence, best first; the reader reads as much of it as the budget allows."""
+        ...
+
+
+class Reading:
+    """A baseline that finds evidence and reads it once.
+
+    Parameters
+    ----------
+    substrate
+        The device's documents and models.
+    finder
+        Finds the evidence.
+    below
+        Evidence that is no unit of the documents, and the passages that it was made of.
+    """
+
+    def __init__(
+        self, substrate: Substrate, finder: Finder, below: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        self._substrate = substrate
+        self._finder = finder
+        self._below = below or {}
+
+    @property
+    def construction(self) -> Construction:
+        """What the finder made of the documents."""
+        return self._finder.construction
+
+    def answer(self, question: Question) -> Answer:
+        """Find evidence, keep what the budget allows, and answer from it."""
+        meter = Meter(self._substrate)
+        units = within(self._finder.find(question.text, meter), self._substrate.limits.words)
+        verdict = meter.read(question.text, units)
+        return answer_of(question, verdict, meter.cost, units, self._sources(units))
+
+    def _sources(self, units: Sequence[EvidenceUnit]) -> list[str]:
+        """Where evidence stands in the documents; a step's note stands in none."""
+        named = dict.fromkeys(name for unit in units for name in self._below.get(unit.id, (unit.id,)))
+        return [f"{self._substrate.device}/{name}" for name in named if name in self._substrate.places]
+
+
+def answer_of(
+    question: Question, verdict: Verdict, cost: Cost, units: Sequence[EvidenceUnit] = (), sources: Sequence[str] = ()
+) -> Answer:
+    """A verdict as an answer."""
+    return Answer(
+        question_id=question.id,
+        text=verdict.text,
+        path="cognizer" if verdict.text else "abstained",
+        score=verdict.score,
+        explanation=verdict.explanation,
+        sources=tuple(sources)[:_MOST_SOURCES],
+        cost=cost,
+        evidence=tuple(units),
+    )
+
+
+def within(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
+    """The first units that hold at most so many words, titles included; the last is cut where the words end.
+
+    A unit of which fewer than twelve words would be left is dropped, and with it all that follow.
+    """
+    kept: list[EvidenceUnit] = []
+    left = most
+    for unit in units:
+        words = unit.text.split()
+        room = left - len(unit.title.split())
+        if room < min(len(words), _LEAST_WORDS):
+            break
+        kept.append(unit if len(words) <= room else replace(unit, text=" ".join(words[:room])))
+        left -= evidence_words(kept[-1:])
+    return kept
+
+
+def evidence_words(units: Sequence[EvidenceUnit]) -> int:
+    """How many words of evidence units hold, titles included."""
+    return sum(len(unit.title.split()) + len(unit.text.split()) for unit in units)

@@ -1,0 +1,169 @@
+"""What all baselines of one device share: its documents with their vectors, the models, and first stages over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import EmptySourceError, StoreMismatchError
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.models.base import Generator
+from fedrag_flwr.records import EvidenceUnit, Passage, Sentence
+from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.text.base import Pipeline
+
+Floats = NDArray[np.float32]
+WORDS_OF_A_PASSAGE = 80  # with its title; the mean over the training rows of three multi-hop datasets is 77
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that all baselines of a run share (FD-RAG C.3: one evidence budget, one answer length).
+
+    Parameters
+    ----------
+    passages
+        What a single stage of retrieval takes.
+    words
+        Most words of evidence in one prompt, titles included.
+    rounds
+        Most rounds of retrieval.
+    answer_tokens
+        Longest answer.
+    tokens_per_kilotoken
+        Output tokens of the model that construction may take for each 1,000 tokens of the corpus.
+    """
+
+    passages: int = 5
+    words: int = 400
+    rounds: int = 3
+    answer_tokens: int = 24
+    tokens_per_kilotoken: int = 20
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """The bounds that a run's settings ask for."""
+        inference = settings.inference
+        return cls(
+            passages=inference.passages,
+            words=inference.passages * WORDS_OF_A_PASSAGE,
+            answer_tokens=inference.max_answer_tokens,
+            tokens_per_kilotoken=settings.memory.tokens_per_kilotoken,
+        )
+
+
+@dataclass(frozen=True)
+class Substrate:
+    """One device's documents, read and encoded once for all baselines.
+
+    Parameters
+    ----------
+    device
+        The device's name, the origin of all evidence.
+    passages
+        Length p, each with its sentences.
+    passage_vectors
+        Shape (p, dimension), unit rows.
+    sentence_vectors
+        Shape (s, dimension), unit rows; one for each sentence of the passages, in their order.
+    questions
+        Encodes questions by the encoder that made the vectors.
+    pipeline
+        Types what questions name.
+    generator
+        Gives the model; called when it is first needed.
+    limits
+        Of the run.
+    seed
+        Of whatever is drawn.
+
+    Raises
+    ------
+    EmptySourceError
+        There is no passage.
+    StoreMismatchError
+        There is not one vector for each passage and each sentence.
+    """
+
+    device: str
+    passages: tuple[Passage, ...]
+    passage_vectors: Floats
+    sentence_vectors: Floats
+    questions: QuestionVectors
+    pipeline: Pipeline
+    generator: Callable[[], Generator]
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.passages:
+            raise EmptySourceError("there is no passage to answer from", where=self.device, fix="add documents")
+        if len(self.passage_vectors) != len(self.passages) or len(self.sentence_vectors) != len(self.sentences):
+            raise StoreMismatchError("there is not one vector for each passage and sentence", where=self.device)
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """All sentences, in the order of the passages."""
+        return tuple(sentence for passage in self.passages for sentence in passage.sentences)
+
+    @cached_property
+    def by_id(self) -> dict[str, Passage]:
+        """Passages by their ids."""
+        return {passage.id: passage for passage in self.passages}
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each passage and each sentence stands among its own kind."""
+        kinds: tuple[Sequence[Passage | Sentence], ...] = (self.passages, self.sentences)
+        return {unit.id: place for units in kinds for place, unit in enumerate(units)}
+
+    @cached_property
+    def dense(self) -> DenseRetriever:
+        """Ranks passages by the cosine of their vectors."""
+        return DenseRetriever([passage.id for passage in self.passages], self.passage_vectors, self.questions)
+
+    @cached_property
+    def sparse(self) -> Bm25Retriever:
+        """Ranks passages by BM25."""
+        return Bm25Retriever(self.passages)
+
+    @cached_property
+    def cognizer(self) -> Cognizer:
+        """The one reader of all baselines; it is asked over any evidence, however far."""
+        return Cognizer(self.generator, self.limits.answer_tokens, 0.0, self.seed)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Encode texts, shape (n, dimension)."""
+        return self.questions.encoder.encode(texts)
+
+    def sentence_scores(self, query: str) -> Floats:
+        """The cosine of every sentence with a query, shape (s,)."""
+        return np.asarray(self.sentence_vectors @ self.questions.whole(query), dtype=np.float32)
+
+    def nearest(self, query: str) -> list[str]:
+        """The passages that single-stage dense retrieval takes, best first."""
+        return [found.passage_id for found in self.dense.rank(query, self.limits.passages)]
+
+    def passage_units(self, question: str, ids: Sequence[str]) -> list[EvidenceUnit]:
+        """Passages as evidence, each once in the order of their ids; the score is the cosine with the question."""
+        scores = self.dense.scores(question)
+        found = [self.by_id[name] for name in dict.fromkeys(ids)]
+        return [self.unit(one.id, one.text, float(scores[self.places[one.id]]), one.title) for one in found]
+
+    def sentence_units(self, question: str, ids: Sequence[str]) -> list[EvidenceUnit]:
+        """Sentences as evidence, in the same way."""
+        scores = self.sentence_scores(question)
+        found = [self.sentences[self.places[name]] for name in dict.fromkeys(ids)]
+        return [
+            self.unit(one.id, one.text, float(scores[self.places[one.id]]), self.by_id[one.passage_id].title)
+            for one in found
+        ]
+
+    def unit(self, name: str, text: str, cosine: float, title: str = "") -> EvidenceUnit:
+        """A piece of evidence of this device."""
+        return EvidenceUnit(name, text, self.device, min(max(cosine, -1.0), 1.0), title)

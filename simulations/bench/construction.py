@@ -1,0 +1,45 @@
+"""What systems did before their first question, as a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from fedrag_flwr.records import BuildReport, Cost
+from simulations.bench.rows import Row
+
+_HEADS = ("dataset", "system", "seconds", "LLM calls", "tokens in", "tokens out", "made")
+
+
+def construction_table(rows: Iterable[Row]) -> str:
+    """What rows tell of preparations, as Markdown and summed over devices.
+
+    A local baseline's seconds leave out reading and encoding the documents, which FD-RAG's builds hold. A store that
+    an earlier run built costs nothing again.
+    """
+    lines = [_HEADS, ("---",) * len(_HEADS), *(_line(row) for row in rows if not row.question_id)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    costs = [*(report.cost for report in row.builds), *(one.cost for one in row.constructions)]
+    total = sum(costs, Cost())
+    made: Counter[str] = Counter()
+    for count in (text for one in row.constructions for text in one.counts):
+        what, _, number = count.partition("=")
+        made[what] += int(number)
+    made.update(_of_build(row.builds))
+    return (
+        row.dataset,
+        row.system,
+        f"{total.seconds:.1f}",
+        str(total.llm_calls),
+        str(total.tokens_in),
+        str(total.tokens_out),
+        ", ".join(f"{number} {what}" for what, number in made.items()),
+    )
+
+
+def _of_build(builds: Sequence[BuildReport]) -> Counter[str]:
+    counts = Counter(memories=sum(report.items for report in builds))
+    return +counts

@@ -1,0 +1,42 @@
+"""Baselines over the tests' made-up documents, all on one device, with a model that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fedrag_flwr.baselines import BASELINES, Built, build_baseline
+from fedrag_flwr.records import Answer, Question
+from tests.baselines.made_up import MULTI_HOP, SINGLE, Counting, made_up
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="session")
+def model() -> Counting:
+    return Counting()
+
+
+@pytest.fixture(scope="session")
+def built(own_home: None, model: Counting) -> dict[str, Built]:
+    """Every baseline over one substrate."""
+    substrate = made_up(model)
+    return {name: build_baseline(name, substrate) for name in BASELINES}
+
+
+@pytest.fixture(scope="session")
+def answers(built: dict[str, Built], model: Counting) -> dict[tuple[str, str], tuple[Answer, Counting]]:
+    """Each baseline's answers, with what the model saw and gave meanwhile."""
+    made = {}
+    for name, one in built.items():
+        for question in (SINGLE, MULTI_HOP):
+            before = model.mark()
+            answer = one.baseline.answer(Question(question, question, "all"))
+            made[name, question] = (answer, model.since(before))
+    return made

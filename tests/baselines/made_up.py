@@ -1,0 +1,86 @@
+"""The tests' made-up documents as one device's substrate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.baselines import Limits, Substrate
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.records import Document
+from fedrag_flwr.retrieval import QuestionVectors
+from fedrag_flwr.text.segment import under_title
+from tests.strategies.federation import DOCUMENTS, toolbox
+
+SINGLE = "Who designed Tarn Bridge?"
+MULTI_HOP = "Where was the designer of Tarn Bridge born?"
+LIMITS = Limits(passages=2, words=70, rounds=3, answer_tokens=8, tokens_per_kilotoken=250)
+TEXTS: Mapping[str, tuple[str, str]] = {
+    name.removesuffix(".md"): (
+        text.partition("\n")[0].removeprefix("# "),
+        text.partition("\n\n")[2].strip(),
+    )
+    for documents in DOCUMENTS.values()
+    for name, text in documents.items()
+}
+
+
+@dataclass
+class Counting:
+    """The real model, and what it was asked and gave."""
+
+    prompts: list[Prompt] = field(default_factory=list)
+    completions: list[Completion] = field(default_factory=list)
+
+    def __call__(self) -> Generator:
+        return self
+
+    @property
+    def id(self) -> str:
+        return toolbox().generator().id
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        done = toolbox().generator().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed)
+        self.prompts.append(prompt)
+        self.completions += done
+        return done
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return toolbox().generator().score(prompt, continuations)
+
+    def count_tokens(self, text: str) -> int:
+        return toolbox().generator().count_tokens(text)
+
+    def mark(self) -> int:
+        """Where the counting stands."""
+        return len(self.prompts)
+
+    def since(self, mark: int) -> Counting:
+        """What was asked and given after a mark."""
+        return Counting(self.prompts[mark:], self.completions[mark:])
+
+
+def made_up(
+    model: Counting, texts: Mapping[str, tuple[str, str]] = TEXTS, limits: Limits = LIMITS, **changes: int
+) -> Substrate:
+    """Documents of (title, text) by id on one device, read and encoded as a device does."""
+    documents = [Document(name, title, text, name) for name, (title, text) in texts.items()]
+    passages = tuple(part.passage for parsed in toolbox().pipeline.parse(documents) for part in parsed)
+    encoder = load_encoder()
+    sentences = [under_title(passage.title, sentence.text) for passage in passages for sentence in passage.sentences]
+    return Substrate(
+        device="all",
+        passages=passages,
+        passage_vectors=encoder.encode([under_title(passage.title, passage.text) for passage in passages]),
+        sentence_vectors=encoder.encode(sentences),
+        questions=QuestionVectors(encoder),
+        pipeline=toolbox().pipeline,
+        generator=model,
+        limits=replace(limits, **changes),
+    )

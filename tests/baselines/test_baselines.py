@@ -1,0 +1,138 @@
+"""Every baseline over the same documents: the right evidence within the budget, every call counted, the same again."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.baselines import BASELINES, Built, Substrate, build_baseline
+from fedrag_flwr.baselines.iterative import decompose_prompt
+from fedrag_flwr.baselines.reading import evidence_words
+from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
+from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.records import Answer, Question
+from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, made_up
+
+Answers = dict[tuple[str, str], tuple[Answer, Counting]]
+READING = [name for name in BASELINES if name != "closed-book"]
+SECOND_HOP = ["pagerank", "communities", "hyperedges", "filter-requery"]
+
+
+def documents(answer: Answer) -> set[str]:
+    return {source.removeprefix("all/").partition("#")[0] for source in answer.sources}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_evidence_is_of_the_document_that_answers(name: str, answers: Answers) -> None:
+    answer, _ = answers[name, SINGLE]
+    assert "tarn-bridge" in documents(answer)
+    assert documents(answer) <= set(TEXTS)
+    assert any("Odile Varro" in unit.text for unit in answer.evidence)
+    assert all(unit.origin == "all" for unit in answer.evidence)
+
+
+def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(model: Counting) -> None:
+    substrate = made_up(model, passages=4, words=160)
+    found = {
+        name: documents(build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")))
+        for name in ("vanilla", *SECOND_HOP)
+    }
+    assert "odile-varro" not in found.pop("vanilla")
+    assert [name for name, reached in found.items() if not {"tarn-bridge", "odile-varro"} <= reached] == []
+
+
+def test_steps_are_asked_answered_and_read_in_the_end(answers: Answers) -> None:
+    answer, seen = answers["iterative", MULTI_HOP]
+    steps = [done.text.strip() for prompt, done in zip(seen.prompts, seen.completions, strict=True) if _asks(prompt)]
+    asked = [prompt.user.rpartition("\nQuestion: ")[2] for prompt in seen.prompts if not _asks(prompt)]
+    assert asked[-1] == MULTI_HOP
+    assert steps[: len(asked) - 1] == asked[:-1]
+    noted = [unit for unit in answer.evidence if unit.id.startswith("step-")]
+    assert all(unit.text.startswith(step) for unit, step in zip(noted, steps, strict=False))
+    assert not any("step-" in source for source in answer.sources)
+
+
+def _asks(prompt: Prompt) -> bool:
+    return prompt.system == decompose_prompt("", ()).system
+
+
+@pytest.mark.parametrize("question", [SINGLE, MULTI_HOP])
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_call_of_the_model_is_in_the_cost(name: str, question: str, answers: Answers) -> None:
+    answer, seen = answers[name, question]
+    assert answer.cost.llm_calls == len(seen.completions)
+    assert answer.cost.tokens_in == sum(done.tokens_in for done in seen.completions)
+    assert answer.cost.tokens_out == sum(done.tokens_out for done in seen.completions)
+    assert answer.cost.seconds >= sum(done.seconds for done in seen.completions) > 0.0
+    most = 2 * LIMITS.rounds + 1 if name == "iterative" else 1
+    assert 1 <= answer.cost.llm_calls <= most
+    assert name != "iterative" or answer.cost.llm_calls >= 3
+
+
+@pytest.mark.parametrize("question", [SINGLE, MULTI_HOP])
+@pytest.mark.parametrize("name", READING)
+def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
+    name: str, question: str, answers: Answers
+) -> None:
+    answer, seen = answers[name, question]
+    assert 0 < evidence_words(answer.evidence) <= LIMITS.words
+    notes, _, asked = seen.prompts[-1].user.rpartition("\nQuestion: ")
+    assert asked == question
+    assert all(unit.text in notes for unit in answer.evidence)
+    assert notes.count("\n- ") == len(answer.evidence)
+
+
+def test_the_closed_book_sees_no_document(answers: Answers) -> None:
+    answer, seen = answers["closed-book", SINGLE]
+    assert (answer.evidence, answer.sources, answer.cost.llm_calls) == ((), (), 1)
+    (prompt,) = seen.prompts
+    assert prompt.user == f"Question: {SINGLE}"
+    assert not any(text in f"{prompt.system}{prompt.examples}" for _, text in TEXTS.values())
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_second_build_answers_the_same(name: str, answers: Answers, built: dict[str, Built], model: Counting) -> None:
+    again = build_baseline(name, made_up(model))
+    answer = again.baseline.answer(Question(MULTI_HOP, MULTI_HOP, "all"))
+    first, _ = answers[name, MULTI_HOP]
+    assert (answer.text, answer.evidence, answer.sources) == (first.text, first.evidence, first.sources)
+    assert again.construction.counts == built[name].construction.counts
+    assert again.construction.cost.tokens_out == built[name].construction.cost.tokens_out
+
+
+@pytest.mark.parametrize("name", READING)
+def test_documents_without_names_and_titles_are_answered_from_too(name: str, model: Counting) -> None:
+    texts = {"a": ("", "bread rises because yeast makes gas in warm dough."), "b": ("", "salt slows the yeast down.")}
+    answer = build_baseline(name, made_up(model, texts)).baseline.answer(Question("q", "What makes dough rise?", "all"))
+    assert "a" in documents(answer)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_construction_is_measured(name: str, built: dict[str, Built]) -> None:
+    made = built[name].construction
+    assert made.cost.seconds > 0.0
+    assert (made.cost.llm_calls > 0) == (name in {"summary-tree", "communities"})
+    assert all(count.partition("=")[2].isdigit() for count in made.counts)
+
+
+def test_an_empty_corpus_is_refused(model: Counting) -> None:
+    with pytest.raises(EmptySourceError, match="no passage"):
+        made_up(model, {})
+
+
+def test_vectors_must_fit(model: Counting) -> None:
+    whole = made_up(model)
+    with pytest.raises(StoreMismatchError):
+        Substrate(
+            whole.device,
+            whole.passages,
+            whole.passage_vectors[1:],
+            whole.sentence_vectors,
+            whole.questions,
+            whole.pipeline,
+            model,
+        )
+
+
+def test_an_unknown_baseline_is_named_with_those_that_exist(model: Counting) -> None:
+    with pytest.raises(SettingError, match="filter-requery"):
+        build_baseline("no-such-baseline", made_up(model))
