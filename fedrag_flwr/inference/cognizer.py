@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
+from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
@@ -59,13 +60,16 @@ class Cognizer:
         units: Sequence[EvidenceUnit],
         memories: Sequence[MemoryItem] = (),
         facts: Sequence[Fact] | None = None,
+        reading: Reading | None = None,
         *,
         always: bool = False,
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
-        With the evidence's typed `facts` the model can only choose among those that fit the question; without them it
-        writes freely, and what it wrote is looked up in the evidence. With `always` the model is asked over any
+        Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
+        `reading` of the evidence is sure of an answer. With facts alone the model can only choose among those that fit.
+        With a reading it writes freely, and where that does not stand in the evidence, the reading's likeliest span
+        takes its place; without either, it stands or falls with the evidence. With `always` the model is asked over any
         evidence, however far, as plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
@@ -78,15 +82,19 @@ class Cognizer:
             if not choices:
                 wanted = analysis.answer_type or "fitting span"
                 return Verdict("", score, f"the evidence holds no {wanted}", Cost())
-            grammar = choice_grammar(choices)
+            grammar = choice_grammar(choices) if reading is None else ANSWER_GRAMMAR
+        if reading is not None and reading.known:
+            return Verdict(reading.known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
         text = clean(completion.text)
         if not text:
             return Verdict("", score, "the model found no answer in the evidence", cost, completion.setup)
         if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
             return Verdict("", score, "the model said yes or no to another kind of question", cost, completion.setup)
-        if facts is None and not is_supported(text, texts):
-            return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+        if grammar == ANSWER_GRAMMAR and not is_supported(text, texts):
+            if reading is None or not reading.best:
+                return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+            text = reading.best
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
 
     def recite(self, question: str) -> Verdict:
