@@ -92,7 +92,7 @@ class Cognizer:
         if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
             return Verdict("", score, "the model said yes or no to another kind of question", cost, completion.setup)
         if grammar == ANSWER_GRAMMAR and not is_supported(text, texts):
-            if reading is None or not reading.best:
+            if reading is None or not is_supported(reading.best, texts):
                 return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
             text = reading.best
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)

@@ -16,7 +16,6 @@ _MOST = re.compile(
     r"greater|taller|longer|after|second)\b",
     re.I,
 )
-_DIED_FIRST = re.compile(r"\b(?:lived longer|outlived)\b", re.I)
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _COUNTING = re.compile(

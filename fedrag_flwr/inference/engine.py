@@ -143,7 +143,9 @@ class Engine:
         worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most)
         odds = {(unit.origin, unit.id): score for unit, score in likely}
         home = [unit for unit in worth if unit.origin == self.shelf.device]
-        return self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
+        units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
+        source = reading.told_by() if reading.known else None
+        return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
 
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}

@@ -58,6 +58,12 @@ class Reading:
         """The likeliest span; empty where there is none."""
         return self.spans[int(np.argmax(self.likely))].text if self.spans else ""
 
+    def told_by(self) -> EvidenceUnit | None:
+        """The likeliest sentence that holds the likeliest span."""
+        if not self.spans:
+            return None
+        return self.pool.candidates[self.spans[int(np.argmax(self.likely))].rows[0]].unit
+
     @property
     def known(self) -> str:
         """The answer where the language model need not be asked for it, or ""."""

@@ -58,9 +58,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """A question and the sentences among which evidence is chosen, with their words in the form in which they compare.
+    """A question and the sentences among which evidence is chosen.
 
-    `common` weighs a question's word: the rarer among the sentences, the more.
+    `asked`, `words` and `titles` are the words of the question, of each sentence and of its title, in the form in which
+    they compare. `weights` holds the question's content words: the rarer among the sentences, the heavier.
     """
 
     analysis: QuestionAnalysis

@@ -90,13 +90,16 @@ def test_spans_stand_in_the_sentences_and_each_has_a_score(encoder: Encoder, pip
     assert all(any(span.text in text for text in held) for span in found.spans)
     assert len({span.key for span in found.spans}) == len(found.spans)
     assert found.best in {span.text for span in found.spans}
+    source = found.told_by()
+    assert source is not None
+    assert found.best in f"{source.title} {source.text}"
     assert "Sandmouth" in {span.text for span in found.spans}
 
 
 def test_nothing_to_read(pipeline: Pipeline) -> None:
     for question in ("Who designed Tarn Bridge?", "Is Tarn Bridge old?"):
         found = read(question, pipeline.question(question), [])
-        assert (found.units(4), found.best) == ([], "")
+        assert (found.units(4), found.best, found.told_by()) == ([], "", None)
         assert found.known in {"", "yes", "no"}
 
 
