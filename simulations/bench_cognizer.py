@@ -201,6 +201,7 @@ def main() -> None:
             "models.generation-cache": False,
             "memory.tokens-per-kilotoken": 0,
             "inference.abstain-below": -1.0,
+            "inference.free-answers": True,
         }
     )
     home = fedrag_home()

@@ -45,6 +45,9 @@ class Cognizer:
         Of the model's sampling.
     is_called
         Whether a name is known as a kind of thing; None where that is not known.
+    free
+        Whether the model writes freely where the evidence has been read, or chooses among typed facts: the first is
+        more often right where there is an answer, the second declines more questions that have none.
     """
 
     generator: Callable[[], Generator]
@@ -52,6 +55,7 @@ class Cognizer:
     abstain_below: float
     seed: int = 0
     is_called: IsCalled = unknown
+    free: bool = False
 
     def answer(
         self,
@@ -67,10 +71,10 @@ class Cognizer:
         """Answer over evidence units and memories (eq. 15).
 
         Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
-        `reading` of the evidence is sure of an answer. With facts alone the model can only choose among those that fit.
-        With a reading it writes freely, and where that does not stand in the evidence, the reading's likeliest span
-        takes its place; without either, it stands or falls with the evidence. With `always` the model is asked over any
-        evidence, however far, as plain retrieval-augmented generation does.
+        `reading` of the evidence is sure of an answer. With facts the model can only choose among those that fit,
+        unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way to
+        the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far, as
+        plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
@@ -82,7 +86,8 @@ class Cognizer:
             if not choices:
                 wanted = analysis.answer_type or "fitting span"
                 return Verdict("", score, f"the evidence holds no {wanted}", Cost())
-            grammar = choice_grammar(choices) if reading is None else ANSWER_GRAMMAR
+            if reading is None or not self.free:
+                grammar = choice_grammar(choices)
         if reading is not None and reading.known:
             return Verdict(reading.known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
