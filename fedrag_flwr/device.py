@@ -332,6 +332,7 @@ class EdgeDevice:
             inference.abstain_below,
             self.settings.seed,
             fitting.is_called,
+            inference.free_answers,
         )
         return Engine(leads, shelf, cognizer)
 

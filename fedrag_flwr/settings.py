@@ -73,6 +73,7 @@ class InferenceSettings(_Group):
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
     abstain_below: float = Field(0.58, ge=-1, le=1)
+    free_answers: bool = False
 
 
 class PrivacySettings(_Group):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
+from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
@@ -44,6 +45,9 @@ class Cognizer:
         Of the model's sampling.
     is_called
         Whether a name is known as a kind of thing; None where that is not known.
+    free
+        Whether the model writes freely where the evidence has been read, or chooses among typed facts: the first is
+        more often right where there is an answer, the second declines more questions that have none.
     """
 
     generator: Callable[[], Generator]
@@ -51,6 +55,7 @@ class Cognizer:
     abstain_below: float
     seed: int = 0
     is_called: IsCalled = unknown
+    free: bool = False
 
     def answer(
         self,
@@ -59,14 +64,17 @@ class Cognizer:
         units: Sequence[EvidenceUnit],
         memories: Sequence[MemoryItem] = (),
         facts: Sequence[Fact] | None = None,
+        reading: Reading | None = None,
         *,
         always: bool = False,
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
-        With the evidence's typed `facts` the model can only choose among those that fit the question; without them it
-        writes freely, and what it wrote is looked up in the evidence. With `always` the model is asked over any
-        evidence, however far, as plain retrieval-augmented generation does.
+        Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
+        `reading` of the evidence is sure of an answer. With facts the model can only choose among those that fit,
+        unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way to
+        the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far, as
+        plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
@@ -78,15 +86,20 @@ class Cognizer:
             if not choices:
                 wanted = analysis.answer_type or "fitting span"
                 return Verdict("", score, f"the evidence holds no {wanted}", Cost())
-            grammar = choice_grammar(choices)
+            if reading is None or not self.free:
+                grammar = choice_grammar(choices)
+        if reading is not None and reading.known:
+            return Verdict(reading.known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
         text = clean(completion.text)
         if not text:
             return Verdict("", score, "the model found no answer in the evidence", cost, completion.setup)
         if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
             return Verdict("", score, "the model said yes or no to another kind of question", cost, completion.setup)
-        if facts is None and not is_supported(text, texts):
-            return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+        if grammar == ANSWER_GRAMMAR and not is_supported(text, texts):
+            if reading is None or not is_supported(reading.best, texts):
+                return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+            text = reading.best
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
 
     def recite(self, question: str) -> Verdict:

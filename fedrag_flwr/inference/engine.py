@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
 from fedrag_flwr.inference.evidence import EvidenceShelf, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
+from fedrag_flwr.inference.reader import Reading, read
+from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
@@ -112,10 +114,13 @@ class Engine:
 
     def _reasoned(self, question: Question, lead: Lead, foreign: Sequence[EvidenceUnit], start: float) -> Answer:
         asked = lead.asked
-        units = self.shelf.select(asked.vector, lead.matches, foreign, lead.via.name if lead.via else "")
+        candidates = self.shelf.gather(asked.vector, lead.matches)
+        reading = read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)])
+        units = self._chosen(reading, foreign, lead.via.name if lead.via else "")
         memories = lead.notes(units, self.leads.limits.notes)
-        facts = self._facts(units, memories)
-        verdict = self.cognizer.answer(asked.text, asked.analysis, units, memories, facts)
+        verdict = self.cognizer.answer(
+            asked.text, asked.analysis, units, memories, self._facts(reading, units, memories), reading
+        )
         verdict = self._timed(verdict, self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
         remote = any(unit.origin != self.shelf.device for unit in units)
@@ -123,12 +128,30 @@ class Engine:
         used = (f"{item.origin}/{item.id}" for item in memories)
         return replace(answer, sources=(*self._via(lead), *used, *answer.sources)[:_MOST_SOURCES])
 
-    def _facts(self, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:
-        """The typed facts of evidence (eq. 15): of its units, and the answers of memories."""
+    @staticmethod
+    def _facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:
+        """The typed facts of evidence (eq. 15): of its units, their titles, and the answers of memories."""
+        shown = {(unit.origin, unit.id) for unit in units}
         titles = list(dict.fromkeys(unit.title for unit in units))
-        found = [fact for facts in self.leads.pipeline.facts([unit.text for unit in units]) for fact in facts]
+        read = [one for one in reading.pool.candidates if (one.unit.origin, one.unit.id) in shown]
+        found = [fact for one in read for fact in one.facts]
         found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(subject_of, titles) if title]
         return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
+
+    def _read_foreign(self, units: Sequence[EvidenceUnit]) -> list[Candidate]:
+        """Foreign units with their typed facts."""
+        facts = self.leads.pipeline.facts([unit.text for unit in units]) if units else []
+        return [Candidate(unit, told) for unit, told in zip(units, facts, strict=True)]
+
+    def _chosen(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
+        """What the model reads; with a first hop's `name` all sentences compete, as unlikely ones may say it."""
+        likely = reading.likelihood()
+        worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most)
+        odds = {(unit.origin, unit.id): score for unit, score in likely}
+        home = [unit for unit in worth if unit.origin == self.shelf.device]
+        units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
+        source = reading.told_by() if reading.known else None
+        return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
 
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}

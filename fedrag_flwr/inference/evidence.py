@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import EvidenceUnit, Granularity, Match, Vector
+
+POOL = 64  # near sentences among which evidence is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +33,30 @@ class EvidenceShelf:
     store: MemoryStore
     most: int
 
+    def gather(self, vector: Vector, matches: Sequence[Match]) -> list[Candidate]:
+        """The sentences among which evidence is chosen: near ones, and those of the matches' hyperedges."""
+        named = self.units_of(self._own_hyperedges(matches), vector)
+        units = _merge(named, self.nearest_sentences(vector, POOL))
+        facts = {sentence.id: sentence.facts for sentence in self.store.sentences([unit.id for unit in units])}
+        return [Candidate(unit, facts[unit.id], int(unit.id.rpartition(".")[2])) for unit in units]
+
     def select(
-        self, vector: Vector, matches: Sequence[Match], foreign: Sequence[EvidenceUnit], name: str = ""
+        self,
+        home: Sequence[EvidenceUnit],
+        foreign: Sequence[EvidenceUnit],
+        name: str = "",
+        likely: Callable[[EvidenceUnit], float] = lambda unit: unit.score,
     ) -> list[EvidenceUnit]:
-        """A question's evidence: units of the matches' hyperedges (eq. 14), the nearest sentences, foreign units.
+        """A question's evidence: the likeliest units of home, and of foreign ones at most half of the room.
 
         Units that say the `name` that the first hop led to come before the others.
         """
 
         def order(unit: EvidenceUnit) -> tuple[bool, float, str]:
-            return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -unit.score, unit.id)
+            return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -likely(unit), unit.id)
 
-        named = self.units_of(self._own_hyperedges(matches), vector)
-        home = sorted(_merge(named, self.nearest_sentences(vector, self.most)), key=order)
         abroad = sorted(foreign, key=order)[: self.most // 2]
-        return home[: self.most - len(abroad)] + abroad
+        return _in_reading_order(sorted(home, key=order)[: self.most - len(abroad)]) + abroad
 
     def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
         """The sentences that come nearest to a vector, best first."""
@@ -88,6 +100,15 @@ class EvidenceShelf:
         sentences = {s.id: s for s in self.store.sentences(ids)}
         titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
         return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
+
+
+def _in_reading_order(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
+    """Sentences of one passage together and as they stand in it, the passages in the order of their first one here."""
+    passages: dict[str, list[tuple[int, EvidenceUnit]]] = {}
+    for unit in units:
+        passage, _, place = unit.id.rpartition(".")
+        passages.setdefault(passage, []).append((int(place), unit))
+    return [unit for sentences in passages.values() for _, unit in sorted(sentences, key=lambda pair: pair[0])]
 
 
 def owner_of(origin: str, reference: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fedrag_flwr.models.base import Grammar, Prompt
@@ -11,6 +12,9 @@ UNKNOWN = "unknown"
 
 # One line without a line break: the answer and nothing else.
 ANSWER_GRAMMAR = Grammar(r"root ::= [^\n]+")
+
+# A bracket without a number, mostly a pronunciation or a name in another script: tokens that tell nothing.
+_ASIDE = re.compile(r" ?\([^()0-9]*\)")
 
 _SYSTEM = (
     "You answer questions from the notes that come with them. Reply with the answer alone: a name, a date, a number "
@@ -28,9 +32,9 @@ _EXAMPLES = (
     ),
     (
         "Notes:\n"
-        "- (Red Kite) The film Red Kite was directed by Tomas Hale.\n"
-        "- (Tomas Hale) Hale was born in the port of Sandmouth in 1952.\n"
-        "- (Sandmouth) Sandmouth exports salt.\n"
+        "- (Tomas Hale) Tomas Hale (12 March 1952 – 2 June 2010) was a film director, born in the port of Sandmouth.\n"
+        "- (Red Kite (film)) Red Kite is a 1987 adventure film directed by Tomas Hale.\n"
+        "- (Sandmouth) Sandmouth is a port known for its salt.\n"
         "Question: In which town was the director of Red Kite born?",
         "Sandmouth",
     ),
@@ -42,16 +46,68 @@ _EXAMPLES = (
         "Mount Oska",
     ),
     (
-        "Notes:\n- (Elm Library) The Elm Library was founded in 1888.\n- (Elm Library) Its reading room seats ninety.\n"
+        "Notes:\n"
+        "- (Lowen Rovers) Lowen Rovers play at the Mill Ground, which has 4,120 seats.\n"
+        "- (Peter Aske) Peter Aske is a retired defender who spent his whole career at Lowen Rovers.\n"
+        "Question: How many seats has the ground of the club for which Peter Aske played?",
+        "4,120",
+    ),
+    (
+        "Notes:\n"
+        "- (Elm Library) The Elm Library was founded in 1888.\n"
+        "- (Elm Library) Its reading room seats ninety.\n"
         "Question: What did the Elm Library cost to build?",
         UNKNOWN,
     ),
     (
         "Notes:\n"
-        "- (Vera Lind) Vera Lind studied in Norby.\n"
-        "- (Paul Stamm) The painter Paul Stamm studied in Norby as well.\n"
-        "Question: Did Vera Lind and Paul Stamm study in the same town?",
+        "- (Vera Lind) Vera Lind was a Danish painter.\n"
+        "- (Paul Stamm) Paul Stamm (born 1911) was a Danish painter and printmaker.\n"
+        "Question: Were Vera Lind and Paul Stamm of the same nationality?",
         "yes",
+    ),
+    (
+        "Notes:\n"
+        "- (The Glass Orchard) The Glass Orchard is a novel by Irma Feld, first published in 1974.\n"
+        "- (Irma Feld) Irma Feld worked as a nurse before she turned to writing.\n"
+        "- (Irma Feld) She won the Corin Prize.\n"
+        "Question: What was the first occupation of the author of The Glass Orchard?",
+        "nurse",
+    ),
+    (
+        "Notes:\n"
+        "- (Arden Monthly) Arden Monthly was a literary magazine that ran from 1902 to 1939.\n"
+        "- (Farm and Field) Farm and Field is a weekly paper started in 1921.\n"
+        "Question: Which was started first, Arden Monthly or Farm and Field?",
+        "Arden Monthly",
+    ),
+    (
+        "Notes:\n"
+        "- (Silver Tide) Silver Tide is the third album by the band Coral Lane, released on 4 May 1998.\n"
+        "- (Coral Lane) Coral Lane was formed in Bexport by the singer Dina Rook.\n"
+        "Question: The singer Dina Rook formed the band that made which 1998 album?",
+        "Silver Tide",
+    ),
+    (
+        "Notes:\n"
+        "- (Alder Lake) Alder Lake is a lake in Wend County.\n"
+        "- (Brook Fell) Brook Fell is a hill in the north of Ossland.\n"
+        "Question: Are both Alder Lake and Brook Fell lakes?",
+        "no",
+    ),
+    (
+        "Notes:\n"
+        "- (Battle of Tarn) The Battle of Tarn was fought between 3 and 9 July 1642.\n"
+        "- (Hugo Brand) General Hugo Brand lost an arm in the Battle of Tarn.\n"
+        "Question: When did the battle in which Hugo Brand lost an arm begin?",
+        "3 July 1642",
+    ),
+    (
+        "Notes:\n"
+        "- (Nora Vance) Nora Vance played Lady Orm in the comedy The Long Supper.\n"
+        "- (The Long Supper) The Long Supper is a 1966 comedy written by Felix Amory and set in Old Town.\n"
+        "Question: Who wrote the 1966 comedy in which Nora Vance played Lady Orm?",
+        "Felix Amory",
     ),
 )
 
@@ -69,10 +125,13 @@ _CLOSED_BOOK_EXAMPLES = (
 def evidence_prompt(question: str, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> Prompt:
     """Ask a question over evidence units and memories (FD-RAG Table 10, in our words).
 
-    The units stand in reading order of their relevance; memories stand first, as short question-answer notes.
+    Memories stand first, as short question-answer notes; then the units in their order, those under one title together.
     """
     notes = [f"- {item.question} {item.answer}" for item in memories]
-    notes += [f"- ({unit.title}) {unit.text}" if unit.title else f"- {unit.text}" for unit in units]
+    under: dict[str, list[str]] = {}
+    for unit in units:
+        under.setdefault(unit.title, []).append(_ASIDE.sub("", unit.text))
+    notes += [f"- ({title}) {' '.join(texts)}" if title else f"- {' '.join(texts)}" for title, texts in under.items()]
     return Prompt(_SYSTEM, "Notes:\n" + "\n".join(notes) + f"\nQuestion: {question}", _EXAMPLES)
 
 

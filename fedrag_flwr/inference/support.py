@@ -25,19 +25,19 @@ def _singular(word: str) -> str:
     return normalise_anchor(word)
 
 
-def _forms(text: str) -> list[str]:
+def forms(text: str) -> list[str]:
     """Tokens in the form in which they compare: a plural is its singular wherever it stands."""
     return [_singular(word) for word in tokens(text)]
 
 
 def is_supported(answer: str, texts: Iterable[str]) -> bool:
     """Whether the answer's words stand together in one of the texts; yes and no are supported by any evidence."""
-    wanted = _forms(answer)
+    wanted = forms(answer)
     if not wanted:
         return False
     if is_yes_no(answer):
         return True
-    return any(_contains(_forms(text), wanted) for text in texts)
+    return any(_contains(forms(text), wanted) for text in texts)
 
 
 def is_choice(question: str) -> bool:
@@ -65,5 +65,5 @@ def coverage(anchors: Sequence[str], texts: Sequence[str]) -> float:
     """Share of a question's anchors whose words all occur in the evidence; 1 where it has none."""
     if not anchors:
         return 1.0
-    seen = {word for text in texts for word in _forms(text)}
-    return sum(all(word in seen for word in _forms(anchor)) for anchor in anchors) / len(anchors)
+    seen = {word for text in texts for word in forms(text)}
+    return sum(all(word in seen for word in forms(anchor)) for anchor in anchors) / len(anchors)

@@ -88,6 +88,18 @@ MONEY_VERBS = words("cost pay earn charge spend sell raise invest worth price aw
 
 WH = words("who whom whose which what when where why how")
 
+FUNCTION_WORDS = (
+    WH
+    | AUXILIARIES
+    | words(
+        "a an the this that these those there here it its he him his she her hers they them their we us our you your "
+        "i me my be been being having done not no nor and or but if than then so as of in on at by for from with "
+        "within without to into onto upon over under about between among through during after before since until "
+        "against per via off up down out s also both either neither each any some all such same other another one "
+        "name named called known"
+    )
+)
+
 HEAD_ANSWERS = by_word(
     {
         "YEAR": ("year"),

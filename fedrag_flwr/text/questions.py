@@ -125,7 +125,7 @@ def _question_word(doc: Doc, words: list[str], lead: int) -> Token | None:
             if after <= token.i <= after + 1:
                 return token
         if after < len(words) and words[after] in AUXILIARIES:
-            return None
+            return next((token for token in asking if _asks_within(doc, token.i)), None)
     for token in reversed(asking):
         before = doc[token.i - 1]
         if words[token.i] in {"what", "which", "how"} and before.text not in {",", "that"}:
@@ -133,6 +133,13 @@ def _question_word(doc: Doc, words: list[str], lead: int) -> Token | None:
         if token.i + 2 >= len(doc) or before.pos_ == "ADP":
             return token
     return None
+
+
+def _asks_within(doc: Doc, index: int) -> bool:
+    """Whether a word asks in the middle of a statement: "It is a remake of a film released in which year?"."""
+    if doc[index].text.casefold() not in {"what", "which"} or not 0 < index < len(doc) - 1:
+        return False
+    return doc[index - 1].tag_ in {"IN", "TO"} and (doc[index].dep_ == "det" or doc[index + 1].pos_ == "NOUN")
 
 
 def _how(doc: Doc, index: int) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.inference.cognizer import Cognizer, clean, nearness
 from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
+from fedrag_flwr.inference.reader import SURE, Reading, read
+from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_supported, tokens
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import EvidenceUnit, Fact
@@ -187,6 +190,37 @@ def test_without_facts_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> No
         "the evidence does not hold the model's answer",
         "the model said yes or no to another kind of question",
     }
+
+
+def told(toolbox: Toolbox, odds: float) -> Reading:
+    """A reading of the one sentence there is, all of whose spans are as likely."""
+    (facts,) = toolbox.pipeline.facts([TEXT])
+    found = read(QUESTION, toolbox.pipeline.question(QUESTION), [Candidate(unit(), facts)])
+    return replace(found, likely=np.full(len(found.spans), odds))
+
+
+def test_a_reading_that_is_sure_costs_no_call(toolbox: Toolbox) -> None:
+    model, reading = Counted(toolbox), told(toolbox, SURE)
+    verdict = Cognizer(model, 8, 0.1).answer(QUESTION, toolbox.pipeline.question(QUESTION), [unit()], (), None, reading)
+    assert (verdict.text, verdict.cost.llm_calls, model.times) == (reading.best, 0, [])
+    assert verdict.text in {span.text for span in reading.spans}
+
+
+def test_with_a_reading_that_is_not_sure_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> None:
+    model, reading = Counted(toolbox), told(toolbox, SURE - 1.0)
+    verdict = Cognizer(model, 12, 0.1).answer(
+        QUESTION, toolbox.pipeline.question(QUESTION), [unit()], (), None, reading
+    )
+    assert verdict.cost.llm_calls == len(model.times) == 1
+    assert not verdict.text or is_supported(verdict.text, [f"Tarn Bridge. {TEXT}"])
+
+
+@pytest.mark.parametrize("abstain_below", [0.1, 1.0])
+def test_a_reading_does_not_answer_over_evidence_that_is_too_far(abstain_below: float, toolbox: Toolbox) -> None:
+    verdict = Cognizer(toolbox.generator, 8, abstain_below).answer(
+        "What did Tarn Bridge cost in dollars?", QuestionAnalysis((), (), "MONEY"), [unit()], (), (), told(toolbox, 9.0)
+    )
+    assert (verdict.text, verdict.cost.llm_calls) == ("", 0)
 
 
 def test_the_model_alone(toolbox: Toolbox) -> None:

@@ -154,10 +154,12 @@ def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encode
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
     abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
     limit = people.settings.inference.evidence_units
-    units = people.engine.shelf.select(vector, [], abroad)
+    shelf = people.engine.shelf
+    home = [one.unit for one in shelf.gather(vector, [])]
+    units = shelf.select(home, abroad)
     assert len(units) <= limit
     assert sum(unit.origin == "rivers" for unit in units) == limit // 2
-    assert {unit.origin for unit in people.engine.shelf.select(vector, [], ())} == {"people"}
+    assert {unit.origin for unit in shelf.select(home, ())} == {"people"}
 
 
 def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encoder: Encoder) -> None:
@@ -166,7 +168,8 @@ def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encod
         EvidenceUnit("near", "The sea is wide.", "rivers", 1.0),
         EvidenceUnit("said", "Odile Varro saw the sea.", "rivers", 0.1),
     ]
-    units = people.engine.shelf.select(vector, [], abroad, "Odile Varro")
+    shelf = people.engine.shelf
+    units = shelf.select([one.unit for one in shelf.gather(vector, [])], abroad, "Odile Varro")
     assert [unit.id for unit in units if unit.origin == "rivers"] == ["said", "near"]
     assert "Odile Varro" in f"{units[0].title} {units[0].text}"
 

@@ -1,0 +1,72 @@
+"""Questions that set two things side by side: which alternative a typed fact of each decides for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fedrag_flwr.inference.support import forms, is_choice
+from fedrag_flwr.text.anchors import normalise_anchor
+
+_LEAST = re.compile(
+    r"\b(?:first|earlier|earliest|older|oldest|before|elder|longer ago|lower|fewer|less|smaller|shorter)\b", re.I
+)
+_MOST = re.compile(
+    r"\b(?:later|latest|last|younger|youngest|newer|newest|recently|recent|more|most|higher|highest|larger|largest|bigger|"
+    r"greater|taller|longer|after|second)\b",
+    re.I,
+)
+_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_COUNTING = re.compile(
+    r"\b(?:more|most|higher|highest|larger|largest|bigger|greater|taller|lower|fewer|less|smaller|shorter)\b", re.I
+)
+
+
+def alternatives(question: str, titles: Sequence[str]) -> list[str]:
+    """The titles that a question sets side by side, in the order in which it says them; none where it offers no choice.
+
+    Parameters
+    ----------
+    question
+        Its text.
+    titles
+        What passages are about, without brackets.
+    """
+    if not is_choice(question):
+        return []
+    asked = f" {' '.join(forms(question))} "
+    places = {title: asked.find(f" {' '.join(forms(title))} ") for title in dict.fromkeys(titles) if forms(title)}
+    found = sorted((place, title) for title, place in places.items() if place >= 0)
+    return [title for _, title in found] if len(found) > 1 else []
+
+
+def decided(question: str, told: Sequence[Sequence[str]]) -> int | None:
+    """Which of two alternatives a year or a number of each decides for; None where the texts do not tell.
+
+    Parameters
+    ----------
+    question
+        With the word that compares: "first", "older", "more".
+    told
+        For each of two alternatives the sentences about it, the likeliest first.
+    """
+    most, least = bool(_MOST.search(question)), bool(_LEAST.search(question))
+    if len(told) != 2 or most == least:
+        return None
+    values = [_value(question, texts) for texts in told]
+    if values[0] is None or values[1] is None or values[0] == values[1]:
+        return None
+    return int((values[0] < values[1]) == most)
+
+
+def _value(question: str, texts: Sequence[str]) -> float | None:
+    """The first number that sentences tell, a year where the question does not compare amounts."""
+    for text in texts:
+        if _COUNTING.search(question):
+            found = [n for n in _NUMBER.findall(normalise_anchor(text)) if not _YEAR.fullmatch(n)]
+        else:
+            found = _YEAR.findall(text)
+        if found:
+            return float(found[0])
+    return None

@@ -1,0 +1,100 @@
+"""Which sentences are read for a question, and which spans of them may answer it: learned, without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.inference.agreeing import agree
+from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
+from fedrag_flwr.inference.spans import SPAN_FEATURES, Span, span_features, spans_of
+from fedrag_flwr.inference.trees import load_trees
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text.base import QuestionAnalysis
+
+READ = 6  # sentences whose spans may answer
+FEWEST = 2  # sentences that are read however unlikely they are
+LEAST_EVIDENCE = -1.1  # log-odds (one in four) from which a further sentence is worth its tokens
+SURE = -0.9  # log-odds from which a span is at least as often right as what the small model says
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question's sentences with the log-odds that each is evidence, and the answers that they offer.
+
+    Parameters
+    ----------
+    pool
+        The question and its sentences.
+    scores
+        Log-odds that each sentence is evidence, shape (len(pool.candidates),).
+    spans, likely
+        The spans of the likeliest sentences, and the log-odds that each answers, shape (len(spans),).
+    agrees
+        Whether the answer is yes; None where the question does not ask for yes or no.
+    """
+
+    pool: Pool
+    scores: NDArray[np.float64]
+    spans: tuple[Span, ...]
+    likely: NDArray[np.float64]
+    agrees: bool | None = None
+
+    def units(self, most: int) -> list[EvidenceUnit]:
+        """The sentences that are worth reading, likeliest first: at least two, at most so many."""
+        worth = int((self.scores >= LEAST_EVIDENCE).sum())
+        rows = np.argsort(-self.scores, kind="stable")[: min(max(worth, FEWEST), most)]
+        return [self.pool.candidates[row].unit for row in rows]
+
+    def likelihood(self) -> list[tuple[EvidenceUnit, float]]:
+        """Every sentence with the log-odds that it is evidence."""
+        return [(one.unit, float(score)) for one, score in zip(self.pool.candidates, self.scores, strict=True)]
+
+    @property
+    def best(self) -> str:
+        """The likeliest span; empty where there is none."""
+        return self.spans[int(np.argmax(self.likely))].text if self.spans else ""
+
+    def told_by(self) -> EvidenceUnit | None:
+        """The likeliest sentence that holds the likeliest span."""
+        if not self.spans:
+            return None
+        return self.pool.candidates[self.spans[int(np.argmax(self.likely))].rows[0]].unit
+
+    @property
+    def known(self) -> str:
+        """The answer where the language model need not be asked for it, or ""."""
+        if self.agrees is not None:
+            return "yes" if self.agrees else "no"
+        return self.best if self.spans and float(self.likely.max()) >= SURE else ""
+
+
+def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candidate]) -> Reading:
+    """Rank sentences, and the spans of the likeliest ones.
+
+    Parameters
+    ----------
+    question, analysis
+        The question's text and analysis.
+    candidates
+        The sentences near it.
+    """
+    pool = Pool.of(question, analysis, candidates)
+    scores = rank(pool)
+    if analysis.answer_type == "YESNO":
+        return Reading(pool, scores, (), np.zeros(0), agree(question, pool, scores))
+    rows = [int(row) for row in np.argsort(-scores, kind="stable")[:READ]]
+    spans = spans_of(question, pool, rows)
+    likely = load_trees("span", SPAN_FEATURES).score(span_features(question, pool, rows, scores, spans))
+    return Reading(pool, scores, tuple(spans), likely)
+
+
+def rank(pool: Pool) -> NDArray[np.float64]:
+    """Log-odds that each sentence of a pool is evidence, shape (n,): first by itself, then through the others."""
+    near = near_features(pool)
+    alone = load_trees("near", NEAR_FEATURES).score(near)
+    linked = np.concatenate([near, link_features(pool, alone)], axis=1)
+    return load_trees("link", NEAR_FEATURES + LINK_FEATURES).score(linked)

@@ -1,0 +1,170 @@
+"""Which sentences are read and which spans answer, over the real pipeline and encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.inference.agreeing import agree
+from fedrag_flwr.inference.comparing import alternatives, decided
+from fedrag_flwr.inference.reader import FEWEST, Reading, read
+from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
+from fedrag_flwr.inference.spans import SPAN_FEATURES, span_features, spans_of
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.segment import under_title
+
+TEXTS = [
+    ("Red Kite (film)", "Red Kite is a 1987 adventure film directed by Tomas Hale."),
+    ("Red Kite (film)", "It was shot on the coast."),
+    ("Tomas Hale", "Tomas Hale (born 1952) is a film director who was born in the port of Sandmouth."),
+    ("Tomas Hale", "He collects clocks."),
+    ("Alder Lake", "Alder Lake is a lake in Denmark."),
+    ("Brook Fell", "Brook Fell is a hill in the north of Norway."),
+    ("Mirror Lake", "Mirror Lake is a lake in the mountains of Denmark."),
+    ("Arden Monthly", "Arden Monthly was a literary magazine that ran from 1902 to 1939."),
+    ("Farm and Field", "Farm and Field is a weekly magazine started in 1921."),
+]
+
+
+def candidates(question: str, encoder: Encoder, pipeline: Pipeline) -> list[Candidate]:
+    scores = encoder.encode([under_title(*one) for one in TEXTS]) @ encoder.encode([question])[0]
+    facts = pipeline.facts([text for _, text in TEXTS])
+    places = [sum(title == before for before, _ in TEXTS[:i]) for i, (title, _) in enumerate(TEXTS)]
+    return [
+        Candidate(EvidenceUnit(f"{title}#0.{place}", text, "home", float(score), title), told, place)
+        for (title, text), score, told, place in zip(TEXTS, scores, facts, places, strict=True)
+    ]
+
+
+def reading(question: str, encoder: Encoder, pipeline: Pipeline) -> Reading:
+    return read(question, pipeline.question(question), candidates(question, encoder, pipeline))
+
+
+HOPS = [
+    ("In which town was the director of Red Kite born?", {TEXTS[0][1], TEXTS[2][1]}),
+    ("Which was started first, Arden Monthly or Farm and Field?", {TEXTS[7][1], TEXTS[8][1]}),
+    ("Are both Alder Lake and Brook Fell lakes?", {TEXTS[4][1], TEXTS[5][1]}),
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), HOPS)
+def test_both_hops_are_read(question: str, wanted: set[str], encoder: Encoder, pipeline: Pipeline) -> None:
+    units = reading(question, encoder, pipeline).units(4)
+    assert wanted <= {unit.text for unit in units}
+    assert FEWEST <= len(units) <= 4
+
+
+def test_the_second_hop_comes_nearer_by_its_title(encoder: Encoder, pipeline: Pipeline) -> None:
+    question = HOPS[0][0]
+    pool = Pool.of(question, pipeline.question(question), candidates(question, encoder, pipeline))
+    linked = link_features(pool, np.where([one.unit.title == TEXTS[0][0] for one in pool.candidates], 3.0, -3.0))
+    named = linked[:, LINK_FEATURES.index("title named by")]
+    assert named[2] == named[3] == pytest.approx(1 / (1 + np.exp(-3.0)))
+    assert named[[0, 1, 4, 5, 6, 7, 8]].max() == 0.0
+
+
+YES_NO = [
+    ("Are Alder Lake and Mirror Lake in the same country?", "yes"),
+    ("Are Alder Lake and Brook Fell in the same country?", "no"),
+    ("Are both Alder Lake and Mirror Lake lakes?", "yes"),
+    ("Are both Alder Lake and Brook Fell lakes?", "no"),
+]
+
+
+@pytest.mark.parametrize(("question", "answer"), YES_NO)
+def test_yes_or_no_is_read_without_the_model(question: str, answer: str, encoder: Encoder, pipeline: Pipeline) -> None:
+    found = reading(question, encoder, pipeline)
+    assert (found.known, found.spans) == (answer, ())
+
+
+def test_spans_stand_in_the_sentences_and_each_has_a_score(encoder: Encoder, pipeline: Pipeline) -> None:
+    found = reading(HOPS[0][0], encoder, pipeline)
+    held = [f"{one.unit.title} {one.unit.text}" for one in found.pool.candidates]
+    assert len(found.spans) == len(found.likely)
+    assert all(any(span.text in text for text in held) for span in found.spans)
+    assert len({span.key for span in found.spans}) == len(found.spans)
+    assert found.best in {span.text for span in found.spans}
+    source = found.told_by()
+    assert source is not None
+    assert found.best in f"{source.title} {source.text}"
+    assert "Sandmouth" in {span.text for span in found.spans}
+
+
+def test_nothing_to_read(pipeline: Pipeline) -> None:
+    for question in ("Who designed Tarn Bridge?", "Is Tarn Bridge old?"):
+        found = read(question, pipeline.question(question), [])
+        assert (found.units(4), found.best, found.told_by()) == ([], "", None)
+        assert found.known in {"", "yes", "no"}
+
+
+COMPARED = [
+    ("Which was started first, A or B?", [["from 1902 to 1939"], ["in 1921"]], 0),
+    ("Which was started later, A or B?", [["from 1902 to 1939"], ["in 1921"]], 1),
+    ("Who is older, A or B?", [["born 1952"], ["born 1911"]], 1),
+    ("Which is higher, A or B?", [["rises to 2,310 metres"], ["reaches 2,645 metres"]], 1),
+    ("Which has fewer seats, A or B?", [["has 90 seats"], ["has 120"]], 0),
+    ("Which has more seats, A or B?", [["opened in 1990"], ["has 120"]], None),
+    ("Which was started first, A or B?", [["in 1921"], ["in 1921"]], None),
+    ("Which was started first, A or B?", [["long ago"], ["in 1921"]], None),
+    ("Which is nicer, A or B?", [["in 1902"], ["in 1921"]], None),
+    ("Which was first, A or B?", [["in 1902"]], None),
+]
+
+
+@pytest.mark.parametrize(("question", "told", "winner"), COMPARED)
+def test_typed_facts_decide(question: str, told: list[list[str]], winner: int | None) -> None:
+    assert decided(question, told) == winner
+    if len(told) == 2 and winner is not None:
+        assert decided(question, told[::-1]) == 1 - winner
+
+
+@pytest.mark.parametrize(
+    ("question", "titles", "found"),
+    [
+        ("Which is older, Arden Monthly or Farm and Field?", ["Farm and Field", "Arden Monthly"], 2),
+        ("Which is older, Arden Monthly or Farm and Field?", ["Arden Monthly", "Alder Lake"], 0),
+        ("Are Arden Monthly and Farm and Field magazines?", ["Arden Monthly", "Farm and Field"], 0),
+    ],
+)
+def test_alternatives_are_titles_that_the_question_sets_side_by_side(
+    question: str, titles: list[str], found: int
+) -> None:
+    assert alternatives(question, titles) == ["Arden Monthly", "Farm and Field"][:found]
+
+
+LINES = st.text(st.sampled_from("abcé X1,.()' "), max_size=24)
+UNITS = st.lists(
+    st.tuples(LINES, LINES, st.floats(-1, 1), st.integers(0, 3)).map(
+        lambda parts: Candidate(EvidenceUnit(f"d{parts[3]}#0.{parts[3]}", parts[1], "home", parts[2], parts[0]), ())
+    ),
+    max_size=6,
+)
+
+
+@given(LINES, UNITS)
+def test_features_are_finite_whatever_is_read(question: str, units: Sequence[Candidate]) -> None:
+    pool = Pool.of(question, QuestionAnalysis((), (), ""), units)
+    near = near_features(pool)
+    linked = link_features(pool, near[:, 0])
+    rows = list(range(len(units)))
+    spans = spans_of(question, pool, rows)
+    told = span_features(question, pool, rows, near[:, 0], spans)
+    assert near.shape == (len(units), len(NEAR_FEATURES))
+    assert linked.shape == (len(units), len(LINK_FEATURES))
+    assert told.shape == (len(spans), len(SPAN_FEATURES))
+    assert agree(question, pool, near[:, 0]) in {True, False}
+    assert all(np.isfinite(matrix).all() for matrix in (near, linked, told))
+
+
+@given(LINES, UNITS, st.integers(1, 8))
+def test_the_order_of_sentences_changes_nothing(question: str, units: Sequence[Candidate], most: int) -> None:
+    analysis = QuestionAnalysis((), (), "")
+    there, back = (near_features(Pool.of(question, analysis, order)) for order in (units, units[::-1]))
+    assert np.allclose(there, back[::-1])
+    assert len(read(question, analysis, units).units(most)) <= most
