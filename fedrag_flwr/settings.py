@@ -55,8 +55,8 @@ class MemorySettings(_Group):
     """Synthesis of question-answer memories and their matching (FD-RAG 4.1, eq. 11-13)."""
 
     tokens_per_kilotoken: int = Field(20, ge=0, le=100_000)
-    alpha: float = Field(0.7, ge=0, le=1)
-    delta: float = Field(0.58, ge=0, le=1)
+    alpha: float = Field(0.6, ge=0, le=1)
+    delta: float = Field(0.56, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
     bridges_per_item: int = Field(1, ge=0, le=64)
     fusion_near: float = Field(0.95, ge=0, le=1)
@@ -72,7 +72,7 @@ class InferenceSettings(_Group):
     memory_notes: int = Field(4, ge=1, le=64)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
-    abstain_below: float = Field(0.58, ge=-1, le=1)
+    abstain_below: float = Field(0.6, ge=-1, le=1)
     free_answers: bool = False
 
 

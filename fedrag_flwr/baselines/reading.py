@@ -173,8 +173,10 @@ def within(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
         room = left - len(unit.title.split())
         if room < min(len(words), _LEAST_WORDS):
             break
-        kept.append(unit if len(words) <= room else replace(unit, text=" ".join(words[:room])))
-        left -= evidence_words(kept[-1:])
+        if len(words) > room:
+            return [*kept, replace(unit, text=" ".join(words[:room]))]
+        kept.append(unit)
+        left = room - len(words)
     return kept
 
 

@@ -292,7 +292,11 @@ def test_a_bank_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_
 @pytest.mark.parametrize(
     ("changes", "kind", "said"),
     [
-        ({"strategy": "gossip"}, SettingError, "choose one of no-rag, local-rag, local-memory, memory-fusion, centralized"),
+        (
+            {"strategy": "gossip"},
+            SettingError,
+            "choose one of no-rag, local-rag, local-memory, memory-fusion, centralized",
+        ),
         ({"baselines": "local-rag, gossip"}, SettingError, "'gossip' is not a strategy"),
         ({"data__split": "dev"}, SettingError, "no questions of split 'dev'"),
         ({"data__questions": "/no/such/questions.jsonl"}, SourceError, "questions.jsonl"),
