@@ -20,12 +20,15 @@ LEAST_SHARED = 3  # facts in which both agree, where the question does not ask f
 _SAME = re.compile(r"\b(?:same|share|similar|common)\b", re.IGNORECASE)
 _OF_NATIONS = re.compile(r"\b(?:nation\w*|countr\w+|citizen\w*)\b", re.IGNORECASE)
 _NATIONS = frozenset({"NORP", "GPE"})
+_IN_TIME = re.compile(r"\b(?:when|while|before|after|already|yet|still|until|since|by the time)\b", re.IGNORECASE)
 _STEM = 4  # letters: "Italy" and "Italian" agree
 _LEVEL = FUNCTION_WORDS | words("same both share similar common each different type kind")
 
 
-def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool:
+def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None:
     """Whether what a question asks of two things holds of both, by the passages about them; of one, where it names one.
+
+    None where it asks in which order things came: shared words and facts say nothing of that.
 
     Parameters
     ----------
@@ -36,6 +39,8 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool:
     scores
         Log-odds that each sentence is evidence, shape (len(pool.candidates),).
     """
+    if _IN_TIME.search(question):
+        return None
     pair = _pair(pool, scores)
     if not pair:
         return False

@@ -11,6 +11,7 @@ from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
+from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
 
@@ -71,7 +72,7 @@ class Cognizer:
         """Answer over evidence units and memories (eq. 15).
 
         Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
-        `reading` of the evidence is sure of an answer. With facts the model can only choose among those that fit,
+        `reading` of the evidence is sure of an answer, one of those that fit. With facts the model can only choose among those that fit,
         unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way to
         the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far, as
         plain retrieval-augmented generation does.
@@ -81,6 +82,7 @@ class Cognizer:
         if score < self.abstain_below and not always:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
         grammar = ANSWER_GRAMMAR
+        known = reading.known if reading is not None else ""
         if facts is not None:
             choices = candidates(question, analysis, facts, self.is_called)
             if not choices:
@@ -88,8 +90,9 @@ class Cognizer:
                 return Verdict("", score, f"the evidence holds no {wanted}", Cost())
             if reading is None or not self.free:
                 grammar = choice_grammar(choices)
-        if reading is not None and reading.known:
-            return Verdict(reading.known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
+                known = known if _among(known, choices) else ""
+        if known:
+            return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
         text = clean(completion.text)
         if not text:
@@ -113,6 +116,11 @@ class Cognizer:
         return completion, Cost(
             completion.seconds, 1, completion.tokens_in, completion.tokens_out, replayed=completion.cached
         )
+
+
+def _among(text: str, choices: Sequence[str]) -> bool:
+    """Whether a text is one of the choices, but for case, articles and possessives."""
+    return normalise_anchor(text) in {normalise_anchor(choice) for choice in choices}
 
 
 def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: Sequence[str]) -> float:
