@@ -72,10 +72,10 @@ class Cognizer:
         """Answer over evidence units and memories (eq. 15).
 
         Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
-        `reading` of the evidence is sure of an answer, one of those that fit. With facts the model can only choose among those that fit,
-        unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way to
-        the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far, as
-        plain retrieval-augmented generation does.
+        `reading` of the evidence is sure of an answer that fits. With facts the model can only choose among those that
+        fit, unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way
+        to the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far,
+        as plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])

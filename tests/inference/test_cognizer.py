@@ -206,6 +206,16 @@ def test_a_reading_that_is_sure_costs_no_call(toolbox: Toolbox) -> None:
     assert verdict.text in {span.text for span in reading.spans}
 
 
+def test_a_sure_span_of_another_type_is_not_taken(toolbox: Toolbox) -> None:
+    model, reading = Counted(toolbox), told(toolbox, SURE)
+    facts = [Fact("1924", "YEAR", "1924"), Fact("seven weeks", "DATE", "seven weeks")]
+    asked = QuestionAnalysis((), (), "YEAR")
+    verdict = Cognizer(model, 8, 0.1).answer(QUESTION, asked, [unit()], (), facts, reading)
+    assert reading.best not in {fact.text for fact in facts}
+    assert verdict.cost.llm_calls == len(model.times) == 1
+    assert verdict.text in {"", *(fact.text for fact in facts)}
+
+
 def test_with_a_reading_that_is_not_sure_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> None:
     model, reading = Counted(toolbox), told(toolbox, SURE - 1.0)
     verdict = Cognizer(model, 12, 0.1).answer(

@@ -159,6 +159,7 @@ def test_features_are_finite_whatever_is_read(question: str, units: Sequence[Can
     assert linked.shape == (len(units), len(LINK_FEATURES))
     assert told.shape == (len(spans), len(SPAN_FEATURES))
     assert agree(question, pool, near[:, 0]) in {True, False}
+    assert agree(f"{question} when it began", pool, near[:, 0]) is None  # shared words tell nothing of order in time
     assert all(np.isfinite(matrix).all() for matrix in (near, linked, told))
 
 
