@@ -106,8 +106,8 @@ def device_of(context: Context) -> EdgeDevice:
 def training_questions(context: Context) -> list[TrainingQuestion]:
     """A device's own training questions, read at the device.
 
-    A deployed one names their file in its node config (``training-questions``), if it has any; a simulated one has those
-    of the run's questions that are asked at its home.
+    A deployed one names their file in its node config (``training-questions``), if it has any; a simulated one has
+    those of the run's questions that are asked at its home.
 
     Raises
     ------

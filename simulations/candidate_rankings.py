@@ -1,8 +1,8 @@
 """Every source's ranking of a question's own paragraphs, for the three multi-hop sets; made once and kept.
 
 A row of these sets brings 10 or 20 paragraphs, of which two to four support the answer. Each question's paragraphs are
-encoded, parsed and ranked by the first stages and the key spaces of HKVM-RAG, as its paper does; what is kept are
-positions and scores, no text.
+encoded, parsed and ranked by the first stages and the key spaces of HKVM-RAG, as its paper does. What is kept, under
+the project's home, are the first stages' rankings and the tuples; the rest takes milliseconds.
 """
 
 from __future__ import annotations
@@ -53,15 +53,17 @@ from simulations.retrieval_pool import hipporag_pool, own_tuples, token_table
 from simulations.sentences import DATASETS, encoded
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
-KEY_SPACES = (
+SPACES = (
     "pairwise PageRank",
     "weighted pairwise PageRank",
     "co-occurrence hyperedges",
     "static answer paths",
     "weighted answer paths",
 )
-VERSION = 1
-_BLOCK = 10  # rows parsed together
+RARE = ", rare seeds"
+SHARPNESS = 3.0  # of rare seeds, as in `bench_retrieval`
+VERSION = 2
+_BLOCK = 10  # rows read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,10 @@ class RankedQuestion:
 
     Parameters
     ----------
-    id, dataset, split
-        Which row it is.
-    count
-        How many paragraphs it has.
+    id
+        The row's.
     gold
-        Those that support the answer.
+        Paragraphs that support the answer.
     answering
         Those whose text holds the answer.
     named
@@ -85,13 +85,10 @@ class RankedQuestion:
     seeded
         Whether the question mentions a vertex; where it mentions none, key spaces rank as BM25 does.
     rankings
-        By source: (passage, score), best first.
+        By source, best first; key spaces both with seeds as in the paper and with rare ones (see `VertexSeeds`).
     """
 
     id: str
-    dataset: str
-    split: str
-    count: int
     gold: tuple[str, ...]
     answering: tuple[str, ...]
     named: tuple[str, ...]
@@ -101,7 +98,7 @@ class RankedQuestion:
 
 
 def ranked_questions(data: Path, dataset: str, split: str, limit: int) -> list[RankedQuestion]:
-    """The first rows of a split, each ranked by every source; rows that were ranked before are read.
+    """The first rows of a split, each ranked by every source; rows that were encoded and parsed before are read.
 
     Parameters
     ----------
@@ -116,25 +113,31 @@ def ranked_questions(data: Path, dataset: str, split: str, limit: int) -> list[R
     """
     kept = fedrag_home() / "benchmarks" / "controller" / f"{DATASETS[dataset]}-{split}-{VERSION}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
-    known = {question.id: question for question in _read(kept)}
+    known = {found.id: found for found in _kept(kept)}
     rows = list(islice(_rows(data / f"{DATASETS[dataset]}.jsonl.gz", split), limit))
-    missing = [row for row in rows if row["id"] not in known]
-    if not missing:
-        return [known[row["id"]] for row in rows]
-    encoder = load_encoder(threads=1)
-    questions = QuestionVectors(encoder)
-    pooled = (dataset, split) == ("MuSiQue", "train")
-    reader = _PoolReader(data, questions) if pooled else _Reader(encoder)
-    for start in range(0, len(missing), _BLOCK):
-        begun = time.perf_counter()
-        block = missing[start : start + _BLOCK]
-        read = zip(block, reader.read(block), strict=True)
-        found = [_ranked(dataset, split, row, one, questions) for row, one in read]
-        with kept.open("a", encoding="utf-8") as handle:
-            handle.writelines(json.dumps(asdict(question)) + "\n" for question in found)
-        known.update({question.id: question for question in found})
-        print(f"{dataset} {split}: {len(known)} ranked, {time.perf_counter() - begun:.0f} s", flush=True)
-    return [known[row["id"]] for row in rows]
+    if missing := [row for row in rows if row["id"] not in known]:
+        encoder = load_encoder(threads=1)
+        questions = QuestionVectors(encoder)
+        pooled = (dataset, split) == ("MuSiQue", "train")
+        reader = _PoolReader(data, questions) if pooled else _Reader(encoder)
+        for start in range(0, len(missing), _BLOCK):
+            begun, block = time.perf_counter(), missing[start : start + _BLOCK]
+            read = zip(block, reader.read(block), strict=True)
+            found = [_Row(row["id"], _first_stages(row, one, questions), one.tuples) for row, one in read]
+            with kept.open("a", encoding="utf-8") as handle:
+                handle.writelines(json.dumps(asdict(one)) + "\n" for one in found)
+            known.update({one.id: one for one in found})
+            print(f"{dataset} {split}: {len(known)} read, {time.perf_counter() - begun:.0f} s", flush=True)
+    return [_ranked(row, known[row["id"]]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What is kept of a row: its first stages' rankings and its tuples."""
+
+    id: str
+    rankings: dict[str, Ranking]
+    tuples: list[EvidenceTuple]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,38 +207,42 @@ def _passages(row: dict[str, Any]) -> list[Passage]:
     ]
 
 
-def _ranked(dataset: str, split: str, row: dict[str, Any], read: _Paragraphs, questions: QuestionVectors) -> RankedQuestion:
-    """Rank the paragraphs of a row by every source."""
-    text, passages = row["question"].strip(), read.passages
+def _first_stages(row: dict[str, Any], read: _Paragraphs, questions: QuestionVectors) -> dict[str, Ranking]:
+    names = [passage.id for passage in read.passages]
+    sources: dict[str, Retriever] = {
+        "BM25": Bm25Retriever(read.passages),
+        "dense": DenseRetriever(names, read.vectors, questions),
+        "late interaction": LateInteractionRetriever(read.tokens, questions),
+    }
+    return {name: source.rank(row["question"].strip(), len(names)) for name, source in sources.items()}
+
+
+def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
+    """Rank the paragraphs of a row by the key spaces too."""
+    text, passages = row["question"].strip(), _passages(row)
     names = [passage.id for passage in passages]
     table = TupleTable.of(read.tuples, names)
     paths = answer_paths(table, PRESETS["paper"])
     sparse = Bm25Retriever(passages)
-    seeds = VertexSeeds(table.vertices)
-    sources: dict[str, Retriever] = {
-        "BM25": sparse,
-        "dense": DenseRetriever(names, read.vectors, questions),
-        "late interaction": LateInteractionRetriever(read.tokens, questions),
-    }
-    for name, space in zip(KEY_SPACES, _spaces(table, paths), strict=True):
-        sources[name] = KeySpaceRetriever(space, seeds, sparse)
+    plain = VertexSeeds(table.vertices)
+    rankings = dict(read.rankings)
+    for name, space in zip(SPACES, _spaces(table, paths), strict=True):
+        for kind, seeds in (("", plain), (RARE, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS))):
+            rankings[f"{name}{kind}"] = KeySpaceRetriever(space, seeds, sparse).rank(text, len(names))
     answers = (row["answer"], *row["aliases"])
     return RankedQuestion(
         id=row["id"],
-        dataset=dataset,
-        split=split,
-        count=len(passages),
         gold=tuple(p.id for p, given in zip(passages, row["paragraphs"], strict=True) if given["is_supporting"]),
         answering=tuple(p.id for p in passages if accuracy(searchable_text(p), answers)),
         named=tuple(names[place] for place in sorted(set(table.places.tolist()))),
         on_paths=tuple(names[place] for place in sorted(set(paths.passages.indices.tolist()))),
-        seeded=bool(seeds.seeds(text).any()),
-        rankings={name: source.rank(text, len(passages)) for name, source in sources.items()},
+        seeded=bool(plain.seeds(text).any()),
+        rankings=rankings,
     )
 
 
 def _spaces(table: TupleTable, paths: KeyEdges) -> tuple[KeySpace, ...]:
-    """The key spaces in the order of ``KEY_SPACES``."""
+    """The key spaces in the order of ``SPACES``."""
     return (
         PairwiseKeys(table),
         PairwiseKeys(table, PAPER),
@@ -253,14 +260,13 @@ def _rows(path: Path, split: str) -> Iterator[dict[str, Any]]:
                 yield row
 
 
-def _read(path: Path) -> Iterator[RankedQuestion]:
+def _kept(path: Path) -> Iterator[_Row]:
     if not path.is_file():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = json.loads(line)
         rankings = {
             name: tuple(RankedPassage(one["passage_id"], one["score"]) for one in ranking)
-            for name, ranking in fields.pop("rankings").items()
+            for name, ranking in fields["rankings"].items()
         }
-        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-        yield RankedQuestion(**{**fields, **lists}, rankings=rankings)
+        yield _Row(fields["id"], rankings, [EvidenceTuple(**one) for one in fields["tuples"]])

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import ControllerUpdate
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Examples, FittingSettings, Moments, Scaling, descend
-from simulations.candidate_rankings import FIRST_STAGES, KEY_SPACES, RankedQuestion
-from simulations.controller_variants import labelled
+from simulations.candidate_rankings import FIRST_STAGES, RankedQuestion
+from simulations.controller_variants import KEY, labelled
 from strategies.controller_fedavg import fedavg
 
-FEATURES = ControllerFeatures((*FIRST_STAGES, KEY_SPACES[-1]))
+FEATURES = ControllerFeatures((*FIRST_STAGES, KEY))
 SETTINGS = FittingSettings()
 ROUNDS = 20
+POOLED, ALONE = "pooled", "each alone"
 
 Floats = NDArray[np.float64]
 
@@ -55,10 +56,7 @@ def federated(parts: Sequence[Examples], seed: int, rounds: int = ROUNDS) -> Con
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
         weights = fedavg(
-            [
-                _update(part, descend(weights, part, scaling, SETTINGS, SETTINGS.epochs // rounds, rng))
-                for part in parts
-            ]
+            [_update(part, descend(weights, part, scaling, SETTINGS, SETTINGS.epochs // rounds, rng)) for part in parts]
         )
     return _controller(weights, scaling)
 
@@ -68,9 +66,9 @@ def ways(devices: Sequence[Sequence[RankedQuestion]], seed: int) -> list[Trained
     parts = [examples_of(questions, seed) for questions in devices]
     return [
         Trained("federated", (federated(parts, seed),)),
-        Trained("pooled", (pooled(parts, seed),)),
+        Trained(POOLED, (pooled(parts, seed),)),
         Trained("pooled, other order", (pooled(parts, seed + 1),)),
-        Trained("each alone", tuple(pooled([part], seed) for part in parts)),
+        Trained(ALONE, tuple(pooled([part], seed) for part in parts)),
     ]
 
 

@@ -18,11 +18,12 @@ from fedrag_flwr.retrieval import (
     fuse,
     out_of_fold,
 )
-from simulations.candidate_rankings import FIRST_STAGES, KEY_SPACES, RankedQuestion
+from simulations.candidate_rankings import FIRST_STAGES, RARE, SPACES, RankedQuestion
 
 CUTS = (2, 5, 10)
 CALIBRATED = "calibrated key spaces"
-KEY = "weighted answer paths"
+KEY_SPACES = tuple(f"{name}{RARE}" for name in SPACES)
+PAIRWISE, KEY = KEY_SPACES[0], KEY_SPACES[-1]
 SETTINGS = FittingSettings()
 
 Order = tuple[str, ...]
@@ -81,16 +82,16 @@ class Variants:
 def variants(split: Split) -> Variants:
     """Every row of the tables."""
     calibration = fitted(split, KEY_SPACES, {})
-    train = out_of_fold(
-        ControllerFeatures(KEY_SPACES), labelled(split.train, KEY_SPACES, {}), SETTINGS, split.rng()
-    )
+    train = out_of_fold(ControllerFeatures(KEY_SPACES), labelled(split.train, KEY_SPACES, {}), SETTINGS, split.rng())
     dev = reranked(calibration, split.dev, KEY_SPACES, {})
 
     def order(*sources: str) -> list[Order]:
         controller = fitted(split, sources, {CALIBRATED: train})
         return _orders(reranked(controller, split.dev, sources, {CALIBRATED: dev}))
 
-    orders = {name: [ids(question.rankings[name]) for question in split.dev] for name in (*FIRST_STAGES, *KEY_SPACES)}
+    orders = {
+        name: [ids(question.rankings[name]) for question in split.dev] for name in (*FIRST_STAGES, *SPACES, *KEY_SPACES)
+    }
     orders["oracle: answer paths"] = _oracle(split.dev, lambda question: question.on_paths)
     orders["oracle: tuples"] = _oracle(split.dev, lambda question: question.named)
     orders["support scorer"] = order(KEY)
@@ -102,8 +103,8 @@ def variants(split: Split) -> Variants:
         for key in (*KEY_SPACES, CALIBRATED):
             orders[f"{first} + {key}"] = order(first, key)
     orders["all first stages"] = order(*FIRST_STAGES)
-    orders["all first stages + weighted answer paths"] = order(*FIRST_STAGES, KEY)
-    orders["all first stages + calibrated key spaces"] = order(*FIRST_STAGES, CALIBRATED)
+    orders[f"all first stages + {KEY}"] = order(*FIRST_STAGES, KEY)
+    orders[f"all first stages + {CALIBRATED}"] = order(*FIRST_STAGES, CALIBRATED)
     return Variants(orders, train, dev)
 
 

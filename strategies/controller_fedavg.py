@@ -28,8 +28,8 @@ class ControllerFedAvg(FederatedRag):
     Then, round by round, each goes on from the common weights over its own examples, and Flower's FedAvg averages what
     comes back by the number of examples. In the end all devices keep the weights, those without questions too.
 
-    The server sees each device's moments and weights. They rest on how its questions' candidates are ranked, and hold no
-    text.
+    The server sees each device's moments and weights. They rest on how the candidates of its questions are ranked, and
+    hold no text.
     """
 
     name = "controller-fedavg"

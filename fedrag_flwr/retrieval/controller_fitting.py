@@ -153,6 +153,7 @@ def descend(
         eta0=settings.learning_rate,
         max_iter=epochs,
         tol=None,
+        average=(epochs - epochs // 2) * len(examples) + 1 if epochs > 1 else False,
         random_state=int(rng.integers(2**31)),
     )
     descent.fit(scaling.of(examples.values), examples.supports, coef_init=start[None, :-1], intercept_init=start[-1:])
