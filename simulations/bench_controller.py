@@ -200,12 +200,17 @@ def main() -> None:
     for name in DATASETS:
         made = variants(Split(train[name], dev[name], options.seed))
         found[name] = {row: measures(orders, dev[name]) for row, orders in made.orders.items()}
+    on_train: dict[str, Measured] = {}
+    for name in DATASETS:
+        spaces = {row: [ids(q.rankings[row]) for q in train[name]] for row in (*SPACES, *KEY_SPACES)}
+        on_train[name] = {row: measures(orders, train[name]) for row, orders in spaces.items()}
     steps = ("oracle: answer paths", "oracle: tuples", "support scorer", "calibration")
     late = f"late interaction + {CALIBRATED}"
     rest = ("late interaction alone, reordered", "rank fusion: late interaction, calibration", late)
     together = ("all first stages", f"all first stages + {KEY}", ALL)
     parts = {
         "key spaces": of_datasets((*SPACES, *KEY_SPACES), found, ("R@5", "all@5", "all@10", "support@5")),
+        "key spaces on the training rows": of_datasets((*SPACES, *KEY_SPACES), on_train, ("R@5", "all@5")),
         "answer paths against pairwise PageRank": "\n\n".join(
             gains(found, [(SPACES[-1], SPACES[0]), (KEY, PAIRWISE)], measure, options.seed)
             for measure in ("all@5", "all@10", "support@5")
