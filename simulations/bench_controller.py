@@ -137,11 +137,12 @@ def federation(
     asked = [question for questions in dev.values() for question in questions]
     everything = [question for questions in train.values() for question in questions]
     order = np.random.default_rng(seed).permutation(len(everything))
-    dealt = {
+    dealt: dict[str, Sequence[Sequence[RankedQuestion]]] = {
         "at random": [[everything[row] for row in part] for part in np.array_split(order, DEVICES)],
         "one set each": list(train.values()),
     }
-    rows, kept = [], {}
+    rows: list[list[str]] = []
+    kept: dict[str, object] = {}
     for how, devices in dealt.items():
         trained = {way.name: way for way in ways(devices, seed)}
         values = {name: _averaged(way, asked) for name, way in trained.items()}
@@ -157,7 +158,7 @@ def federation(
             )
         kept[how] = {name: {k: float(np.nanmean(v)) for k, v in one.items()} for name, one in values.items()}
     columns = ("dealt", "devices", "trained", "R@5", "all@5", "support@5", "all@5 - pooled", "all@5 - alone", "apart")
-    return table(columns, rows), dict(kept)
+    return table(columns, rows), kept
 
 
 def _probabilities(way: Trained, asked: Sequence[RankedQuestion]) -> list[Floats]:
