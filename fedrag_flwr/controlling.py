@@ -38,7 +38,7 @@ from fedrag_flwr.retrieval import (
     TextEncoder,
     descend,
 )
-from fedrag_flwr.text import ParseExtractor, read_tuples, write_tuples
+from fedrag_flwr.text import ParseExtractor, read_tuples, tuple_files, write_tuples
 from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
@@ -125,6 +125,11 @@ class DeviceController:
                 np.append(start.weights, start.bias), examples, start.scaling, self._settings, request.epochs, rng
             )
         return ControllerUpdate(self._device, len(examples), tuple(values.tolist()))
+
+    def forget(self) -> None:
+        """Drop what was made of documents as they were; it is made anew when it is next needed."""
+        for kept in (*tuple_files(self._root / _TUPLES), self._root / _EXAMPLES):
+            kept.unlink(missing_ok=True)
 
     def retriever(self) -> ControlledRetriever:
         """The device's passages, ranked through the controller that was kept last.

@@ -172,7 +172,10 @@ class EdgeDevice:
             self.settings.seed,
         )
         builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
-        return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+        report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+        if report.added or report.changed or report.removed:
+            self.controller.forget()
+        return report
 
     def release_report(self, report: BuildReport) -> BuildReport:
         """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""

@@ -136,5 +136,10 @@ def _manifest(path: Path) -> tuple[TupleManifest, bytes]:
     return manifest, body
 
 
+def tuple_files(path: Path) -> tuple[Path, Path]:
+    """The file of tuples at a path, and its manifest."""
+    return path, _beside(path)
+
+
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.manifest.json")

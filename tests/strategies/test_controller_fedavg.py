@@ -166,6 +166,25 @@ def test_the_model_reads_what_the_controller_puts_first(files: Federation) -> No
     assert answer.sources == tuple(f"west/{one.passage_id}" for one in found)
 
 
+def test_what_was_made_of_a_removed_document_goes_with_it(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    trained(files, grid_of(files))
+    store = files.root / "home" / "devices" / files.settings.data_key / "north"
+
+    def told() -> list[str]:
+        return [path.name for path in store.rglob("*.jsonl") if "Cassel" in path.read_text()]
+
+    assert told()
+    for name in ("north-w2", "north-p7"):  # the only two that say "Cassel"
+        (files.root / "data" / "north" / f"{name}.md").unlink()
+    with files.device("north") as device:
+        device.build(memories=False)
+        assert not told()
+        left = device.controller.examples(own_questions(files, "north"))
+        assert int(left.supports.sum()) == 30 - 1 - 2 - 2  # without the three questions that needed them
+    assert not told()
+
+
 def test_without_training_questions_there_is_nothing_to_train(tmp_path: Path) -> None:
     files = write(tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
