@@ -8,13 +8,14 @@ from typing import TypeVar
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from client_app.devices import device_name, device_of
+from client_app.devices import device_name, device_of, training_questions
 from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.records import (
     AnswerRequest,
     BuildRequest,
+    ControllerRequest,
     Delta,
     DescribeRequest,
     DocumentsRequest,
@@ -41,6 +42,17 @@ def build(message: Message, context: Context) -> Message:
         context,
         BuildRequest,
         lambda device, request: device.release_report(device.build(memories=request.memories)),
+    )
+
+
+@app.train("controller")
+def controller(message: Message, context: Context) -> Message:
+    """Train the controller on own questions, which stay here."""
+    return _handle(
+        message,
+        context,
+        ControllerRequest,
+        lambda device, request: device.train_controller(request, training_questions(context)),
     )
 
 

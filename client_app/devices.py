@@ -8,9 +8,11 @@ from pathlib import Path
 
 from flwr.app import Context
 
-from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.controlling import TrainingQuestion
+from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.settings import ModelSettings, Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -99,6 +101,30 @@ def device_of(context: Context) -> EdgeDevice:
     root = deployed_root(settings, name) if is_deployed(context.node_config) else store_root(settings, name)
     toolbox = _toolbox(settings.models, fedrag_home(settings.home))
     return EdgeDevice(name, _documents(context), root, settings, toolbox)
+
+
+def training_questions(context: Context) -> list[TrainingQuestion]:
+    """A device's own training questions, read at the device.
+
+    A deployed one names their file in its node config (``training-questions``), if it has any; a simulated one has
+    those of the run's questions that are asked at its home.
+
+    Raises
+    ------
+    SourceError
+        The file is missing or malformed.
+    """
+    name, deployed = device_name(context), is_deployed(context.node_config)
+    if deployed and "training-questions" not in context.node_config:
+        return []
+    asked = settings_of(context).data.questions
+    path = str(context.node_config["training-questions"]) if deployed else asked
+    gold = read_gold(QUESTIONS if path == "demo" else Path(path).expanduser())
+    return [
+        TrainingQuestion(question.text, question.documents)
+        for question in gold
+        if question.split == "train" and (deployed or question.home == name)
+    ]
 
 
 def device_name(context: Context) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.building import Builder, BuildPlan
+from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
@@ -35,6 +36,8 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
     BuildReport,
+    ControllerRequest,
+    ControllerUpdate,
     Delta,
     DeviceCard,
     DocumentBatch,
@@ -49,6 +52,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     silent,
 )
+from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
@@ -108,6 +112,9 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
+        self.controller = DeviceController(
+            name, self.store, root, toolbox.encoder, toolbox.pipeline, FittingSettings(), settings.seed
+        )
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -165,7 +172,10 @@ class EdgeDevice:
             self.settings.seed,
         )
         builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
-        return builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+        report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+        if report.added or report.changed or report.removed:
+            self.controller.forget()
+        return report
 
     def release_report(self, report: BuildReport) -> BuildReport:
         """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
@@ -239,12 +249,18 @@ class EdgeDevice:
             return engine.closed_book(question)
         if mode == "passages":
             return engine.from_passages(question)
+        if mode == "controlled":
+            return engine.from_passages(question, self.controller.retriever())
         return engine.from_memory(question)
 
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
         outcome = self.engine.from_memory(question)
         return self.engine.finish(question, ()) if isinstance(outcome, OpenQuestion) else outcome
+
+    def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
+        """Take one step of training the controller together with other devices, on own questions."""
+        return self.controller.train(request, questions)
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 Granularity = Literal["paragraph", "sentence"]
 AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
-AnswerMode = Literal["closed-book", "passages", "own-memory", "memory"]
+AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory"]
 Share = Literal["memories"]
+ControllerStage = Literal["moments", "fit", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ Line = Annotated[str, Bound(chars=2_000)]
 Paragraph = Annotated[str, Bound(chars=20_000)]
 Count = Annotated[int, Bound(low=0, high=2**40)]
 Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
+Weight = Annotated[float, Bound(low=-1e6, high=1e6)]
 Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
 
 
@@ -463,6 +465,33 @@ class DocumentBatch:
 
     device: Name
     documents: Annotated[tuple[SharedDocument, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRequest:
+    """One step of training a controller together.
+
+    `moments` asks for the moments of the features, `fit` for weights after some epochs over own questions, and `keep`
+    hands out the weights that came of it. `weights` end with the bias; `features` names the features.
+    """
+
+    stage: ControllerStage
+    features: Name
+    round: Count = 0
+    devices: Count = 0  # that train
+    epochs: Annotated[int, Bound(low=1, high=10_000)] = 1
+    mean: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    deviation: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    weights: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerUpdate:
+    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none."""
+
+    device: Name
+    examples: Annotated[int, Bound(low=0, high=1_000_000)]
+    values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
 
 
 Clock = Callable[[], float]

@@ -100,6 +100,13 @@ class FederationSettings(_Group):
     most_pages: int = Field(256, ge=1, le=100_000)
 
 
+class ControllerSettings(_Group):
+    """Training of the controller by federated averaging (HKVM-RAG IV-F; epochs are rounds times local epochs)."""
+
+    rounds: int = Field(20, ge=1, le=10_000)
+    local_epochs: int = Field(4, ge=1, le=10_000)
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -123,6 +130,7 @@ class Settings(_Group):
     inference: InferenceSettings = InferenceSettings()
     privacy: PrivacySettings = PrivacySettings()
     federation: FederationSettings = FederationSettings()
+    controller: ControllerSettings = ControllerSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

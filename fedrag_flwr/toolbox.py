@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_generator
-from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.files import REGISTRY
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.records import Progress, silent
+from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.settings import ModelSettings
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.pipeline import SpacyPipeline
@@ -23,7 +24,7 @@ class Toolbox:
     `generator_id` is the file's name with the start of its SHA-256, known without loading it.
     """
 
-    encoder: Encoder
+    encoder: TextEncoder
     pipeline: Pipeline
     generator: Callable[[], Generator]
     generator_id: str = ""

@@ -86,6 +86,13 @@ class HalfEncoder:
         with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
             return self._inner.encode(texts)
 
+    def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Encode the tokens of texts, unit rows."""
+        import torch
+
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+            return self._inner.token_embeddings(texts)
+
 
 def folder() -> Path:
     """Where the corpus lies."""

@@ -9,11 +9,12 @@ from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
+from strategies.controller_fedavg import ControllerFedAvg
 from strategies.local import LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
 
-_KINDS: Sequence[type[FederatedRag]] = (NoRag, LocalRag, LocalMemory, MemoryFusion, Centralized)
+_KINDS: Sequence[type[FederatedRag]] = (NoRag, LocalRag, LocalMemory, MemoryFusion, ControllerFedAvg, Centralized)
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
 
@@ -37,6 +38,7 @@ def make_strategy(
 __all__ = [
     "STRATEGIES",
     "Centralized",
+    "ControllerFedAvg",
     "FederatedRag",
     "LocalMemory",
     "LocalRag",

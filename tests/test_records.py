@@ -15,10 +15,10 @@ from fedrag_flwr import errors, records, wire
 from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
-    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Cost Cursor Delta DescribeRequest DeviceCard "
-    "Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest EvidenceTuple EvidenceUnit Fact "
-    "FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage Pending Question RetrieveRequest "
-    "Sentence ShareRequest SharedDocument Want"
+    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ControllerRequest ControllerUpdate Cost Cursor "
+    "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
+    "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
+    "Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
 )
 AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 

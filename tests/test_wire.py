@@ -26,6 +26,8 @@ from fedrag_flwr.records import (
     Bound,
     BuildReport,
     BuildRequest,
+    ControllerRequest,
+    ControllerUpdate,
     Cost,
     Delta,
     DescribeRequest,
@@ -142,8 +144,9 @@ def test_every_record_survives_the_journey(name: str) -> None:
 
 def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
-    asked.add(DocumentsRequest)
+    asked |= {DocumentsRequest, ControllerRequest}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
+    replied.add(ControllerUpdate)
     assert set(KINDS.values()) == asked | replied
 
 

@@ -25,6 +25,7 @@ from fedrag_flwr.records import (
     Vector,
     Want,
 )
+from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import subject_of
 
@@ -59,11 +60,15 @@ class Engine:
         verdict = self.cognizer.recite(question.text)
         return self._answer(question, verdict, "cognizer", ())
 
-    def from_passages(self, question: Question) -> Answer:
-        """Plain retrieval-augmented generation: the model reads the nearest passages."""
+    def from_passages(self, question: Question, retriever: Retriever | None = None) -> Answer:
+        """Plain retrieval-augmented generation: the model reads the nearest passages, or a retriever's first."""
         start = self.clock()
         [asked] = self.leads.read([question.text])
-        units = self.shelf.nearest("paragraph", asked.vector, self.leads.limits.passages)
+        most = self.leads.limits.passages
+        if retriever is None:
+            units = self.shelf.nearest("paragraph", asked.vector, most)
+        else:
+            units = self.shelf.passages([one.passage_id for one in retriever.rank(question.text, most)], asked.vector)
         verdict = self.cognizer.answer(question.text, asked.analysis, units, always=True)
         verdict = self._timed(verdict, self.clock() - start)
         return self._answer(question, verdict, "cognizer", units)

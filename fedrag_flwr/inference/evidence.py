@@ -77,6 +77,14 @@ class EvidenceShelf:
         scores, ids = self.store.index(granularity).search(vector[None, :], count)
         return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
 
+    def passages(self, ids: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """Passages in the order given, each with its cosine to a vector of shape (dimension,)."""
+        units = self.store.units("paragraph")
+        row = {name: number for number, name in enumerate(units.ids)}
+        scores = {name: float(units.vectors[row[name]] @ vector) for name in ids}
+        loaded = {unit.id: unit for unit in self._load("paragraph", scores)}
+        return [loaded[name] for name in ids]
+
     def units_of(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
         """The sentences of own hyperedges, those nearest to a vector first."""
         wanted = set(hyperedges)

@@ -98,6 +98,25 @@ class SentenceEncoder:
             )
         return [_unit(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
 
+    def encode_with_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+        """What `encode` and `token_embeddings` give, in one pass of the model over each text.
+
+        Raises
+        ------
+        ModelError
+            The model cannot be loaded.
+        """
+        if not texts:
+            return self.encode(()), []
+        model = self._loaded()
+        with self._lock:
+            found = model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value=None)
+        vectors = np.stack([np.asarray(one["sentence_embedding"].cpu(), dtype=np.float32) for one in found])
+        tokens = [
+            np.asarray(one["token_embeddings"][one["attention_mask"].bool()].cpu(), dtype=np.float32) for one in found
+        ]
+        return _unit(vectors), [_unit(rows) for rows in tokens]
+
     def _loaded(self) -> SentenceTransformer:
         with self._lock:
             if self._model is None:

@@ -1,6 +1,17 @@
 """First stages and structured retrieval: what ranks a corpus' passages for a question."""
 
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, searchable_text
+from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, Scaling
+from fedrag_flwr.retrieval.controller_features import ControllerFeatures
+from fedrag_flwr.retrieval.controller_fitting import (
+    Examples,
+    FittingSettings,
+    LabelledRankings,
+    Moments,
+    descend,
+    fit_controller,
+    out_of_fold,
+)
 from fedrag_flwr.retrieval.coverage import CoverageRetriever, CoverageSettings
 from fedrag_flwr.retrieval.dense import DenseRetriever
 from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
@@ -14,23 +25,34 @@ from fedrag_flwr.retrieval.words import words
 __all__ = [
     "Bm25Retriever",
     "Bm25Settings",
+    "ControlledRetriever",
+    "Controller",
+    "ControllerFeatures",
     "CoverageRetriever",
     "CoverageSettings",
     "DenseRetriever",
+    "Examples",
     "FactTable",
+    "FittingSettings",
     "KeySpaceRetriever",
+    "LabelledRankings",
     "LateInteractionRetriever",
+    "Moments",
     "PassageWalkRetriever",
     "QuestionVectors",
     "RankedPassage",
     "Ranking",
     "ReciprocalRankFusion",
     "Retriever",
+    "Scaling",
     "TextEncoder",
     "TokenTable",
     "WalkSettings",
+    "descend",
+    "fit_controller",
     "fuse",
     "normalised",
+    "out_of_fold",
     "ranked",
     "searchable_text",
     "words",

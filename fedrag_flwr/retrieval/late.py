@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +53,30 @@ class TokenTable:
     @classmethod
     def of(cls, passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
         """Encode the tokens of passages."""
+        texts = [searchable_text(passage) for passage in passages]
+        blocks = (texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE))
+        tokens = (rows for block in blocks for rows in questions.encoder.token_embeddings(block))
+        return cls.of_tokens([passage.id for passage in passages], tokens)
+
+    @classmethod
+    def of_tokens(cls, ids: Sequence[str], tokens: Iterable[NDArray[np.float32]]) -> TokenTable:
+        """Tabulate the token vectors of each passage, (tokens, width) with unit rows."""
         codes, scales, lengths = [], [], [0]
-        for start in range(0, len(passages), _AT_ONCE):
-            texts = [searchable_text(passage) for passage in passages[start : start + _AT_ONCE]]
-            for rows in questions.encoder.token_embeddings(texts):
-                scale = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-12)) / np.float32(_LEVELS)
-                codes.append(np.rint(rows / scale[:, None]).astype(np.int8))
-                scales.append(scale)
-                lengths.append(len(rows))
+        for rows in tokens:
+            scale = np.maximum(np.abs(rows).max(axis=1), np.float32(1e-12)) / np.float32(_LEVELS)
+            codes.append(np.rint(rows / scale[:, None]).astype(np.int8))
+            scales.append(scale)
+            lengths.append(len(rows))
         if not codes:
             return cls([], np.zeros((0, 0), dtype=np.int8), np.zeros(0, dtype=np.float32), np.zeros(1, dtype=np.int64))
-        bounds = np.cumsum(lengths, dtype=np.int64)
-        return cls([passage.id for passage in passages], np.concatenate(codes), np.concatenate(scales), bounds)
+        return cls(ids, np.concatenate(codes), np.concatenate(scales), np.cumsum(lengths, dtype=np.int64))
+
+    def only(self, ids: Sequence[str]) -> TokenTable:
+        """The part of the table that holds these passages; errors as `rows`."""
+        places = [slice(self.bounds[row], self.bounds[row + 1]) for row in self.rows(ids)]
+        bounds = np.cumsum([0, *(place.stop - place.start for place in places)], dtype=np.int64)
+        codes = np.concatenate([self.codes[place] for place in places])
+        return TokenTable(ids, codes, np.concatenate([self.scales[place] for place in places]), bounds)
 
     def rows(self, ids: Sequence[str]) -> list[int]:
         """The places of passages in the table.

@@ -7,7 +7,7 @@ from fedrag_flwr.text.normalise import normalise_line, normalise_text
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
-from fedrag_flwr.text.tuple_cache import TupleManifest, read_tuples, write_tuples
+from fedrag_flwr.text.tuple_cache import TupleManifest, read_tuples, tuple_files, write_tuples
 from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "normalise_line",
     "normalise_text",
     "read_tuples",
+    "tuple_files",
     "typed_spans",
     "write_tuples",
 ]

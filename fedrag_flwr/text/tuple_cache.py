@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import EvidenceTuple
 
 SCHEMA = 1
@@ -78,8 +78,8 @@ def write_tuples(
         sum(name not in spoken for name, _ in passages),
         hashlib.sha256(body).hexdigest(),
     )
-    _replace(path, body)
-    _replace(_beside(path), (json.dumps(asdict(manifest), indent=1) + "\n").encode())
+    replace_file(path, body)
+    replace_file(_beside(path), (json.dumps(asdict(manifest), indent=1) + "\n").encode())
     return manifest
 
 
@@ -136,14 +136,10 @@ def _manifest(path: Path) -> tuple[TupleManifest, bytes]:
     return manifest, body
 
 
+def tuple_files(path: Path) -> tuple[Path, Path]:
+    """The file of tuples at a path, and its manifest."""
+    return path, _beside(path)
+
+
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.manifest.json")
-
-
-def _replace(path: Path, body: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with fresh.open("wb") as handle:
-        handle.write(body)
-        handle.flush()
-        os.fsync(handle.fileno())
-    fresh.replace(path)

@@ -69,6 +69,15 @@ def test_token_rows_are_unit_and_unpadded(encoder: SentenceEncoder) -> None:
     assert encoder.token_embeddings([TEXTS[2]])[0] == pytest.approx(rows[2], abs=1e-5)
 
 
+def test_one_pass_gives_texts_and_tokens_alike(encoder: SentenceEncoder) -> None:
+    texts = [*TEXTS, "long " * 40]
+    vectors, tokens = encoder.encode_with_tokens(texts)
+    assert vectors == pytest.approx(encoder.encode(texts), abs=1e-5)
+    for rows, expected in zip(tokens, encoder.token_embeddings(texts), strict=True):
+        assert rows == pytest.approx(expected, abs=1e-5)
+    assert encoder.encode_with_tokens([])[0].shape == (0, 384)
+
+
 def test_importing_and_making_one_loads_nothing() -> None:
     code = (
         "import sys\nfrom fedrag_flwr.models import SentenceEncoder, LlamaGenerator\nSentenceEncoder().id\n"

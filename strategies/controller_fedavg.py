@@ -1,0 +1,108 @@
+"""HKVM-RAG's controller, trained by federated averaging: no question leaves the device that it is asked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, MetricRecord, RecordDict
+from flwr.serverapp.strategy.strategy_utils import aggregate_arrayrecords
+from numpy.typing import NDArray
+
+from fedrag_flwr.controlling import FEATURES, features_id
+from fedrag_flwr.errors import FederationError
+from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate
+from fedrag_flwr.retrieval import Moments
+from strategies.base import FederatedRag
+from strategies.courier import Letter
+
+_VALUES, _EXAMPLES = "values", "num-examples"
+Floats = NDArray[np.float64]
+
+
+class ControllerFedAvg(FederatedRag):
+    """Devices fit one controller on their own training questions, and read the passages that it puts first.
+
+    First they give the means of their features and of the squares, whose average scales features alike everywhere.
+    Then, round by round, each goes on from the common weights over its own examples, and Flower's FedAvg averages what
+    comes back by the number of examples. In the end all devices keep the weights, those without questions too.
+
+    The server sees each device's moments and weights. They rest on how the candidates of its questions are ranked, and
+    hold no text.
+    """
+
+    name = "controller-fedavg"
+    mode: AnswerMode = "controlled"
+
+    def share(self) -> None:
+        """Train the controller and hand it out.
+
+        Raises
+        ------
+        FederationError
+            No device has training questions with passages to tell apart.
+        """
+        asked, width = ControllerRequest("moments", features_id(FEATURES)), len(FEATURES.names)
+        updates = self._updates(list(self.builds), asked, 2 * width)
+        trainers = list(updates)
+        if not trainers:
+            raise FederationError(
+                "no device has training questions whose documents it holds",
+                where=self.name,
+                fix="give devices questions of the split 'train'",
+            )
+        moments = fedavg(list(updates.values()))
+        scaling = Moments(moments[:width], moments[width:]).scaling
+        weights = np.zeros(width + 1)
+        settings = self.settings.controller
+        asked = replace(
+            asked,
+            stage="fit",
+            devices=len(trainers),
+            epochs=settings.local_epochs,
+            mean=tuple(scaling.mean.tolist()),
+            deviation=tuple(scaling.deviation.tolist()),
+        )
+        for number in range(settings.rounds):
+            asked = replace(asked, round=number, weights=tuple(weights.tolist()))
+            if updates := self._updates(trainers, asked, width + 1):
+                weights = fedavg(list(updates.values()))
+        asked = replace(asked, stage="keep", round=settings.rounds, weights=tuple(weights.tolist()))
+        kept = self._courier.exchange(
+            [Letter(node_id, asked) for node_id in self.builds], "train.controller", ControllerUpdate
+        )
+        self.builds = {node_id: report for node_id, report in self.builds.items() if node_id in kept}
+        self._require_quorum(len(kept), len(self.cards), "controller")
+        self.counts |= {
+            "controller-devices": len(trainers),
+            "controller-examples": sum(update.examples for update in updates.values()),
+        }
+
+    def _updates(self, nodes: Sequence[int], asked: ControllerRequest, length: int) -> Mapping[int, ControllerUpdate]:
+        """One round: the updates that rest on examples; a device whose numbers are not what was asked is named."""
+        courier = self._courier
+        found = courier.exchange([Letter(node, asked) for node in nodes], "train.controller", ControllerUpdate)
+        usable: dict[int, ControllerUpdate] = {}
+        for node_id, update in found.items():
+            if update.device != courier.name(node_id):
+                courier.miss(node_id, "it trained in another device's name")
+            elif update.examples and len(update.values) != length:
+                courier.miss(node_id, "it gave another number of weights than the controller has")
+            elif update.examples:
+                usable[node_id] = update
+        return usable
+
+
+def fedavg(updates: Sequence[ControllerUpdate]) -> Floats:
+    """Average updates by their numbers of examples, with Flower's own aggregation; shape (values,)."""
+    records = [
+        RecordDict(
+            {
+                "arrays": ArrayRecord({_VALUES: Array(np.array(update.values, dtype=np.float64))}),
+                "metrics": MetricRecord({_EXAMPLES: update.examples}),
+            }
+        )
+        for update in updates
+    ]
+    return np.asarray(aggregate_arrayrecords(records, _EXAMPLES)[_VALUES].numpy(), dtype=np.float64)

@@ -1,0 +1,240 @@
+"""The controller trained by federated averaging: as good as on pooled examples, and no question leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flwr.app import Message
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fedrag_flwr import wire
+from fedrag_flwr.controlling import FEATURES, TrainingQuestion, features_id
+from fedrag_flwr.errors import FederationError, WireError
+from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, Question
+from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
+from fedrag_flwr.settings import Settings
+from simulations.local_grid import LocalGrid, Plain
+from strategies import ControllerFedAvg, ServerTools
+from strategies.controller_fedavg import fedavg
+from tests.strategies.federation import Federation
+
+# Nothing here exists; all names are this project's own.
+PLACES = ("Arvel", "Bromme", "Cassel", "Dunwick", "Eskerby", "Fennrow", "Gallant", "Hollin", "Istrey", "Jorrow")
+PEOPLE = tuple(
+    f"{first} {last}"
+    for first, last in zip(
+        ["Ada", "Bo", "Cy", "Di", "Ed", "Fay", "Gus", "Hal", "Ida", "Jo"],
+        ["Quent", "Harl", "Ferrow", "Malk", "Sorrel", "Tarn", "Obel", "Wick", "Pell", "Ranner"],
+        strict=True,
+    )
+)
+KINDS = {"north": "bridge", "south": "tower", "west": "windmill"}
+TRAINERS = ("north", "south")  # the third device has no question of its own
+
+
+def write(root: Path) -> Federation:
+    """Three devices; each document tells of one building, or of who designed it."""
+    lines = []
+    for device, kind in KINDS.items():
+        folder = root / "data" / device
+        folder.mkdir(parents=True)
+        for number, (place, person) in enumerate(zip(PLACES, PEOPLE, strict=True)):
+            year, length = 1800 + 7 * number, 20 + 3 * number
+            (folder / f"{device}-w{number}.md").write_text(
+                f"# {place} {kind}\n\nThe {place} {kind} was designed by {person}. It opened in {year} and is {length} "
+                f"metres high.\n"
+            )
+            (folder / f"{device}-p{number}.md").write_text(
+                f"# {person}\n\n{person} was an engineer from {PLACES[-1 - number]}. {person} studied in Norrhall in "
+                f"{year - 20}.\n"
+            )
+            both = [f"{device}-w{number}", f"{device}-p{number}"]
+            asked = {
+                "one": (f"In which year did the {place} {kind} open?", both[:1], "train"),
+                "two": (f"Where was the designer of the {place} {kind} from?", both, "train"),
+                "abroad": (f"Who drew the plans of the {place} chapel?", [f"elsewhere-{number}"], "train"),
+                "later": (f"How high is the {place} {kind}?", both[:1], "test"),
+            }
+            for name, (text, documents, split) in asked.items():
+                if device in TRAINERS:
+                    lines.append(
+                        {"id": f"{device}-{number}-{name}", "question": text, "answer": "?", "home": device}
+                        | {"documents": documents, "split": split}
+                    )
+    (root / "questions.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    (root / "names.txt").write_text("")
+    return Federation(root).with_changes(strategy="controller-fedavg", federation__devices=len(KINDS))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    return write(tmp_path_factory.mktemp("controlled"))
+
+
+def grid_of(files: Federation, tamper: Callable[[Message], Message | None] | None = None) -> LocalGrid:
+    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(KINDS)} for n in range(len(KINDS))]
+    return files.grid(tamper, nodes)
+
+
+def trained(files: Federation, grid: LocalGrid) -> ControllerFedAvg:
+    strategy = ControllerFedAvg(files.settings, [], ServerTools(files.settings))
+    strategy.prepare(grid, "1")
+    return strategy
+
+
+def kept(files: Federation, device: str) -> Controller:
+    return Controller.load(files.root / "home" / "devices" / files.settings.data_key / device / "controller.json")
+
+
+def own_questions(files: Federation, device: str) -> list[TrainingQuestion]:
+    rows = [json.loads(line) for line in (files.root / "questions.jsonl").read_text().splitlines()]
+    return [
+        TrainingQuestion(row["question"], tuple(row["documents"]))
+        for row in rows
+        if row["home"] == device and row["split"] == "train"
+    ]
+
+
+def examples_of(files: Federation) -> list[Examples]:
+    """What each training device learns from, as the device itself describes it."""
+    found = []
+    for name in TRAINERS:
+        with files.device(name) as device:
+            found.append(device.controller.examples(own_questions(files, name)))
+    return found
+
+
+def pooled(parts: list[Examples], settings: Settings) -> Controller:
+    together = Examples(
+        np.concatenate([part.values for part in parts]), np.concatenate([part.supports for part in parts])
+    )
+    scaling = Moments.of(together.values).scaling
+    epochs = settings.controller.rounds * settings.controller.local_epochs
+    weights = descend(
+        np.zeros(len(FEATURES.names) + 1), together, scaling, FittingSettings(), epochs, np.random.default_rng(0)
+    )
+    return Controller(FEATURES, scaling, weights[:-1], float(weights[-1]))
+
+
+def probabilities(controller: Controller, parts: list[Examples]) -> NDArray[np.float64]:
+    values = np.concatenate([part.values for part in parts])
+    return 1.0 / (1.0 + np.exp(-(controller.scaling.of(values) @ controller.weights + controller.bias)))
+
+
+def test_federated_equals_pooled_training(files: Federation) -> None:
+    grid = grid_of(files)
+    strategy = trained(files, grid)
+    parts = examples_of(files)
+    assert [int(part.supports.sum()) for part in parts] == [30, 30]  # ten questions of one document, ten of two
+    assert strategy.counts == {"controller-devices": 2, "controller-examples": sum(map(len, parts))}
+    controllers = {kept(files, device).id for device in KINDS}
+    assert len(controllers) == 1  # also where no question was
+    common, together = kept(files, "west"), pooled(parts, files.settings)
+    assert common.scaling.mean == pytest.approx(together.scaling.mean)
+    assert common.scaling.deviation == pytest.approx(together.scaling.deviation)
+    one, other = probabilities(common, parts), probabilities(together, parts)
+    assert np.abs(one - other).mean() < 0.02
+    supports = np.concatenate([part.supports for part in parts])
+    assert one[supports].mean() > 0.5 > one[~supports].mean()
+    assert "2 devices" in common.fitted_on
+
+
+def test_no_question_and_no_document_leaves(files: Federation) -> None:
+    grid = grid_of(files)
+    trained(files, grid)
+    sent = b"".join(grid.sent)
+    assert b"train.controller" in sent
+    for text in ("designer of the", "did the Arvel", "Arvel", "Norrhall", "Ada Quent", "north-w0"):
+        assert text.encode() not in sent, text
+
+
+def test_the_model_reads_what_the_controller_puts_first(files: Federation) -> None:
+    trained(files, grid_of(files))
+    question = Question("q", "Where was the designer of the Dunwick windmill from?", "west")
+    with files.device("west") as device:
+        found = device.controller.retriever().rank(question.text, 2)
+        assert {one.passage_id.rpartition("#")[0] for one in found} == {"west-w3", "west-p3"}
+        answer = device.ask(question, "controlled")
+    assert isinstance(answer, Answer)
+    assert answer.sources == tuple(f"west/{one.passage_id}" for one in found)
+
+
+def test_what_was_made_of_a_removed_document_goes_with_it(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    trained(files, grid_of(files))
+    store = files.root / "home" / "devices" / files.settings.data_key / "north"
+
+    def told() -> list[str]:
+        return [path.name for path in store.rglob("*.jsonl") if "Cassel" in path.read_text()]
+
+    assert told()
+    for name in ("north-w2", "north-p7"):  # the only two that say "Cassel"
+        (files.root / "data" / "north" / f"{name}.md").unlink()
+    with files.device("north") as device:
+        device.build(memories=False)
+        assert not told()
+        left = device.controller.examples(own_questions(files, "north"))
+        assert int(left.supports.sum()) == 30 - 1 - 2 - 2  # without the three questions that needed them
+    assert not told()
+
+
+def test_without_training_questions_there_is_nothing_to_train(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
+    (tmp_path / "questions.jsonl").write_text("\n".join(json.dumps(row | {"split": "test"}) for row in rows))
+    with pytest.raises(FederationError, match="no device has training questions"):
+        trained(files, grid_of(files))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda update: replace(update, values=update.values[:-1]), "another number of weights"),
+        (lambda update: replace(update, device="south"), "another device's name"),
+    ],
+)
+def test_a_device_that_gives_something_else_is_named(
+    files: Federation, change: Callable[[ControllerUpdate], ControllerUpdate], reason: str
+) -> None:
+    def tamper(message: Message) -> Message | None:
+        if message.metadata.message_type == "train.controller" and message.metadata.src_node_id == 100:
+            update = wire.decode(message.content, ControllerUpdate, run="1")
+            if update.examples:
+                message.content = wire.encode(change(update), run="1")
+        return message
+
+    strategy = trained(files, grid_of(files, tamper))
+    assert strategy.counts["controller-devices"] == 1
+    assert reason in strategy.outcome().traffic.missing["north"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ControllerRequest("moments", "0" * 16),
+        ControllerRequest("fit", features_id(FEATURES), weights=(0.0,) * 3),
+    ],
+)
+def test_a_request_for_another_controller_is_refused(files: Federation, wrong: ControllerRequest) -> None:
+    trained(files, grid_of(files))
+    with files.device("north") as device, pytest.raises(WireError):
+        device.train_controller(wrong, own_questions(files, "north"))
+
+
+updates = st.lists(
+    st.tuples(st.integers(1, 1_000), st.lists(st.floats(-100, 100), min_size=3, max_size=3)), min_size=1, max_size=6
+)
+
+
+@given(updates)
+def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, list[float]]]) -> None:
+    found = fedavg([ControllerUpdate("d", count, tuple(values)) for count, values in rows])
+    expected = np.average([values for _, values in rows], axis=0, weights=[count for count, _ in rows])
+    assert found == pytest.approx(expected)
