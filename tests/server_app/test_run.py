@@ -25,6 +25,7 @@ from fedrag_flwr.records import Answer, BuildReport, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
 from server_app.run import questions_of, run_systems, spread
+from strategies import STRATEGIES
 from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, toolbox
 
 SYSTEM_KEYS = {
@@ -295,7 +296,7 @@ def test_a_bank_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_
         (
             {"strategy": "gossip"},
             SettingError,
-            "choose one of no-rag, local-rag, local-memory, memory-fusion, centralized",
+            f"choose one of {', '.join(STRATEGIES)}",
         ),
         ({"baselines": "local-rag, gossip"}, SettingError, "'gossip' is not a strategy"),
         ({"data__split": "dev"}, SettingError, "no questions of split 'dev'"),
