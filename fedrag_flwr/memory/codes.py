@@ -145,6 +145,12 @@ def _copies(spans: NDArray[np.float64], numbers: int) -> NDArray[np.int64]:
     return copies
 
 
+def rest(squares: NDArray[np.float32], components: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The length of what components leave out of rows of these squared lengths, never too short."""
+    left = squares - np.einsum("nd,nd->n", components, components)
+    return np.asarray(np.sqrt(np.maximum(left, 0.0) + np.float32(EPSILON)), dtype=np.float32)
+
+
 def _round(
     components: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
