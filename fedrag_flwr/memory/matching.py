@@ -11,12 +11,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.memory.postings import Overlap, Postings, Rows, among
+from fedrag_flwr.memory.rounded import Depth
 from fedrag_flwr.memory.sweep import Asking, Sweep, Turned
 from fedrag_flwr.records import Match, MemoryItem, Vector
 
@@ -150,25 +152,23 @@ class Matcher:
         overlap = Overlap(self._postings, sweep.common, asking.anchors)
         pool = _Pool(self._vectors, sweep, turned, k)
         rare = overlap.holders()
-        bounded = len(rare)
-        covers = overlap.of(rare)
-        pool.take(rare, covers, asking.score(sweep.near(turned, rare, "shallow"), covers))
+        pool.take(rare, overlap.of(rare))
+        bounded = 0
         seen = rare
         if pool.bar == -np.inf:
             first = _without(np.sort(sweep.best(turned, max(_SEEDS, 2 * k))), rare)
             pool.add(first, overlap.of(first))
             seen = np.union1d(rare, first)
-            bounded += len(self)
+            bounded = len(self)
         swept = sweep.above(turned, pool.bar)
         if swept is None or len(swept.rows) > _SCAN_SHARE * len(self):
-            return self._scan(asking, k), Effort(len(self), bounded + len(self))
-        new = ~among(swept.rows, seen)
-        rows = swept.rows[new]
-        pool.take(rows, overlap.of(rows), swept.bounds[new])
-        bounded += swept.bounded
+            return self._scan(asking, k), Effort(len(self), bounded + pool.bounded + len(self))
+        rows = _without(swept.rows, seen)
+        pool.take(rows, overlap.of(rows))
+        bounded += pool.bounded + swept.bounded
         rows, covers, rough = pool.all()
         near = _near_top(rough, k)
-        return self._exact(asking, rows[near], covers[near], k), Effort(len(rows), bounded + pool.bounded)
+        return self._exact(asking, rows[near], covers[near], k), Effort(len(rows), bounded)
 
     def _exact(self, asking: Asking, rows: Rows, covers: NDArray[np.float64], k: int) -> list[Match]:
         similarities = self._similarities(rows, asking.vector)
@@ -198,13 +198,12 @@ class _Pool:
         self.bar = -np.inf  # no memory below it is among the best k
         self.bounded = 0
 
-    def take(self, rows: Rows, covers: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-        """Score those whose bound reaches the bar, which the most promising raise first."""
-        rows, covers = self._left(rows, covers, bounds)
-        self.bounded += len(rows)
-        if len(rows):
-            cosines = self._sweep.near(self._turned, rows, "deep")
-            rows, covers = self._left(rows, covers, self._turned.asking.score(cosines, covers))
+    def take(self, rows: Rows, covers: NDArray[np.float64]) -> None:
+        """Score those whose bounds reach the bar, which the most promising raise first."""
+        for depth in get_args(Depth):
+            self.bounded += len(rows)
+            bounds = self._turned.asking.score(self._sweep.near(self._turned, rows, depth), covers)
+            rows, covers = self._left(rows, covers, bounds)
         self.add(rows, covers)
 
     def _left(

@@ -120,13 +120,18 @@ class Overlap:
 
     def holders(self) -> Rows:
         """The rows that hold one of the other anchors or more, sorted."""
-        held = np.sort(np.concatenate([_NONE, *map(self._postings.rows, self._others)]))
-        return held[np.diff(held, prepend=-1) > 0].astype(np.int64)
+        return distinct([self._postings.rows(anchor) for anchor in self._others])
 
     def of(self, rows: Rows) -> NDArray[np.float64]:
         """The Dice overlap with rows; 0 where both anchor sets are empty."""
         shared = self._counts[rows] + self._common.shared(self._anchors, rows).astype(np.int64)
         return _dice(shared, len(self._anchors), self._sizes[rows])
+
+
+def distinct(parts: Sequence[NDArray[np.int32] | Rows]) -> Rows:
+    """The rows of all parts, sorted, each once."""
+    rows = np.sort(np.concatenate([_NONE, *parts]))
+    return rows[np.diff(rows, prepend=-1) > 0].astype(np.int64)
 
 
 def among(rows: Rows, others: NDArray[np.int32] | Rows) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.memory.codes import EPSILON, rest
 from fedrag_flwr.memory.postings import Rows
 
-SHALLOW = 32  # components of the bounds for many rows: half a cache line each
+SHALLOW = 64  # components of the bounds for many rows: a cache line each
 DEEP = 192  # of those for the rows that are left
 _REACH = 4.0  # standard deviations that the levels span; the error of what lies beyond is known too
 _LEVELS = 127

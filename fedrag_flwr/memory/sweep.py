@@ -11,7 +11,7 @@ shared anchors. FAISS's four-bit scan adds up some tens of numbers for a million
 
 Few numbers leave some thousands of a million items, and reading twice as many for all costs more than bounding those
 few anew from a byte a component (see :mod:`fedrag_flwr.memory.rounded`). The holders of each common anchor are kept by
-themselves, for questions that hold it too.
+themselves and in finer codes, since they are fewer and may be farther, for questions that hold it too.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.codes import EPSILON, Codes, Projected, Weights, rest
-from fedrag_flwr.memory.postings import Common, Postings, Rows
+from fedrag_flwr.memory.postings import Common, Postings, Rows, distinct
 from fedrag_flwr.memory.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
 ALL = (62, 76)  # components and half bytes of an item among all
-HELD = (62, 88)  # among the holders of a common anchor
+HELD = (110, 136)  # among the holders of a common anchor
 CODED = 12  # common anchors at most
 COMMON = 0.01  # of the items hold such an anchor at least
 _SAMPLE = 16_384  # items from which the axes are taken
@@ -72,10 +72,9 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Sorted rows whose bound reaches a score, the bounds, and how many rows were bounded for it."""
+    """Sorted rows whose bound reaches a score, and how many rows were bounded for it."""
 
     rows: Rows
-    bounds: NDArray[np.float64]
     bounded: int
 
 
@@ -136,15 +135,13 @@ class Sweep:
             swept = [(self._held[anchor], weights) for anchor in shared]
         if asking.alpha >= bar:
             swept.append((self._all, _weights(turned, ALL[0], ())))
-        found = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+        found: list[Rows] = []
         for codes, weights in swept:
             reached = codes.above(weights, score)
             if reached is None:
                 return None
             found.append(reached)
-        rows, bounds = (np.concatenate(column) for column in zip(*found, strict=True))
-        rows, first = np.unique(rows, return_index=True)  # the holders' bounds, which hold for all, come first
-        return Swept(rows, bounds[first], sum(len(codes) for codes, _ in swept))
+        return Swept(distinct(found), sum(len(codes) for codes, _ in swept))
 
     def best(self, turned: Turned, count: int) -> Rows:
         """Rows whose cosine has the highest bounds, to start from."""
