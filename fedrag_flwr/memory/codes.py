@@ -107,8 +107,8 @@ class Codes:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def above(self, weights: Weights, score: float) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-        """The rows whose bound reaches a score, with the bounds; None where all may reach it."""
+    def above(self, weights: Weights, score: float) -> NDArray[np.int64] | None:
+        """The rows whose bound reaches a score; None where all may reach it."""
         spread = self._per_copy(weights)
         ends = spread * self._low, spread * self._high
         spans = np.abs(ends[1] - ends[0])
@@ -117,8 +117,7 @@ class Codes:
         slack = (len(spread) / 2 + 2) * step + _ROUNDING
         if score - slack < float(np.minimum(*ends).sum()) + 2 * step + _ROUNDING:
             return None  # FAISS leaves out what has the lowest level in all numbers
-        _, bounds, rows = self._index.range_search(spread[None].astype(np.float32), score - slack)
-        return rows, bounds.astype(np.float64) + slack
+        return np.asarray(self._index.range_search(spread[None].astype(np.float32), score - slack)[2])
 
     def best(self, weights: Weights, count: int) -> NDArray[np.int64]:
         """Rows with the highest bounds."""
@@ -143,6 +142,12 @@ def _copies(spans: NDArray[np.float64], numbers: int) -> NDArray[np.int64]:
     while copies.sum() < numbers:
         copies[np.argmax(spans / copies)] += 1
     return copies
+
+
+def rest(squares: NDArray[np.float32], components: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The length of what components leave out of rows of these squared lengths, never too short."""
+    left = squares - np.einsum("nd,nd->n", components, components)
+    return np.asarray(np.sqrt(np.maximum(left, 0.0) + np.float32(EPSILON)), dtype=np.float32)
 
 
 def _round(

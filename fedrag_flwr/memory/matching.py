@@ -11,20 +11,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
-from fedrag_flwr.memory.postings import Postings, Rows, among
-from fedrag_flwr.memory.sweep import Asking, Sweep
+from fedrag_flwr.memory.postings import Overlap, Postings, Rows, among
+from fedrag_flwr.memory.rounded import Depth
+from fedrag_flwr.memory.sweep import Asking, Sweep, Turned
 from fedrag_flwr.records import Match, MemoryItem, Vector
 
 SWEEP_FROM = 16_384  # fewer memories are scored in full about as fast, without anything to make first
 _SLACK = 1e-4  # far above the rounding of a float32 product of unit vectors
 _CHUNK = 4096
 _SEEDS = 64  # memories scored for a first bar
-_SCAN_SHARE = 0.1  # of the memories left to score: reading all in a row is then faster than picking
+_PICK_SHARE = 0.1  # of the memories asked for: reading all in a row is then faster than picking
+_SCAN_SHARE = 0.5  # of the memories left by the sweep: scoring all in a row is then about as fast as bounding anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class Matcher:
             )
         self.prepare()
         asking = Asking(_unit(vector), frozenset(anchors), self._alpha)
-        if self._sweep is None or k > _SCAN_SHARE * len(self):
+        if self._sweep is None or k > _PICK_SHARE * len(self):
             return self._scan(asking, k), Effort(len(self), 0)
         return self._search(self._sweep, asking, k)
 
@@ -145,26 +148,24 @@ class Matcher:
     # --- those that can matter --------------------------------------------------------------------
 
     def _search(self, sweep: Sweep, asking: Asking, k: int) -> tuple[list[Match], Effort]:
-        coded = frozenset(sweep.coded_among(asking.anchors))
-        pool = _Pool(self._vectors, asking, k)
-        rare = self._postings.any_of([anchor for anchor in asking.anchors if anchor not in coded])
-        bounded = len(rare)
-        if bounded:
-            covers = self._postings.overlap(asking.anchors, rare)
-            pool.take(rare, covers, asking.score(sweep.near(asking, rare), covers))
+        turned = sweep.turn(asking)
+        overlap = Overlap(self._postings, sweep.common, asking.anchors)
+        pool = _Pool(self._vectors, sweep, turned, k)
+        rare = overlap.holders()
+        pool.take(rare, overlap.of(rare))
+        bounded = 0
         seen = rare
         if pool.bar == -np.inf:
-            first = _without(np.sort(sweep.best(asking, max(_SEEDS, 2 * k))), rare)
-            pool.add(first, self._postings.overlap(asking.anchors, first))
+            first = _without(np.sort(sweep.best(turned, max(_SEEDS, 2 * k))), rare)
+            pool.add(first, overlap.of(first))
             seen = np.union1d(rare, first)
-            bounded += len(self)
-        swept = sweep.above(asking, pool.bar)
+            bounded = len(self)
+        swept = sweep.above(turned, pool.bar)
         if swept is None or len(swept.rows) > _SCAN_SHARE * len(self):
-            return self._scan(asking, k), Effort(len(self), bounded + len(self))
-        new = ~among(swept.rows, seen)
-        rows = swept.rows[new]
-        pool.take(rows, self._postings.overlap(asking.anchors, rows), swept.bounds[new])
-        bounded += swept.bounded
+            return self._scan(asking, k), Effort(len(self), bounded + pool.bounded + len(self))
+        rows = _without(swept.rows, seen)
+        pool.take(rows, overlap.of(rows))
+        bounded += pool.bounded + swept.bounded
         rows, covers, rough = pool.all()
         near = _near_top(rough, k)
         return self._exact(asking, rows[near], covers[near], k), Effort(len(rows), bounded)
@@ -187,30 +188,42 @@ class Matcher:
 class _Pool:
     """Memories scored so far for one question, up to the rounding of float32."""
 
-    def __init__(self, vectors: NDArray[np.float32], asking: Asking, k: int) -> None:
+    def __init__(self, vectors: NDArray[np.float32], sweep: Sweep, turned: Turned, k: int) -> None:
         self._vectors = vectors
-        self._asking = asking
-        self._question = asking.vector.astype(np.float32)
+        self._sweep = sweep
+        self._turned = turned
+        self._question = turned.asking.vector.astype(np.float32)
         self._k = k
         self._found: list[tuple[Rows, NDArray[np.float64], NDArray[np.float64]]] = []
         self.bar = -np.inf  # no memory below it is among the best k
+        self.bounded = 0
 
-    def take(self, rows: Rows, covers: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-        """Score those whose bound reaches the bar, which the most promising raise first."""
+    def take(self, rows: Rows, covers: NDArray[np.float64]) -> None:
+        """Score those whose bounds reach the bar, which the most promising raise first."""
+        for depth in get_args(Depth):
+            self.bounded += len(rows)
+            bounds = self._turned.asking.score(self._sweep.near(self._turned, rows, depth), covers)
+            rows, covers = self._left(rows, covers, bounds)
+        self.add(rows, covers)
+
+    def _left(
+        self, rows: Rows, covers: NDArray[np.float64], bounds: NDArray[np.float64]
+    ) -> tuple[Rows, NDArray[np.float64]]:
+        """Score those with the highest bounds, and give the others that reach the bar then."""
+        left = bounds >= self.bar
         seeds = max(_SEEDS, 2 * self._k)
-        if len(rows) > seeds:
+        if np.count_nonzero(left) > seeds:
             first = np.argpartition(-bounds, seeds)[:seeds]
             self.add(rows[first], covers[first])
             left = bounds >= self.bar
             left[first] = False
-            rows, covers = rows[left], covers[left]
-        self.add(rows, covers)
+        return rows[left], covers[left]
 
     def add(self, rows: Rows, covers: NDArray[np.float64]) -> None:
         """Score rows that are not here yet, and raise the bar."""
         if not len(rows):
             return
-        self._found.append((rows, covers, self._asking.score(self._vectors[rows] @ self._question, covers)))
+        self._found.append((rows, covers, self._turned.asking.score(self._vectors[rows] @ self._question, covers)))
         rough = np.concatenate([scores for _, _, scores in self._found])
         if len(rough) >= self._k:
             self.bar = float(np.partition(rough, len(rough) - self._k)[len(rough) - self._k]) - _SLACK

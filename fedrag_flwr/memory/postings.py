@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+_NONE = np.zeros(0, dtype=np.int32)
 
 
 class Postings:
@@ -50,35 +51,87 @@ class Postings:
         named = {number: anchor for anchor, number in self._number.items() if number in wanted}
         return tuple(named[int(number)] for number in order if int(number) in wanted)
 
-    def any_of(self, anchors: Sequence[str]) -> Rows:
-        """The rows that hold one of the anchors or more, sorted."""
-        found = [self.rows(anchor) for anchor in anchors]
-        return np.unique(np.concatenate(found)).astype(np.int64) if found else np.zeros(0, dtype=np.int64)
+    def overlap(self, anchors: Collection[str]) -> NDArray[np.float64]:
+        """The Dice overlap of a question's distinct anchors with those of all rows; 0 where both are empty."""
+        shared = self.shared(anchors)
+        return _dice(shared, len(anchors), self.sizes)
 
-    def overlap(self, anchors: Collection[str], rows: Rows | None = None) -> NDArray[np.float64]:
-        """The Dice overlap of an anchor set with those of sorted rows, or of all; 0 where both are empty.
-
-        Parameters
-        ----------
-        anchors
-            The distinct anchors of a question.
-        rows
-            Which rows, sorted and distinct; None: all.
-        """
-        if rows is None:
-            shared = np.zeros(len(self), dtype=np.int64)
-            for anchor in anchors:
-                shared[self.rows(anchor)] += 1
-            return _dice(shared, len(anchors), self.sizes)
-        shared = np.zeros(len(rows), dtype=np.int64)
+    def shared(self, anchors: Collection[str]) -> NDArray[np.unsignedinteger]:
+        """How many of some distinct anchors each row holds."""
+        counts = np.zeros(len(self), dtype=np.min_scalar_type(len(anchors)))
         for anchor in anchors:
-            holders = self.rows(anchor)
-            if len(holders) > len(rows):
-                shared += among(rows, holders)
-            elif len(holders):
-                places = np.minimum(np.searchsorted(rows, holders), len(rows) - 1)
-                shared[places[rows[places] == holders]] += 1
-        return _dice(shared, len(anchors), self.sizes[rows])
+            counts[self.rows(anchor)] += 1
+        return counts
+
+
+class Common:
+    """Which of a few common anchors each row holds, a bit for each.
+
+    Parameters
+    ----------
+    postings
+        All anchors.
+    names
+        The common ones, at most 16.
+    """
+
+    def __init__(self, postings: Postings, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._bits = np.zeros(len(postings), dtype=np.uint16)
+        for place, name in enumerate(self.names):
+            self._bits[postings.rows(name)] |= np.uint16(1 << place)
+        self._ones = np.array([bits.bit_count() for bits in range(1 << len(self.names))], dtype=np.uint8)
+
+    def among(self, anchors: Collection[str]) -> list[str]:
+        """Those of a question's anchors that are common."""
+        return [name for name in self.names if name in anchors]
+
+    def holds(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of them rows hold, (m, names)."""
+        return (self._bits[rows, None] >> np.arange(len(self.names), dtype=np.uint16)) & np.uint16(1) > 0
+
+    def shared(self, anchors: Collection[str], rows: Rows) -> NDArray[np.uint8]:
+        """How many of a question's common anchors rows hold."""
+        asked = sum(1 << place for place, name in enumerate(self.names) if name in anchors)
+        return np.asarray(self._ones[self._bits[rows] & np.uint16(asked)])
+
+
+class Overlap:
+    """The Dice overlap of one question with the rows that are looked at.
+
+    Parameters
+    ----------
+    postings
+        All anchors.
+    common
+        The commonest of them: their holders are too many to be counted for each question.
+    anchors
+        The question's distinct anchors.
+    """
+
+    def __init__(self, postings: Postings, common: Common, anchors: Collection[str]) -> None:
+        self._sizes = postings.sizes
+        self._common = common
+        self._anchors = anchors
+        known = frozenset(common.names)
+        self._postings = postings
+        self._others = [anchor for anchor in anchors if anchor not in known]
+        self._counts = postings.shared(self._others)
+
+    def holders(self) -> Rows:
+        """The rows that hold one of the other anchors or more, sorted."""
+        return distinct([self._postings.rows(anchor) for anchor in self._others])
+
+    def of(self, rows: Rows) -> NDArray[np.float64]:
+        """The Dice overlap with rows; 0 where both anchor sets are empty."""
+        shared = self._counts[rows] + self._common.shared(self._anchors, rows).astype(np.int64)
+        return _dice(shared, len(self._anchors), self._sizes[rows])
+
+
+def distinct(parts: Sequence[NDArray[np.int32] | Rows]) -> Rows:
+    """The rows of all parts, sorted, each once."""
+    rows = np.sort(np.concatenate([_NONE, *parts]))
+    return rows[np.diff(rows, prepend=-1) > 0].astype(np.int64)
 
 
 def among(rows: Rows, others: NDArray[np.int32] | Rows) -> NDArray[np.bool_]:
@@ -89,6 +142,6 @@ def among(rows: Rows, others: NDArray[np.int32] | Rows) -> NDArray[np.bool_]:
     return np.asarray(others[places] == rows, dtype=np.bool_)
 
 
-def _dice(shared: NDArray[np.int64], asked: int, sizes: NDArray[np.int32]) -> NDArray[np.float64]:
+def _dice(shared: NDArray[np.integer], asked: int, sizes: NDArray[np.int32]) -> NDArray[np.float64]:
     together = asked + sizes.astype(np.int64)
     return 2.0 * shared / np.maximum(together, 1)

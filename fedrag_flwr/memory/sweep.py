@@ -9,9 +9,9 @@ an item becomes one of 16 levels: a component the nearest (its error is in the s
 higher. The Dice overlap of the commonest anchors joins as further such numbers, since 2 s / (a + n) is a sum over the
 shared anchors. FAISS's four-bit scan adds up some tens of numbers for a million items in a millisecond or two.
 
-An item that shares nothing with a question must be very near to it to score as high as one that does, and few numbers
-tell most items from such: all items are kept coarsely, and finely for questions with nothing so near. The holders of
-each common anchor are kept by themselves, for questions that hold it too.
+Few numbers leave some thousands of a million items, and reading twice as many for all costs more than bounding those
+few anew from a byte a component (see :mod:`fedrag_flwr.memory.rounded`). The holders of each common anchor are kept by
+themselves and in finer codes, since they are fewer and may be farther, for questions that hold it too.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.codes import EPSILON, Codes, Projected, Weights
-from fedrag_flwr.memory.postings import Postings, Rows
+from fedrag_flwr.memory.codes import EPSILON, Codes, Projected, Weights, rest
+from fedrag_flwr.memory.postings import Common, Postings, Rows, distinct
+from fedrag_flwr.memory.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
-COARSE = (62, 76)  # components and half bytes of an item among all, where only the nearest can reach a score
-FINE = (110, 124)  # where farther ones can
+ALL = (62, 76)  # components and half bytes of an item among all
 HELD = (110, 136)  # among the holders of a common anchor
-NEAREST = 0.88  # cosine from which on the coarse codes tell enough apart
-PREFIX = 32  # components for the bounds of single rows
 CODED = 12  # common anchors at most
 COMMON = 0.01  # of the items hold such an anchor at least
 _SAMPLE = 16_384  # items from which the axes are taken
@@ -60,11 +58,23 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class Turned:
+    """A question along the axes of a sweep: the first components of its vector, (kept,)."""
+
+    asking: Asking
+    components: NDArray[np.float64]
+
+    @property
+    def square(self) -> float:
+        """Squared length of its vector: 1, or 0."""
+        return float(self.asking.vector @ self.asking.vector)
+
+
+@dataclass(frozen=True, slots=True)
 class Swept:
-    """Sorted rows whose bound reaches a score, the bounds, and how many rows were bounded for it."""
+    """Sorted rows whose bound reaches a score, and how many rows were bounded for it."""
 
     rows: Rows
-    bounds: NDArray[np.float64]
     bounded: int
 
 
@@ -82,87 +92,75 @@ class Sweep:
     """
 
     def __init__(self, vectors: NDArray[np.float32], postings: Postings, alpha: float) -> None:
-        self._axes = _principal_axes(vectors)
-        self.coded = postings.commonest(CODED, COMMON)
+        self._axes = _principal_axes(vectors)[:, :DEEP]
+        self.common = Common(postings, postings.commonest(CODED, COMMON))
         squares = np.einsum("nd,nd->n", vectors, vectors)
-        components = vectors @ self._axes[:, : max(FINE[0], HELD[0])].astype(np.float32)
-        self._near = np.column_stack([components[:, :PREFIX], _rest(squares, components[:, :PREFIX])])
-        usual = np.sqrt(np.mean(components.astype(np.float64) ** 2, axis=0))
+        components = vectors @ self._axes.astype(np.float32)
+        self._rounded = Rounded(components, squares)
+        usual = np.sqrt(np.mean(components[:, : max(ALL[0], HELD[0])].astype(np.float64) ** 2, axis=0))
 
         def codes(rows: Rows, kept: int, numbers: int, holds: NDArray[np.bool_]) -> Codes:
             part = components[rows, :kept]
-            projected = Projected(rows, part, _rest(squares[rows], part), holds, postings.sizes[rows])
+            projected = Projected(rows, part, rest(squares[rows], part), holds, postings.sizes[rows])
             return Codes(projected, _usual(usual[:kept], alpha, holds.shape[1]), numbers)
 
         everything = np.arange(len(vectors), dtype=np.int64)
-        none = np.zeros((len(vectors), 0), dtype=np.bool_)
-        self._coarse, self._fine = (codes(everything, *layout, none) for layout in (COARSE, FINE))
+        self._all = codes(everything, *ALL, np.zeros((len(vectors), 0), dtype=np.bool_))
         self._held: dict[str, Codes] = {}
-        for anchor in self.coded:
+        for anchor in self.common.names:
             rows = postings.rows(anchor).astype(np.int64)
-            holds = np.column_stack([np.isin(rows, postings.rows(other)) for other in self.coded])
-            self._held[anchor] = codes(rows, *HELD, holds)
+            self._held[anchor] = codes(rows, *HELD, self.common.holds(rows))
 
-    def coded_among(self, anchors: Collection[str]) -> list[str]:
-        """Those of a question's anchors whose overlap is part of the swept bounds."""
-        return [anchor for anchor in self.coded if anchor in anchors]
+    def turn(self, asking: Asking) -> Turned:
+        """A question as the methods below take it."""
+        return Turned(asking, asking.vector @ self._axes)
 
-    def near(self, asking: Asking, rows: Rows) -> NDArray[np.float64]:
-        """Upper bounds on the cosine of single rows, without rounding."""
-        first, rest = self._split(asking.vector, PREFIX)
-        return np.asarray(self._near[rows] @ np.append(first, rest).astype(np.float32), dtype=np.float64)
+    def near(self, turned: Turned, rows: Rows, depth: Depth) -> NDArray[np.float64]:
+        """Upper bounds on the cosine of single rows."""
+        return self._rounded.bounds(turned.components, turned.square, rows, depth)
 
-    def above(self, asking: Asking, score: float) -> Swept | None:
+    def above(self, turned: Turned, score: float) -> Swept | None:
         """All rows that can reach a score; None where these may be all.
 
-        That holds for rows that share no anchor with the question but coded ones. A row that shares none is among all
+        That holds for rows that share no anchor with the question but common ones. A row that shares none is among all
         rows, one that shares some among the holders of these.
         """
-        shared = self.coded_among(asking.anchors)
+        asking = turned.asking
+        shared = self.common.among(asking.anchors)
         most = 2.0 * len(shared) / max(len(asking.anchors) + len(shared), 1)
-        swept = [(self._held[anchor], self._weights(asking, HELD[0], self.coded)) for anchor in shared]
         bar = score - ROUNDING
-        if asking.alpha + (1.0 - asking.alpha) * most < bar:
-            swept = []
+        swept: list[tuple[Codes, Weights]] = []
+        if asking.alpha + (1.0 - asking.alpha) * most >= bar:
+            weights = _weights(turned, HELD[0], self.common.names)
+            swept = [(self._held[anchor], weights) for anchor in shared]
         if asking.alpha >= bar:
-            codes, layout = (self._coarse, COARSE) if score >= NEAREST * asking.alpha else (self._fine, FINE)
-            swept.append((codes, self._weights(asking, layout[0], ())))
-        found = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+            swept.append((self._all, _weights(turned, ALL[0], ())))
+        found: list[Rows] = []
         for codes, weights in swept:
             reached = codes.above(weights, score)
             if reached is None:
                 return None
             found.append(reached)
-        rows, bounds = (np.concatenate(column) for column in zip(*found, strict=True))
-        rows, first = np.unique(rows, return_index=True)  # the holders' bounds, which hold for all, come first
-        return Swept(rows, bounds[first], sum(len(codes) for codes, _ in swept))
+        return Swept(distinct(found), sum(len(codes) for codes, _ in swept))
 
-    def best(self, asking: Asking, count: int) -> Rows:
+    def best(self, turned: Turned, count: int) -> Rows:
         """Rows whose cosine has the highest bounds, to start from."""
-        return self._coarse.best(self._weights(asking, COARSE[0], ()), count)
+        return self._all.best(_weights(turned, ALL[0], ()), count)
 
-    def _split(self, vector: NDArray[np.float64], kept: int) -> tuple[NDArray[np.float64], float]:
-        first = self._axes[:, :kept].T @ vector
-        return first, float(np.sqrt(max(0.0, float(vector @ vector - first @ first)) + EPSILON))
 
-    def _weights(self, asking: Asking, kept: int, coded: Collection[str]) -> Weights:
-        first, rest = self._split(asking.vector, kept)
-        covers = np.array([(1.0 - asking.alpha) * (anchor in asking.anchors) for anchor in coded])
-        return Weights(asking.alpha * first, asking.alpha * rest, covers, len(asking.anchors))
+def _weights(turned: Turned, kept: int, common: Collection[str]) -> Weights:
+    asking, first = turned.asking, turned.components[:kept]
+    beyond = float(np.sqrt(max(0.0, turned.square - float(first @ first)) + EPSILON))
+    covers = np.array([(1.0 - asking.alpha) * (anchor in asking.anchors) for anchor in common])
+    return Weights(asking.alpha * first, asking.alpha * beyond, covers, len(asking.anchors))
 
 
 def _usual(components: NDArray[np.float64], alpha: float, coded: int) -> Weights:
-    rest = float(np.sqrt(max(0.0, 1.0 - float(components @ components))))
-    return Weights(alpha * components, alpha * rest, np.full(coded, 1.0 - alpha), 5)
+    beyond = float(np.sqrt(max(0.0, 1.0 - float(components @ components))))
+    return Weights(alpha * components, alpha * beyond, np.full(coded, 1.0 - alpha), 5)
 
 
 def _principal_axes(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Orthonormal columns, (dimension, dimension), those first along which a sample of the rows is longest."""
     sample = vectors[:: max(1, len(vectors) // _SAMPLE)].astype(np.float64)
     return np.ascontiguousarray(np.linalg.eigh(sample.T @ sample)[1][:, ::-1])
-
-
-def _rest(squares: NDArray[np.float32], components: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The length of what components leave out of rows, never too short."""
-    left = squares - np.einsum("nd,nd->n", components, components)
-    return np.asarray(np.sqrt(np.maximum(left, 0.0) + np.float32(EPSILON)), dtype=np.float32)

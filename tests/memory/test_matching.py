@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.memory import Effort, Matcher
-from fedrag_flwr.memory.postings import Postings
+from fedrag_flwr.memory.postings import Common, Overlap, Postings
+from fedrag_flwr.memory.rounded import Depth
 from fedrag_flwr.memory.sweep import Asking, Sweep
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store_samples import memory, unit_vector
@@ -122,17 +124,17 @@ def test_bounds_are_never_below_scores(seed: int, alpha: float, quantile: float)
     postings = Postings(frozenset(item.anchors) for item in items)
     sweep = Sweep(vectors, postings, 0.6)
     vector = vectors[seed % len(items)].astype(np.float64)
-    asking = Asking(vector / np.linalg.norm(vector), frozenset(sweep.coded[:3]), alpha)
+    asking = Asking(vector / np.linalg.norm(vector), frozenset(sweep.common.names[:3]), alpha)
+    turned = sweep.turn(asking)
     cosines = vectors @ asking.vector
     scores = asking.score(cosines, postings.overlap(asking.anchors))
     rows = np.arange(len(items))
-    assert (sweep.near(asking, rows) >= cosines - 1e-5).all()
+    for depth in get_args(Depth):
+        assert (sweep.near(turned, rows, depth) >= cosines - 1e-5).all()
     bar = float(np.quantile(scores, quantile))
-    swept = sweep.above(asking, bar)
+    swept = sweep.above(turned, bar)
     if swept is not None:
-        bounds = dict(zip(swept.rows.tolist(), swept.bounds.tolist(), strict=True))
-        for row in np.flatnonzero(scores >= bar):
-            assert bounds[int(row)] >= scores[row] - 1e-5
+        assert set(np.flatnonzero(scores >= bar).tolist()) <= set(swept.rows.tolist())
 
 
 def test_few_memories_are_scored_where_one_is_near() -> None:
@@ -162,8 +164,10 @@ def test_overlap_is_dice(held: list[frozenset[str]], asked: frozenset[str], chos
     expected = [2 * len(asked & one) / max(len(asked) + len(one), 1) for one in held]
     assert postings.overlap(asked).tolist() == expected
     rows = np.array(sorted(row for row in chosen if row < len(held)), dtype=np.int64)
-    assert postings.overlap(asked, rows).tolist() == [expected[row] for row in rows]
-    assert postings.any_of(sorted(asked)).tolist() == [row for row, one in enumerate(held) if one & asked]
+    for names in ((), ANCHORS[:2], ANCHORS):
+        overlap = Overlap(postings, Common(postings, names), asked)
+        assert overlap.of(rows).tolist() == [expected[row] for row in rows]
+        assert overlap.holders().tolist() == [row for row, one in enumerate(held) if one & (asked - set(names))]
 
 
 @pytest.mark.parametrize("sweep_from", [1, 10**9])
