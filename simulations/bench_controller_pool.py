@@ -18,20 +18,18 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.evaluation import mean_interval, paired_difference
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.retrieval import (
     ControlledRetriever,
     ControllerFeatures,
     FittingSettings,
     LabelledRankings,
-    QuestionVectors,
     Retriever,
     fit_controller,
     out_of_fold,
 )
 from simulations.bench_controller import shown, table
 from simulations.bench_retrieval import CHOSEN, DEEPEST, WALK, recalls, retrievers
-from simulations.retrieval_pool import PoolQuestion, hipporag_pool
+from simulations.retrieval_pool import PoolQuestion, hipporag_pool, question_vectors
 from simulations.sentences import find_data
 
 PATHS = "weighted answer paths, rare seeds"
@@ -75,10 +73,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     pool = hipporag_pool(find_data(options.data))
-    vectors = QuestionVectors(load_encoder(threads=1), most=len(pool.questions))
-    for question in pool.questions:
-        vectors.whole(question.text)
-        vectors.tokens(question.text)
+    vectors = question_vectors(pool)
     made, _, _ = retrievers(pool, vectors, False)
     alone = (*FIRST, PATHS, WALK, CHOSEN)
     brought = rankings(made, alone, pool.questions)

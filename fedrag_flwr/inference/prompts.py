@@ -128,11 +128,10 @@ def evidence_prompt(question: str, units: Sequence[EvidenceUnit], memories: Sequ
     Memories stand first, as short question-answer notes; then the units in their order, those under one title together.
     """
     notes = [f"- {item.question} {item.answer}" for item in memories]
-    under: dict[str, list[str]] = {}  # a dict keeps the order in which titles come
-    for number, unit in enumerate(units):
-        head = f"({unit.title}) " if unit.title else " " * number  # units without a title do not belong together
-        under.setdefault(head, []).append(_ASIDE.sub("", unit.text))
-    notes += [f"- {head.lstrip()}{' '.join(texts)}" for head, texts in under.items()]
+    under: dict[tuple[str, str], list[str]] = {}
+    for unit in units:  # units without a title do not belong together
+        under.setdefault((unit.title, "" if unit.title else unit.id), []).append(_ASIDE.sub("", unit.text))
+    notes += [f"- ({title}) {' '.join(told)}" if title else f"- {' '.join(told)}" for (title, _), told in under.items()]
     return Prompt(_SYSTEM, "Notes:\n" + "\n".join(notes) + f"\nQuestion: {question}", _EXAMPLES)
 
 

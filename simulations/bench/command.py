@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, toml_value, with_errors
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation.report import render_report
-from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
-from simulations.bench.comparing import compared
-from simulations.bench.outcome import write_outcome
-from simulations.bench.plan import BenchPlan, Setting, named
-from simulations.bench.run import run_plan
-from simulations.bench.systems import system_names
+
+if TYPE_CHECKING:
+    from simulations.bench.plan import Setting
 
 
 @with_errors
@@ -35,6 +31,13 @@ def bench(
 
     Systems take turns question by question. Stopped at any time, the same command goes on where it stopped.
     """
+    # every `fedrag` command reads this file: what needs Flower and the models waits until it is asked for
+    from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
+    from simulations.bench.outcome import write_outcome
+    from simulations.bench.plan import BenchPlan, named
+    from simulations.bench.run import run_plan
+    from simulations.bench.systems import system_names
+
     if systems == "list":
         out.print("\n".join(system_names()))
         return
@@ -65,6 +68,10 @@ def report(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare runs: their systems side by side, and paired where the questions are the same."""
+    from fedrag_flwr.evaluation.report import render_report
+    from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
+    from simulations.bench.comparing import compared
+
     summary, rows = compared(runs)
     if html is not None:
         html.write_text(render_report(summary, rows, title=", ".join(run.name for run in runs)), encoding="utf-8")
