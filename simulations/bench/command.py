@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, toml_value, with_errors
-from fedrag_flwr.errors import SettingError
 
 if TYPE_CHECKING:
-    from simulations.bench.plan import Setting
+    from simulations.bench.plan import Setting, Split
 
 
 @with_errors
@@ -21,9 +20,10 @@ def bench(
     data: Annotated[list[Path] | None, typer.Option(help="A multi-hop file, or hub:NAME:CONFIG; repeatable.")] = None,
     setting: Annotated[str, typer.Option(help="local, federated or pool.")] = "local",
     devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
-    questions: Annotated[int, typer.Option(help="Dev questions of each dataset.")] = 40,
+    questions: Annotated[int, typer.Option(help="Questions of each dataset.")] = 40,
     seed: Annotated[int, typer.Option(help="Fixes the dealing of documents.")] = 7,
     results: Annotated[Path, typer.Option("--out", help="Results; a stopped run goes on there.")] = Path("bench"),
+    split: Annotated[str, typer.Option(help="dev to report, train to choose settings.")] = "dev",
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -44,11 +44,12 @@ def bench(
     plan = BenchPlan(
         data=tuple(path.expanduser() for path in data or ()),
         systems=named(systems, system_names()),
-        setting=_setting(setting),
+        setting=cast("Setting", setting),
         devices=devices,
         questions=questions,
         seed=seed,
         changes=_changes(changes),
+        split=cast("Split", split),
     )
     start = time.monotonic()
     worlds, rows = run_plan(plan, results, lambda line: err.print(line, highlight=False, markup=False))
@@ -80,16 +81,6 @@ def report(
         return
     for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
         out.print(table)
-
-
-def _setting(text: str) -> Setting:
-    if text == "local":
-        return "local"
-    if text == "federated":
-        return "federated"
-    if text == "pool":
-        return "pool"
-    raise SettingError(f"'{text}' is not a setting", where="--setting", fix="choose local, federated or pool")
 
 
 def _changes(options: list[str] | None) -> dict[str, bool | int | float | str]:

@@ -14,6 +14,7 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.hub import PREFIX
 
 Setting = Literal["local", "federated", "pool"]
+Split = Literal["dev", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,13 @@ class BenchPlan:
     devices
         Number of devices; one in the pool setting.
     questions
-        Dev questions of each dataset.
+        Questions of each dataset.
     seed
         Fixes the dealing, and is the seed of all settings.
     changes
         Settings that differ from the defaults.
+    split
+        Rows that are asked: ``train`` to choose settings, ``dev`` to report.
     """
 
     data: tuple[Path, ...]
@@ -46,10 +49,13 @@ class BenchPlan:
     questions: int = 40
     seed: int = 7
     changes: Mapping[str, Plain] = field(default_factory=dict)
+    split: Split = "dev"
 
     def __post_init__(self) -> None:
         if self.setting not in get_args(Setting):
             raise SettingError(f"'{self.setting}' is not a setting", where="setting", fix="local, federated or pool")
+        if self.split not in get_args(Split):
+            raise SettingError(f"'{self.split}' is not a split", where="split", fix="dev or train")
         if self.devices < 1 or self.questions < 1:
             raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
         if not self.systems or len(set(self.systems)) != len(self.systems):
@@ -71,6 +77,7 @@ class BenchPlan:
             "devices": self.devices,
             "questions": self.questions,
             "seed": self.seed,
+            "split": self.split,
             "settings": {key: value for key, value in self.base().flat().items() if key not in ("home", "results")},
         }
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
@@ -94,7 +101,7 @@ class BenchPlan:
             "federation.devices": self.devices if self.setting != "pool" else 1,
             "federation.round-timeout": 36_000.0,
             "federation.poll-seconds": 0.001,
-            "data.split": "dev",
+            "data.split": self.split,
             "data.limit": 0,
         }
         return Settings.from_config({**needed, **self.changes})

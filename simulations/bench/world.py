@@ -118,7 +118,7 @@ def make_world(plan: BenchPlan, path: Path) -> World:
             )
     questions = questions[: plan.questions]
     name = dataset_of(path)
-    root = plan.home / f"{name}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    root = plan.home / f"{name}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
     write_partition(root, replace(partition, questions=questions))
     settings = Settings.from_config(
         {
@@ -135,4 +135,4 @@ def _read(plan: BenchPlan, path: Path) -> Benchmark:
     if plan.setting == "pool":
         return read_pool(path, plan.questions)
     rows = math.ceil(plan.questions * _MORE) if plan.setting == "local" else plan.questions
-    return read_multihop(path, "dev", rows, "distractor")
+    return read_multihop(path, plan.split, rows, "distractor")
