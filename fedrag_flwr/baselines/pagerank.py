@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fedrag_flwr.baselines.entities import statements
 from fedrag_flwr.baselines.ranked import Ranked
 from fedrag_flwr.baselines.reading import Construction, Reading
 from fedrag_flwr.baselines.substrate import Substrate
@@ -13,10 +12,10 @@ from fedrag_flwr.retrieval import FactTable, PassageWalkRetriever, normalised
 def pagerank(substrate: Substrate) -> Reading:
     """The passages that walks reach from the statements and the passages nearest to the question.
 
-    Weights, restart and seeds are HippoRAG 2's; its triples come from a model, these from entities in one sentence,
-    and no model filters the nearest statements.
+    Weights, restart and seeds are HippoRAG 2's; its triples come from a model, these from rules over the parse, and no
+    model filters the nearest statements.
     """
-    tuples = normalised(statements(substrate.passages))
+    tuples = normalised(substrate.tuples)
     table = TupleTable.of(tuples, [passage.id for passage in substrate.passages])
     facts = FactTable.of(tuples, table)
     walk = PassageWalkRetriever(

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import EmptySourceError, StoreMismatchError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.models.base import Generator
-from fedrag_flwr.records import EvidenceUnit, Passage, Sentence
+from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.text import ParseExtractor
 from fedrag_flwr.text.base import Pipeline
 
 Floats = NDArray[np.float32]
@@ -65,6 +66,8 @@ class Substrate:
     ----------
     device
         The device's name, the origin of all evidence.
+    documents
+        Where the passages come from.
     passages
         Length p, each with its sentences.
     passage_vectors
@@ -91,6 +94,7 @@ class Substrate:
     """
 
     device: str
+    documents: tuple[Document, ...]
     passages: tuple[Passage, ...]
     passage_vectors: Floats
     sentence_vectors: Floats
@@ -110,6 +114,12 @@ class Substrate:
     def sentences(self) -> tuple[Sentence, ...]:
         """All sentences, in the order of the passages."""
         return tuple(sentence for passage in self.passages for sentence in passage.sentences)
+
+    @cached_property
+    def tuples(self) -> list[EvidenceTuple]:
+        """What the documents state, by rule from their parse."""
+        extractor = ParseExtractor()
+        return [one for parsed in self.pipeline.parse(self.documents) for one in extractor.extract(parsed)]
 
     @cached_property
     def by_id(self) -> dict[str, Passage]:

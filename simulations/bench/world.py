@@ -78,6 +78,7 @@ class World:
                 models = self.settings.models
                 self._substrates[name] = Substrate(
                     device=name,
+                    documents=tuple(map(device.store.document, sorted(device.store.digests()))),
                     passages=passages,
                     passage_vectors=_in_order(device.store.units("paragraph"), [passage.id for passage in passages]),
                     sentence_vectors=_in_order(device.store.units("sentence"), sentences),

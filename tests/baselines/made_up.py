@@ -76,6 +76,7 @@ def made_up(
     sentences = [under_title(passage.title, sentence.text) for passage in passages for sentence in passage.sentences]
     return Substrate(
         device="all",
+        documents=tuple(documents),
         passages=passages,
         passage_vectors=encoder.encode([under_title(passage.title, passage.text) for passage in passages]),
         sentence_vectors=encoder.encode(sentences),

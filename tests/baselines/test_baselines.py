@@ -125,6 +125,7 @@ def test_vectors_must_fit(model: Counting) -> None:
     with pytest.raises(StoreMismatchError):
         Substrate(
             whole.device,
+            whole.documents,
             whole.passages,
             whole.passage_vectors[1:],
             whole.sentence_vectors,

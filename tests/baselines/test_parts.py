@@ -1,4 +1,4 @@
-"""What baselines are made of: the evidence budget, summaries, communities, long units, statements, steps."""
+"""What baselines are made of: the evidence budget, summaries, communities, long units, tuples, steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.baselines.communities import leiden
-from fedrag_flwr.baselines.entities import shared_sentences, statements
+from fedrag_flwr.baselines.entities import shared_sentences
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words, within
@@ -99,11 +99,10 @@ def test_long_units_hold_whole_documents_each_once(most: int, model: Counting) -
     assert len(units) == (1 if most == 1000 else len(TEXTS) if most == 1 else len(units))
 
 
-def test_statements_join_names_by_the_words_between_them(model: Counting) -> None:
+def test_documents_state_tuples_and_sentences_share_entities(model: Counting) -> None:
     substrate = made_up(model, {"tarn-bridge": TEXTS["tarn-bridge"]})
-    found = {(one.head, one.relation, one.tail) for one in statements(substrate.passages)}
-    assert ("tarn bridge", "was designed by the engineer", "odile varro") in found
-    assert ("tarn bridge", "It opened in 1924 and crosses the river", "ossel") in found
+    assert any((one.head, one.tail) == ("Tarn Bridge", "1924") for one in substrate.tuples)
+    assert {one.passage_id for one in substrate.tuples} <= substrate.by_id.keys()
     assert shared_sentences(substrate.passages)["odile varro", "tarn bridge"] == 1
 
 
