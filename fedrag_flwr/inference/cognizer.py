@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import Reading
-from fedrag_flwr.inference.support import coverage, evidence_texts, is_supported, is_yes_no
+from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
@@ -67,15 +67,17 @@ class Cognizer:
         facts: Sequence[Fact] | None = None,
         reading: Reading | None = None,
         *,
+        wording: str = "",
         always: bool = False,
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
         Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
         `reading` of the evidence is sure of an answer that fits. With facts the model can only choose among those that
-        fit, unless it is `free` and there is a reading: then what it wrote and does not stand in the evidence gives way
-        to the reading's likeliest span, if that does. With `always` the model is asked over any evidence, however far,
-        as plain retrieval-augmented generation does.
+        fit, unless it is `free` and there is a reading: then what it wrote and cannot be the answer gives way to the
+        reading's likeliest span, if that can. `wording` is the question as it came, where a name stands for one of its
+        descriptions now. With `always` the model is asked over any evidence, however far, as plain retrieval-augmented
+        generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
@@ -97,11 +99,9 @@ class Cognizer:
         text = clean(completion.text)
         if not text:
             return Verdict("", score, "the model found no answer in the evidence", cost, completion.setup)
-        if is_yes_no(text) and analysis.answer_type not in ("", "YESNO"):
-            return Verdict("", score, "the model said yes or no to another kind of question", cost, completion.setup)
-        if grammar == ANSWER_GRAMMAR and not is_supported(text, texts):
-            if reading is None or not is_supported(reading.best, texts):
-                return Verdict("", score, "the evidence does not hold the model's answer", cost, completion.setup)
+        if grammar == ANSWER_GRAMMAR and (fault := why_not(text, wording or question, analysis, texts)):
+            if reading is None or why_not(reading.best, wording or question, analysis, texts):
+                return Verdict("", score, fault, cost, completion.setup)
             text = reading.best
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
 
@@ -121,6 +121,19 @@ class Cognizer:
 def _among(text: str, choices: Sequence[str]) -> bool:
     """Whether a text is one of the choices, but for case, articles and possessives."""
     return normalise_anchor(text) in {normalise_anchor(choice) for choice in choices}
+
+
+def why_not(text: str, question: str, analysis: QuestionAnalysis, texts: Sequence[str]) -> str:
+    """Why what a model wrote cannot be the answer to a question over these texts, or ""."""
+    if is_yes_no(text):
+        return (
+            "the model said yes or no to another kind of question" if analysis.answer_type not in ("", "YESNO") else ""
+        )
+    if not is_supported(text, texts):
+        return "the evidence does not hold the model's answer"
+    if not is_choice(question) and is_supported(text, [question]):
+        return "the question holds the model's answer itself"
+    return ""
 
 
 def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: Sequence[str]) -> float:

@@ -124,7 +124,13 @@ class Engine:
         units = self._chosen(reading, foreign, lead.via.name if lead.via else "")
         memories = lead.notes(units, self.leads.limits.notes)
         verdict = self.cognizer.answer(
-            asked.text, asked.analysis, units, memories, self._facts(reading, units, memories), reading
+            asked.text,
+            asked.analysis,
+            units,
+            memories,
+            self._facts(reading, units, memories),
+            reading,
+            wording=question.text,
         )
         verdict = self._timed(verdict, self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")

@@ -11,7 +11,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import under_title
 
 _WORD = re.compile(r"\w+")
-_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
+_CHOICE = re.compile(r"\b[Oo][Rr]\b|^Between .+ and .+,|\bout of \W?[A-Z].* and \W?[A-Z]")
 _YES_NO = {"yes", "no"}
 
 
@@ -41,7 +41,7 @@ def is_supported(answer: str, texts: Iterable[str]) -> bool:
 
 
 def is_choice(question: str) -> bool:
-    """Whether a question offers alternatives: "the Ossel or the Marl"."""
+    """Whether a question offers alternatives: "the Ossel or the Marl", "between Ossel and Marl"."""
     return _CHOICE.search(question) is not None
 
 

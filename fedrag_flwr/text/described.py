@@ -20,21 +20,29 @@ _PREDICATE = frozenset({"VERB", "AUX", "ADP", "ADV", "PART", "NOUN", "ADJ", "PRO
 _MOST_CUT = 4  # words of the question's own predicate that a parse takes into a phrase
 
 
-def descriptions(doc: Doc) -> tuple[Description, ...]:
+def descriptions(doc: Doc, asking: int | None = None) -> tuple[Description, ...]:
     """Give a question's descriptions: nouns with a relative clause, a participle, or what they have or belong to.
 
     "Which rocket launched *the probe that first visited Pluto*?", "Where was *the designer of the bridge* born?" A
     parser takes the question's own last words into such a phrase ("*the designer of the bridge born*"); where the
     question's auxiliary still waits for them, the phrase ends before them. One noun's longer phrases come first.
+    What holds the word that asks, the token at `asking`, describes nothing: "... from *an opera created by who*?"
     """
     found = []
     for noun in doc:
         if not _is_described(doc, noun):
             continue
         start, ends = _extent(doc, noun)
+        if asking is not None:
+            ends = [end for end in ends if not _asks(doc, start, end, asking)]
         before = doc[:start].text_with_ws
         found += [Description(before, doc[start:end].text, doc[end:].text, noun.lemma_.casefold()) for end in ends]
     return tuple(found)
+
+
+def _asks(doc: Doc, start: int, end: int, asking: int) -> bool:
+    """Whether a phrase holds the word that asks, or ends in the preposition before it."""
+    return start <= asking < end or (asking == end and doc[end - 1].pos_ == "ADP")
 
 
 def _is_described(doc: Doc, noun: Token) -> bool:

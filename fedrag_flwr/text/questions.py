@@ -51,7 +51,10 @@ def analyse_question(doc: Doc) -> QuestionAnalysis:
         for fact in facts_between(doc, typed_spans(doc), 0, len(doc))
         if fact.anchor not in GENERIC and not WH.intersection(fact.anchor.split())
     )
-    return QuestionAnalysis(facts, anchors_of(facts), answer_type(doc), asked_noun(doc), descriptions(doc))
+    asking = _question_word(doc)
+    return QuestionAnalysis(
+        facts, anchors_of(facts), answer_type(doc), asked_noun(doc), descriptions(doc, asking.i if asking else None)
+    )
 
 
 def asked_noun(doc: Doc) -> str:
@@ -84,9 +87,9 @@ def answer_type(doc: Doc) -> str:
     NAME is a proper name of another kind: a spacecraft, a film, a prize.
     """
     words = [token.text.casefold() for token in doc]
-    lead = next((i for i, word in enumerate(words) if word[:1].isalnum()), 0)
-    wh = _question_word(doc, words, lead)
+    wh = _question_word(doc)
     if wh is None:
+        lead = _lead(words)
         opens = any(0 <= i < len(doc) and words[i] in AUXILIARIES for i in (lead, _after_clause(words)))
         return "YESNO" if opens and not _is_choice(doc) else ""
     word = words[wh.i]
@@ -111,8 +114,15 @@ def _is_choice(doc: Doc) -> bool:
     return any(token.text.casefold() == "or" and token.head.pos_ in {"PROPN", "NOUN", "NUM", "ADJ"} for token in doc)
 
 
-def _question_word(doc: Doc, words: list[str], lead: int) -> Token | None:
+def _lead(words: list[str]) -> int:
+    """Give the index of the first word that is no punctuation."""
+    return next((i for i, word in enumerate(words) if word[:1].isalnum()), 0)
+
+
+def _question_word(doc: Doc) -> Token | None:
     """Find the word that asks, not a relative pronoun or a conjunction."""
+    words = [token.text.casefold() for token in doc]
+    lead = _lead(words)
     asking = [token for token in doc if words[token.i] in WH]
     if not asking or words[lead] in AUXILIARIES:
         return None

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.cognizer import Cognizer, clean, nearness
+from fedrag_flwr.inference.cognizer import Cognizer, clean, nearness, why_not
 from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
-from fedrag_flwr.inference.support import coverage, is_supported, tokens
+from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
@@ -247,3 +247,38 @@ def test_prompts_hold_what_is_given_and_share_a_prefix() -> None:
     assert "- It is here." in two.user
     assert any(reply == UNKNOWN for _, reply in one.examples)
     assert QUESTION in closed_book_prompt(QUESTION).user
+
+
+@pytest.mark.parametrize(
+    ("question", "offers"),
+    [
+        ("Which is longer, the Ossel or the Marl?", True),
+        ("Between Ossel and Marl, which is longer?", True),
+        ("Who was born first out of Ada Morrow and Odile Varro?", True),
+        ("Which team won between 1990 and 2000?", False),
+        ("Which river runs between the Marl and the Ossel?", False),
+        ("Which river runs between Marl and Ossel?", False),
+    ("Who orders the bridge?", False),
+    ],
+)
+def test_which_questions_offer_alternatives(question: str, offers: bool) -> None:
+    assert is_choice(question) is offers
+
+
+FAULTY = [  # what the model wrote, how the question was first worded, why it is not taken
+    ("yes", "", "yes or no"),
+    ("no", "", "yes or no"),
+    ("Ossel", "", "does not hold"),
+    ("Tarn Bridge", "", "itself"),
+    ("the engineer", "Which engineer designed Tarn Bridge?", "itself"),
+    ("the engineer", "", ""),
+    ("Odile Varro", "", ""),
+    ("Odile Varro", "Was it Odile Varro or Ada Morrow who designed Tarn Bridge?", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "wording", "fault"), FAULTY)
+def test_why_what_a_model_wrote_is_not_taken(text: str, wording: str, fault: str, pipeline: Pipeline) -> None:
+    said = why_not(text, wording or QUESTION, pipeline.question(QUESTION), [f"{TEXT} The engineer was young."])
+    assert bool(said) == bool(fault)
+    assert fault in said

@@ -62,6 +62,8 @@ PLAIN = [
     "?",
     "that which",
     "What is the name of the river?",
+    "Ida Lorne is a figure of an opera composed by who?",
+    "The Northern League includes the Varro team that was formed in what year?",
 ]
 
 
