@@ -13,15 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.inference.reading import Pool
+from fedrag_flwr.inference.sides import pair, rows_asked_of
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, words
+from fedrag_flwr.text.nations import nations
 
 LEAST_SHARE = 0.6  # of the asked words that each passage must say
 LEAST_SHARED = 3  # facts in which both agree, where the question does not ask for a nation
 _SAME = re.compile(r"\b(?:same|share|similar|common)\b", re.IGNORECASE)
 _OF_NATIONS = re.compile(r"\b(?:nation\w*|countr\w+|citizen\w*)\b", re.IGNORECASE)
-_NATIONS = frozenset({"NORP", "GPE"})
+_OF_PLACES = re.compile(
+    r"\b(?:state|province|region|county|city|town|village|district|borough|municipality|island|area)s?\b", re.IGNORECASE
+)
+_PLACES = frozenset({"NORP", "GPE", "LOC"})
+_ANY: frozenset[str] = frozenset()
 _IN_TIME = re.compile(r"\b(?:when|while|before|after|already|yet|still|until|since|by the time)\b", re.IGNORECASE)
-_STEM = 4  # letters: "Italy" and "Italian" agree
 _LEVEL = FUNCTION_WORDS | words("same both share similar common each different type kind")
 
 
@@ -41,35 +46,28 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None
     """
     if _IN_TIME.search(question):
         return None
-    pair = _pair(pool, scores)
-    if not pair:
+    both = [rows_asked_of(question, pool, rows) for rows in pair(pool, scores)]
+    if not both:
         return False
     if not _SAME.search(question):
         line = f" {' '.join(pool.asked)} "
-        for rows in pair:
+        for rows in both:
             line = line.replace(f" {pool.titles[rows[0]]} ", " ")
         asked = [word for word in line.split() if word not in _LEVEL]
-        return all(_share(asked, _told(pool, rows)) >= LEAST_SHARE for rows in pair)
+        return all(_share(asked, _words(pool, rows)) >= LEAST_SHARE for rows in both)
     if _OF_NATIONS.search(question):
-        return bool(set.intersection(*({anchor[:_STEM] for anchor in _facts(pool, rows, _NATIONS)} for rows in pair)))
-    return len(set.intersection(*(_facts(pool, rows) for rows in pair))) >= LEAST_SHARED
+        return bool(set.intersection(*(nations(_facts(pool, rows, _PLACES)) for rows in both)))
+    shared = set.intersection(*(_facts(pool, rows, _PLACES if _OF_PLACES.search(question) else _ANY) for rows in both))
+    if _OF_PLACES.search(question):
+        return any(not nations([anchor]) for anchor in shared)
+    return len(shared) >= LEAST_SHARED
 
 
-def _pair(pool: Pool, scores: NDArray[np.float64]) -> list[list[int]]:
-    """The rows of the two passages that a question is about: those whose titles it says, else the likeliest."""
-    asked = f" {' '.join(pool.asked)} "
-    groups = list(pool.groups().values())
-    said = [bool(pool.titles[rows[0]]) and f" {pool.titles[rows[0]]} " in asked for rows in groups]
-    best = [max(float(scores[row]) for row in rows) for rows in groups]
-    ranked = sorted(range(len(groups)), key=lambda i: (not said[i], -best[i]))[:2]
-    return [groups[i] for i in ranked]
-
-
-def _told(pool: Pool, rows: Sequence[int]) -> set[str]:
+def _words(pool: Pool, rows: Sequence[int]) -> set[str]:
     return {word for row in rows for word in (*pool.words[row], *pool.titles[row].split())}
 
 
-def _facts(pool: Pool, rows: Sequence[int], types: frozenset[str] = frozenset()) -> set[str]:
+def _facts(pool: Pool, rows: Sequence[int], types: frozenset[str]) -> set[str]:
     """Anchors of a passage's facts, of some types or all."""
     return {fact.anchor for row in rows for fact in pool.candidates[row].facts if not types or fact.type in types}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fedrag_flwr.inference.support import forms, is_choice
 from fedrag_flwr.text.anchors import normalise_anchor
 
 _LEAST = re.compile(
@@ -17,28 +16,14 @@ _MOST = re.compile(
     re.I,
 )
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_DYING = re.compile(r"\b(?:die[ds]?|dead|death|pass(?:ed)? away)\b", re.I)
+_ENDED = re.compile(
+    r"(?:[-–—]|\b(?:died|death|killed|assassinated|executed)\b)[^().;]*?\b(1[0-9]{3}|20[0-9]{2})\b", re.I
+)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _COUNTING = re.compile(
     r"\b(?:more|most|higher|highest|larger|largest|bigger|greater|taller|lower|fewer|less|smaller|shorter)\b", re.I
 )
-
-
-def alternatives(question: str, titles: Sequence[str]) -> list[str]:
-    """The titles that a question sets side by side, in the order in which it says them; none where it offers no choice.
-
-    Parameters
-    ----------
-    question
-        Its text.
-    titles
-        What passages are about, without brackets.
-    """
-    if not is_choice(question):
-        return []
-    asked = f" {' '.join(forms(question))} "
-    places = {title: asked.find(f" {' '.join(forms(title))} ") for title in dict.fromkeys(titles) if forms(title)}
-    found = sorted((place, title) for title, place in places.items() if place >= 0)
-    return [title for _, title in found] if len(found) > 1 else []
 
 
 def decided(question: str, told: Sequence[Sequence[str]]) -> int | None:
@@ -66,7 +51,14 @@ def _value(question: str, texts: Sequence[str]) -> float | None:
         if _COUNTING.search(question):
             found = [n for n in _NUMBER.findall(normalise_anchor(text)) if not _YEAR.fullmatch(n)]
         else:
-            found = _YEAR.findall(text)
+            found = _years(question, text)
         if found:
             return float(found[0])
     return None
+
+
+def _years(question: str, text: str) -> list[str]:
+    """The years that a sentence tells, of someone's life that in which the question asks for its end or beginning."""
+    if _DYING.search(question):
+        return _ENDED.findall(text)
+    return _YEAR.findall(text)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.inference.candidates import NAMES
-from fedrag_flwr.inference.comparing import alternatives, decided
+from fedrag_flwr.inference.comparing import decided
 from fedrag_flwr.inference.reading import Pool
+from fedrag_flwr.inference.sides import alternatives, rows_asked_of
 from fedrag_flwr.inference.support import forms
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import subject_of
@@ -160,8 +161,10 @@ def _titles(pool: Pool, rows: Sequence[int]) -> list[str]:
 def _decided(question: str, pool: Pool, rows: Sequence[int], choice: Sequence[str]) -> int | None:
     if len(choice) != 2:
         return None
-    told = [[pool.candidates[row].unit.text for row in rows if pool.titles[row] == title] for title in choice]
-    return decided(question, told)
+    own = [[row for row in rows if pool.titles[row] == title] for title in choice]
+    return decided(
+        question, [[pool.candidates[row].unit.text for row in rows_asked_of(question, pool, one)] for one in own]
+    )
 
 
 def _agreement(wanted: str, given: str) -> float:

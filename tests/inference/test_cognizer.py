@@ -258,7 +258,7 @@ def test_prompts_hold_what_is_given_and_share_a_prefix() -> None:
         ("Which team won between 1990 and 2000?", False),
         ("Which river runs between the Marl and the Ossel?", False),
         ("Which river runs between Marl and Ossel?", False),
-    ("Who orders the bridge?", False),
+        ("Who orders the bridge?", False),
     ],
 )
 def test_which_questions_offer_alternatives(question: str, offers: bool) -> None:

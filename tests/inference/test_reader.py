@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.inference.agreeing import agree
-from fedrag_flwr.inference.comparing import alternatives, decided
+from fedrag_flwr.inference.comparing import decided
 from fedrag_flwr.inference.reader import FEWEST, Reading, read
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
+from fedrag_flwr.inference.sides import alternatives, pair, rows_asked_of
 from fedrag_flwr.inference.spans import SPAN_FEATURES, span_features, spans_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit
@@ -112,6 +113,10 @@ COMPARED = [
     ("Which has more seats, A or B?", [["opened in 1990"], ["has 120"]], None),
     ("Which was started first, A or B?", [["in 1921"], ["in 1921"]], None),
     ("Which was started first, A or B?", [["long ago"], ["in 1921"]], None),
+    ("Who died first, A or B?", [["A (1902 – 1980)"], ["B ( 3 May 1921 – 4 June 1939)"]], 1),
+    ("Who died later, A or B?", [["A (1902-1980) was a singer"], ["B died in Rome in 1939"]], 0),
+    ("Who died later, A or B?", [["A was born in 1902"], ["B died in Rome in 1939"]], None),
+    ("Who was born later, A or B?", [["A (1902 – 1980)"], ["B (1921 – 1939)"]], 1),
     ("Which is nicer, A or B?", [["in 1902"], ["in 1921"]], None),
     ("Which was first, A or B?", [["in 1902"]], None),
 ]
@@ -122,6 +127,47 @@ def test_typed_facts_decide(question: str, told: list[list[str]], winner: int | 
     assert decided(question, told) == winner
     if len(told) == 2 and winner is not None:
         assert decided(question, told[::-1]) == 1 - winner
+
+
+SIDES = [  # title, text; asked about in SIDE_QUESTIONS
+    ("Verona High School (Utah)", "Verona High School is a school in Elm County, Utah, United States."),
+    ("High School", "High School is a film."),
+    ("Marl College", "Marl College is a college in Elm County, Utah, in the United States."),
+    ("Red Kite (film)", "Red Kite is an American film directed by Tomas Hale."),
+    ("Low Tide (1990 film)", "Low Tide is a 1990 film directed by the Dane Ada Morrow."),
+    ("Low Tide", "Low Tide may refer to a film or a song."),
+    ("Tomas Hale", "Tomas Hale (1950 – 1999) was a Danish director."),
+    ("Ada Morrow", "Ada Morrow (1940 – 2011) was a director from Denmark."),
+]
+SIDE_QUESTIONS = [  # question, the pair, the pair with whom it asks about in their place, yes or no
+    ("Are Verona High School (Utah) and Marl College in the same country?", (0, 2), (0, 2), True),
+    ("Are Verona High School (Utah) and Marl College in the same county?", (0, 2), (0, 2), True),
+    ("Are Marl College and Red Kite (film) from the same county?", (2, 3), (2, 3), False),
+    ("Do the films Red Kite (film) and Low Tide (1990 film) have directors of the same country?", (3, 4), (6, 7), True),
+    ("Which film has the director who died first, Red Kite or Low Tide (1990 film)?", (3, 4), (6, 7), None),
+    ("Which film whose director was born first is longer, Red Kite or Low Tide (1990 film)?", (3, 4), (6, 7), None),
+]
+
+
+@pytest.mark.parametrize(("question", "both", "asked", "yes"), SIDE_QUESTIONS)
+def test_two_things_and_who_made_them(
+    question: str, both: tuple[int, int], asked: tuple[int, int], yes: bool | None, pipeline: Pipeline
+) -> None:
+    facts = pipeline.facts([text for _, text in SIDES])
+    pool = Pool.of(
+        question,
+        pipeline.question(question),
+        [
+            Candidate(EvidenceUnit(f"p{i}#0.0", text, "home", 0.5, title), facts[i])
+            for i, (title, text) in enumerate(SIDES)
+        ],
+    )
+    scores = np.zeros(len(SIDES))
+    found = pair(pool, scores)
+    assert {rows[0] for rows in found} == set(both)
+    assert {rows_asked_of(question, pool, rows)[0] for rows in found} == set(asked)
+    if yes is not None:
+        assert agree(question, pool, scores) is yes
 
 
 @pytest.mark.parametrize(
