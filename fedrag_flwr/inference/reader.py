@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,11 @@ class Reading:
     @property
     def best(self) -> str:
         """The likeliest span; empty where there is none."""
-        return self.spans[int(np.argmax(self.likely))].text if self.spans else ""
+        return next(self.texts(), "")
+
+    def texts(self) -> Iterator[str]:
+        """The spans' texts, likeliest first."""
+        return (self.spans[int(row)].text for row in np.argsort(-self.likely, kind="stable"))
 
     def told_by(self) -> EvidenceUnit | None:
         """The likeliest sentence that holds the likeliest span."""

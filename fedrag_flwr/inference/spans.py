@@ -6,6 +6,7 @@ and, where a question sets two things side by side, those two.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -113,8 +114,9 @@ def span_features(
     under: dict[str, float] = {}
     for row, title in enumerate(pool.titles):
         under[title] = max(under.get(title, 0.0), float(likely[row]))
-    choice = [" ".join(forms(title)) for title in alternatives(question, _titles(pool, rows))]
-    won = _decided(question, pool, rows, choice)
+    sides = alternatives(question, _titles(pool, rows))
+    choice = [" ".join(forms(title)) for title in sides]
+    won = _decided(question, pool, rows, sides)
     wanted = _group(pool.analysis.answer_type)
     matrix = np.zeros((len(spans), len(SPAN_FEATURES)))
     for i, span in enumerate(spans):
@@ -158,13 +160,14 @@ def _titles(pool: Pool, rows: Sequence[int]) -> list[str]:
     return [subject_of(pool.candidates[row].unit.title) for row in rows]
 
 
-def _decided(question: str, pool: Pool, rows: Sequence[int], choice: Sequence[str]) -> int | None:
-    if len(choice) != 2:
+def _decided(question: str, pool: Pool, rows: Sequence[int], sides: Sequence[str]) -> int | None:
+    if len(sides) != 2:
         return None
-    own = [[row for row in rows if pool.titles[row] == title] for title in choice]
-    return decided(
-        question, [[pool.candidates[row].unit.text for row in rows_asked_of(question, pool, one)] for one in own]
-    )
+    own = [[row for row in rows if pool.titles[row] == " ".join(forms(title))] for title in sides]
+    asked = [rows_asked_of(question, pool, one) for one in own]
+    for title in sides:  # "More" in a film's title compares nothing
+        question = re.sub(re.escape(title), "", question, flags=re.IGNORECASE)
+    return decided(question, [[pool.candidates[row].unit.text for row in one] for one in asked])
 
 
 def _agreement(wanted: str, given: str) -> float:
