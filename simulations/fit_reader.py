@@ -41,6 +41,7 @@ WEIGHTS_OF = {TARGET: 2.0}
 FOLDS = 5
 RATE = 0.06
 SEED = 7
+READ_FROM = (-1.5, -1.2, -0.9, -0.6, -0.3, 0.0)  # log-odds from which the model might not be asked
 RIGHT = 0.6  # F1 from which a span counts as the answer
 SENTENCE_TREES = {"n_estimators": 120, "max_depth": 4, "min_samples_leaf": 8}
 SPAN_TREES = {"n_estimators": 120, "max_depth": 3, "min_samples_leaf": 8}
@@ -161,6 +162,7 @@ def fit(asked: Sequence[Row], out: Path, manifest: dict[str, object]) -> dict[st
         "sentences": _recall(asked, orders),
         "span_f1": _mean(asked, [_chosen(own, told) for own, told in zip(quality, likely, strict=True)]),
         "span_f1_if_chosen_rightly": _mean(asked, [float(max(own, default=0.0)) for own in quality]),
+        "read_from": [_read_from(asked, quality, likely, least) for least in READ_FROM],
     }
     manifest = manifest | {"left_out": figures}
     ship(out / "near.json", NEAR_FEATURES, first, SENTENCE_TREES, manifest)
@@ -178,6 +180,18 @@ def _recall(asked: Sequence[Row], orders: Sequence[Sequence[int]]) -> dict[str, 
         found["of gold"].append(round(float(np.mean(own)), 3))
         found["all gold"].append(round(float(np.mean([share == 1.0 for share in own])), 3))
     return found
+
+
+def _read_from(
+    asked: Sequence[Row], quality: Sequence[NDArray[np.float64]], likely: Sequence[NDArray[np.float64]], least: float
+) -> dict[str, float]:
+    """How many of HotpotQA's questions have a span of at least such log-odds, and how right the likeliest is."""
+    sure = [
+        _chosen(own, told)
+        for row, own, told in zip(asked, quality, likely, strict=True)
+        if row.source == TARGET and len(told) and float(told.max()) >= least
+    ]
+    return {"log_odds": least, "questions": len(sure), "f1": round(float(np.mean(sure)), 3) if sure else 0.0}
 
 
 def _chosen(quality: NDArray[np.float64], likely: NDArray[np.float64]) -> float:
