@@ -14,6 +14,7 @@ from typing import Literal
 
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
+from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
@@ -28,6 +29,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.ordering import RetrieverOrder
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
@@ -36,6 +38,7 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
     BuildReport,
+    ChosenPassage,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -112,9 +115,8 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
-        self.controller = DeviceController(
-            name, self.store, root, toolbox.encoder, toolbox.pipeline, FittingSettings(), settings.seed
-        )
+        self._sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline)
+        self.controller = DeviceController(name, self.store, root, self._sources, FittingSettings(), settings.seed)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -262,6 +264,27 @@ class EdgeDevice:
         """Take one step of training the controller together with other devices, on own questions."""
         return self.controller.train(request, questions)
 
+    def order(self) -> RetrieverOrder:
+        """The device's passages in the controller's order, each with the answer path to it.
+
+        Raises
+        ------
+        StoreError
+            The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
+        """
+        retriever = self.controller.retriever(self.settings.retrieval.weights)
+        return RetrieverOrder(retriever, self._sources.present().explainer)
+
+    def choose(self, question: str, most: int) -> list[ChosenPassage]:
+        """The passages that the controller puts first for a question, each with the answer path to it; as `order`."""
+        order = self.order()
+        found = order.rank(question, most)
+        titles = {passage.id: passage.title for passage in self.store.passages([one.passage_id for one in found])}
+        paths = {path.passage_id: path for path in order.paths(question, list(titles))}
+        return [
+            ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found
+        ]
+
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.
 
@@ -350,7 +373,8 @@ class EdgeDevice:
             fitting.is_called,
             inference.free_answers,
         )
-        return Engine(leads, shelf, cognizer)
+        controlled = self.settings.retrieval.order == "controller"
+        return Engine(leads, shelf, cognizer, self.order() if controlled else None)
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
         self._inform_door()

@@ -4,6 +4,7 @@ from fedrag_flwr.hypergraph.answer_paths import PRESETS, KeyEdges, PathSettings,
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, unit_count
 from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
 from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
+from fedrag_flwr.hypergraph.explaining import PathExplainer
 from fedrag_flwr.hypergraph.incidence import content_id
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
@@ -31,6 +32,7 @@ __all__ = [
     "PairwiseKeys",
     "PassageGraph",
     "PassageGraphSettings",
+    "PathExplainer",
     "PathSettings",
     "TupleTable",
     "Units",

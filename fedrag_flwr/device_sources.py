@@ -1,0 +1,108 @@
+"""A device's passages as a controller sees them: the rankings of its sources, and the answer paths behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
+from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import EvidenceTuple, Passage
+from fedrag_flwr.retrieval import (
+    Bm25Retriever,
+    ControllerFeatures,
+    DenseRetriever,
+    KeySpaceRetriever,
+    QuestionVectors,
+    Retriever,
+    TextEncoder,
+)
+from fedrag_flwr.text import ParseExtractor, read_tuples, tuple_files, write_tuples
+from fedrag_flwr.text.base import Pipeline
+
+FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
+SHARPNESS = 3.0  # of seeds among a whole device's vertices
+_TUPLES = "tuples.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Retrievers over the same passages in the order of ``FEATURES``, and what explains the last one's choices."""
+
+    retrievers: tuple[Retriever, ...]
+    explainer: PathExplainer
+
+    @classmethod
+    def over(
+        cls,
+        passages: Sequence[Passage],
+        vectors: NDArray[np.float32],
+        tuples: Sequence[EvidenceTuple],
+        questions: QuestionVectors,
+    ) -> Sources:
+        """Index passages, whose vectors, (n, dimension), are the encoder's of `questions`, and their tuples."""
+        ids = [passage.id for passage in passages]
+        table = TupleTable.of(tuples, ids)
+        paths = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
+        sparse = Bm25Retriever(passages)
+        seeds = VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS)
+        dense = DenseRetriever(ids, vectors, questions)
+        return cls((dense, sparse, KeySpaceRetriever(paths, seeds, sparse)), PathExplainer(paths, seeds, tuples))
+
+
+class DeviceSources:
+    """The sources over a store's passages; made when they are first needed, and anew when the store has changed.
+
+    Parameters
+    ----------
+    store
+        The passages and their vectors.
+    root
+        The folder beside the store, where tuples are kept.
+    encoder, pipeline
+        Those that the store was made with.
+    """
+
+    def __init__(self, store: MemoryStore, root: Path, encoder: TextEncoder, pipeline: Pipeline) -> None:
+        self._store = store
+        self._kept = root / _TUPLES
+        self._questions = QuestionVectors(encoder)
+        self._pipeline = pipeline
+        self._extractor = ParseExtractor()
+        self._made: tuple[int, Sources] | None = None
+
+    @property
+    def id(self) -> tuple[str, str]:
+        """What tuples depend on besides the documents: the text pipeline and the extractor."""
+        return (self._pipeline.id, self._extractor.id)
+
+    def present(self) -> Sources:
+        """The sources over all passages of the store's present version."""
+        if self._made is None or self._made[0] != self._store.version:
+            units = self._store.units("paragraph")
+            passages = self._store.passages(units.ids)
+            made = Sources.over(passages, units.vectors, self._tuples(), self._questions)
+            self._made = (self._store.version, made)
+        return self._made[1]
+
+    def forget(self) -> None:
+        """Drop the tuples of documents as they were."""
+        for kept in tuple_files(self._kept):
+            kept.unlink(missing_ok=True)
+
+    def _tuples(self) -> list[EvidenceTuple]:
+        """The tuples of all documents, extracted once for each state of them."""
+        digests = sorted(self._store.digests().items())
+        pipeline, extractor = self.id
+        with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other documents or rules
+            return read_tuples(self._kept, digests, extractor=extractor, pipeline=pipeline)[0]
+        documents = (self._store.document(name) for name, _ in digests)
+        found = [one for parsed in self._pipeline.parse(documents) for one in self._extractor.extract(parsed)]
+        write_tuples(self._kept, found, digests, extractor=extractor, pipeline=pipeline)
+        return found
