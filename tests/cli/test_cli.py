@@ -146,12 +146,14 @@ def test_inspect_draws_the_answer_path_to_a_passage(built: Any) -> None:
     words = ("inspect", "paths", "Who designed Tarn Bridge?", "--name", "desk", *SMALL)
     chosen = parsed(*words, "--json")
     assert chosen[0]["passage_id"] == "tarn-bridge#0"
-    assert chosen[0]["path"]["bridge"] == "tarn bridge"
-    assert chosen[0]["path"]["steps"][-1]["passage_id"] == "tarn-bridge#0"
+    path = chosen[0]["path"]
+    assert path["asked"] == ["Tarn Bridge"]
+    assert path["steps"][-1]["passage_id"] == "tarn-bridge#0"
     drawn = run(*words, "--limit", "1").stdout
-    assert "[(Tarn Bridge)]" in drawn
-    assert "Odile Varro" in drawn
-    assert "marks" not in drawn
+    assert "[Tarn Bridge]" in drawn
+    assert f"({path['bridge']})" in drawn
+    assert path["steps"][-1]["relation"] in drawn
+    assert "Port Ferren" not in drawn
 
 
 def test_marks_in_a_text_are_shown_as_they_are(built: Any) -> None:
