@@ -59,6 +59,7 @@ from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
 
@@ -115,7 +116,7 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
-        self._sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline)
+        self._sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor)
         self.controller = DeviceController(name, self.store, root, self._sources, FittingSettings(), settings.seed)
         self._informed = -1  # the store's version that the door knows the private names of
 
@@ -375,6 +376,11 @@ class EdgeDevice:
         )
         controlled = self.settings.retrieval.order == "controller"
         return Engine(leads, shelf, cognizer, self.order() if controlled else None)
+
+    def _extractor(self) -> Extractor:
+        if self.settings.retrieval.extractor == "model":
+            return ModelExtractor(self.toolbox.generator(), self.settings.seed)
+        return ParseExtractor()
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
         self._inform_door()

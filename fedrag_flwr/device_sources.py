@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from fedrag_flwr.retrieval import (
     Retriever,
     TextEncoder,
 )
-from fedrag_flwr.text import ParseExtractor, read_tuples, tuple_files, write_tuples
+from fedrag_flwr.text import Extractor, read_tuples, tuple_files, write_tuples
 from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
@@ -67,20 +67,29 @@ class DeviceSources:
         The folder beside the store, where tuples are kept.
     encoder, pipeline
         Those that the store was made with.
+    extractor
+        Gives what finds evidence tuples; called when it is first needed.
     """
 
-    def __init__(self, store: MemoryStore, root: Path, encoder: TextEncoder, pipeline: Pipeline) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        root: Path,
+        encoder: TextEncoder,
+        pipeline: Pipeline,
+        extractor: Callable[[], Extractor],
+    ) -> None:
         self._store = store
         self._kept = root / _TUPLES
         self._questions = QuestionVectors(encoder)
         self._pipeline = pipeline
-        self._extractor = ParseExtractor()
+        self._extractor = extractor
         self._made: tuple[int, Sources] | None = None
 
     @property
     def id(self) -> tuple[str, str]:
         """What tuples depend on besides the documents: the text pipeline and the extractor."""
-        return (self._pipeline.id, self._extractor.id)
+        return (self._pipeline.id, self._extractor().id)
 
     def present(self) -> Sources:
         """The sources over all passages of the store's present version."""
@@ -99,10 +108,11 @@ class DeviceSources:
     def _tuples(self) -> list[EvidenceTuple]:
         """The tuples of all documents, extracted once for each state of them."""
         digests = sorted(self._store.digests().items())
-        pipeline, extractor = self.id
+        extractor = self._extractor()
+        made_by, pipeline = extractor.id, self._pipeline.id
         with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other documents or rules
-            return read_tuples(self._kept, digests, extractor=extractor, pipeline=pipeline)[0]
+            return read_tuples(self._kept, digests, extractor=made_by, pipeline=pipeline)[0]
         documents = (self._store.document(name) for name, _ in digests)
-        found = [one for parsed in self._pipeline.parse(documents) for one in self._extractor.extract(parsed)]
-        write_tuples(self._kept, found, digests, extractor=extractor, pipeline=pipeline)
+        found = [one for parsed in self._pipeline.parse(documents) for one in extractor.extract(parsed)]
+        write_tuples(self._kept, found, digests, extractor=made_by, pipeline=pipeline, dropped=extractor.dropped)
         return found

@@ -16,7 +16,8 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ChosenPassage ChosenPath "
-    "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
+    "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch "
+    "DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
     "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
     "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
 )
