@@ -55,7 +55,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     silent,
 )
-from fedrag_flwr.retrieval import FittingSettings
+from fedrag_flwr.retrieval import FittingSettings, Retriever
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
@@ -116,7 +116,9 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
-        self._sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor)
+        self._sources = DeviceSources(
+            self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens
+        )
         self.controller = DeviceController(name, self.store, root, self._sources, FittingSettings(), settings.seed)
         self._informed = -1  # the store's version that the door knows the private names of
 
@@ -265,15 +267,21 @@ class EdgeDevice:
         """Take one step of training the controller together with other devices, on own questions."""
         return self.controller.train(request, questions)
 
-    def order(self) -> RetrieverOrder:
-        """The device's passages in the controller's order, each with the answer path to it.
+    def order(self, kind: str = "controller") -> RetrieverOrder:
+        """The device's passages in an order, ``controller`` or ``late-interaction``, each with the answer path to it.
 
         Raises
         ------
         StoreError
             The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
+        ModelError
+            The checkpoint that `models.late-interaction` names is none.
         """
-        retriever = self.controller.retriever(self.settings.retrieval.weights)
+        retriever: Retriever = (
+            self.controller.retriever(self.settings.retrieval.weights)
+            if kind == "controller"
+            else self._sources.late_interaction()
+        )
         return RetrieverOrder(retriever, self._sources.present().explainer)
 
     def choose(self, question: str, most: int) -> list[ChosenPassage]:
@@ -374,8 +382,8 @@ class EdgeDevice:
             fitting.is_called,
             inference.free_answers,
         )
-        controlled = self.settings.retrieval.order == "controller"
-        return Engine(leads, shelf, cognizer, self.order() if controlled else None)
+        order = self.settings.retrieval.order
+        return Engine(leads, shelf, cognizer, None if order == "similarity" else self.order(order))
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,22 +15,25 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
     ControllerFeatures,
     DenseRetriever,
     KeySpaceRetriever,
+    LateInteractionRetriever,
     QuestionVectors,
     Retriever,
     TextEncoder,
+    TokenTable,
 )
 from fedrag_flwr.text import Extractor, read_tuples, tuple_files, write_tuples
 from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
-_TUPLES = "tuples.jsonl"
+_TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class DeviceSources:
         Those that the store was made with.
     extractor
         Gives what finds evidence tuples; called when it is first needed.
+    tokens
+        Encodes tokens for late interaction; None: the encoder does.
     """
 
     def __init__(
@@ -78,10 +85,12 @@ class DeviceSources:
         encoder: TextEncoder,
         pipeline: Pipeline,
         extractor: Callable[[], Extractor],
+        tokens: TokenEncoder | None = None,
     ) -> None:
         self._store = store
         self._kept = root / _TUPLES
-        self._questions = QuestionVectors(encoder)
+        self._tokens = root / _TOKENS
+        self._questions = QuestionVectors(encoder, tokens=tokens)
         self._pipeline = pipeline
         self._extractor = extractor
         self._made: tuple[int, Sources] | None = None
@@ -100,9 +109,22 @@ class DeviceSources:
             self._made = (self._store.version, made)
         return self._made[1]
 
+    def late_interaction(self) -> LateInteractionRetriever:
+        """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
+        units = self._store.units("paragraph")
+        encoder = self._questions.token_encoder.id
+        key = hashlib.sha256(json.dumps([self._store.id, self._store.version, encoder]).encode()).hexdigest()
+        try:
+            tokens = TokenTable.load(self._tokens, units.ids, key)
+        except StoreMismatchError:  # none yet, or of other documents or another encoder
+            tokens = TokenTable.of(self._store.passages(units.ids), self._questions)
+            tokens.save(self._tokens, key)
+        dense = DenseRetriever(units.ids, units.vectors, self._questions)
+        return LateInteractionRetriever(tokens, self._questions, dense)
+
     def forget(self) -> None:
-        """Drop the tuples of documents as they were."""
-        for kept in tuple_files(self._kept):
+        """Drop the tuples and tokens of documents as they were."""
+        for kept in (*tuple_files(self._kept), self._tokens):
             kept.unlink(missing_ok=True)
 
     def _tuples(self) -> list[EvidenceTuple]:

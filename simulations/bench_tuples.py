@@ -6,9 +6,9 @@
 Counts tuples, and seconds with and without parsing, over the demo corpus and the pool of ``reference/hipporag``, where
 FOLDER has it. `--sample` prints 200 tuples of the demo corpus, drawn by a fixed seed, each with its passage,
 as the sheet to judge by hand; the judged sheet is ``docs/benchmarks/tuples.csv``, and its precision is printed with
-Wilson's interval. A tuple is right when its passage states it, with both ends and the relation as they are read. `--model` lets
-the local model extract from so many demo passages, drawn by the same seed, beside the rules over the same ones
-(``model_tuples.json``); its time counts prompt and generation, not loading.
+Wilson's interval. A tuple is right when its passage states it, with both ends and the relation as they are read.
+`--model` lets the local model extract from so many demo passages, drawn by the same seed, beside the rules over the
+same ones (``model_tuples.json``); its time counts prompt and generation, not loading.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ import pytest
 from fedrag_flwr.controlling import SHIPPED_WEIGHTS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device_sources import FEATURES
-from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.toolbox import load_toolbox
 from tests.strategies.federation import DOCUMENTS, toolbox
 
 ASKED = Question("q", "Where was the designer of Tarn Bridge born?", "all")
@@ -122,3 +123,24 @@ def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: floa
         nearest = [unit.id for unit in device.engine.shelf.nearest("paragraph", vector, FEATURES.depth)]
         order = [one.passage_id for one in device.choose(ASKED.text, 20) if one.passage_id in nearest]
         assert order == (nearest if sign > 0 else nearest[::-1])
+
+
+def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path) -> None:
+    with opened(root, retrieval__order="late-interaction", inference__passages=2) as device:
+        first = [one.passage_id for one in device.order("late-interaction").rank(ASKED.text, 2)]
+        answer = reasoned(device)
+        assert {unit.id.rpartition(".")[0] for unit in answer.evidence} <= set(first)
+        kept = root / "store" / "tokens.npz"
+        written_at = kept.stat().st_mtime_ns
+        assert [one.passage_id for one in device.order("late-interaction").rank(ASKED.text, 2)] == first
+        assert kept.stat().st_mtime_ns == written_at
+        device.controller.forget()
+        assert not kept.exists()
+
+
+def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    models = Settings.from_config({"models.late-interaction": str(tmp_path)}).models
+    tokens = load_toolbox(models, tmp_path).tokens
+    assert tokens is not None
+    with pytest.raises(ModelError, match="no ColBERT checkpoint"):
+        tokens.token_embeddings(["bridge"])
