@@ -34,9 +34,12 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint as ColBERT writes it."""
     folder = tmp_path_factory.mktemp("colbert")
     (folder / "vocab.txt").write_text("\n".join([*SPECIAL, *WORDS, *string.punctuation]))
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(str(folder))
+    tokenizer = BertTokenizerFast(  # type: ignore[no-untyped-call, unused-ignore]
+        vocab_file=str(folder / "vocab.txt"), do_lower_case=True
+    )
+    tokenizer.save_pretrained(str(folder))
     torch.manual_seed(0)
-    config = BertConfig(
+    config = BertConfig(  # type: ignore[no-untyped-call, unused-ignore]
         vocab_size=len(SPECIAL) + len(WORDS) + len(string.punctuation),
         hidden_size=HIDDEN,
         num_hidden_layers=2,
