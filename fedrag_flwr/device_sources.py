@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
-from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.hypergraph import GrowingPaths, GrowingSeeds, PathExplainer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import EvidenceTuple, Passage
@@ -21,7 +20,7 @@ from fedrag_flwr.retrieval import (
     Bm25Retriever,
     ControllerFeatures,
     DenseRetriever,
-    KeySpaceRetriever,
+    GrowingPathRetriever,
     LateInteractionRetriever,
     QuestionVectors,
     Retriever,
@@ -33,7 +32,9 @@ from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
+_MOST_WASTE = 0.5  # share of tuples that are gone from which keys are made anew
 _TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
+_Tuples = dict[str, list[EvidenceTuple]]  # by passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +49,35 @@ class Sources:
         cls,
         passages: Sequence[Passage],
         vectors: NDArray[np.float32],
-        tuples: Sequence[EvidenceTuple],
+        keys: PathKeys,
         questions: QuestionVectors,
     ) -> Sources:
-        """Index passages, whose vectors, (n, dimension), are the encoder's of `questions`, and their tuples."""
-        ids = [passage.id for passage in passages]
-        table = TupleTable.of(tuples, ids)
-        paths = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
+        """Index passages, whose vectors, (n, dimension), are the encoder's of `questions`, beside their paths."""
         sparse = Bm25Retriever(passages)
-        seeds = VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS)
-        dense = DenseRetriever(ids, vectors, questions)
-        return cls((dense, sparse, KeySpaceRetriever(paths, seeds, sparse)), PathExplainer(paths, seeds, tuples))
+        dense = DenseRetriever([passage.id for passage in passages], vectors, questions)
+        paths = GrowingPathRetriever(keys.paths, sparse)
+        return cls((dense, sparse, paths), PathExplainer(keys.paths, keys.tuples))
+
+
+@dataclass(slots=True)
+class PathKeys:
+    """Answer paths over passages, and the tuples that they are made of."""
+
+    paths: GrowingPaths = field(default_factory=lambda: GrowingPaths(GrowingSeeds(SHARPNESS)))
+    tuples: _Tuples = field(default_factory=dict)
+
+    def change(self, removed: Iterable[str], added: Mapping[str, list[EvidenceTuple]]) -> None:
+        """Take passages out and put passages with their tuples in; made anew where most of it would be waste."""
+        gone = set(removed)
+        self.tuples = {name: own for name, own in self.tuples.items() if name not in gone} | dict(added)
+        self.paths.update(gone, added)
+        if self.paths.waste > _MOST_WASTE:
+            self.paths = GrowingPaths(GrowingSeeds(SHARPNESS))
+            self.paths.update((), self.tuples)
 
 
 class DeviceSources:
-    """The sources over a store's passages; made when they are first needed, and anew when the store has changed.
+    """The sources over a store's passages; made when they are first needed, and changed where the store has changed.
 
     Parameters
     ----------
@@ -92,7 +107,10 @@ class DeviceSources:
         self._tokens = root / _TOKENS
         self._questions = QuestionVectors(encoder, tokens=tokens)
         self._pipeline = pipeline
-        self._extractor = extractor
+        self._make_extractor = extractor
+        self._made_extractor: Extractor | None = None
+        self._keys = PathKeys()
+        self._digests: dict[str, str] = {}  # of the documents that the keys know
         self._made: tuple[int, Sources] | None = None
 
     @property
@@ -104,8 +122,8 @@ class DeviceSources:
         """The sources over all passages of the store's present version."""
         if self._made is None or self._made[0] != self._store.version:
             units = self._store.units("paragraph")
-            passages = self._store.passages(units.ids)
-            made = Sources.over(passages, units.vectors, self._tuples(), self._questions)
+            self._follow(units.ids)
+            made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
             self._made = (self._store.version, made)
         return self._made[1]
 
@@ -123,18 +141,56 @@ class DeviceSources:
         return LateInteractionRetriever(tokens, self._questions, dense)
 
     def forget(self) -> None:
-        """Drop the tuples and tokens of documents as they were."""
+        """Drop from disk the tuples and tokens of documents as they were."""
         for kept in (*tuple_files(self._kept), self._tokens):
             kept.unlink(missing_ok=True)
 
-    def _tuples(self) -> list[EvidenceTuple]:
-        """The tuples of all documents, extracted once for each state of them."""
-        digests = sorted(self._store.digests().items())
+    def _extractor(self) -> Extractor:
+        if self._made_extractor is None:
+            self._made_extractor = self._make_extractor()
+        return self._made_extractor
+
+    def _follow(self, passages: Sequence[str]) -> None:
+        """Bring the keys up to date: only documents that are new or have changed are read again."""
+        digests = self._store.digests()
+        stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
+        kept = None if stay else self._read()
+        found = kept if kept is not None else self._extract([name for name in sorted(digests) if name not in stay])
+        removed = [name for name in self._keys.tuples if _document(name) not in stay]
+        self._keys.change(removed, {name: found.get(name, []) for name in passages if _document(name) not in stay})
+        self._digests = dict(digests)
+        if kept is None:
+            self._write()
+
+    def _extract(self, documents: Sequence[str]) -> _Tuples:
         extractor = self._extractor()
-        made_by, pipeline = extractor.id, self._pipeline.id
-        with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other documents or rules
-            return read_tuples(self._kept, digests, extractor=made_by, pipeline=pipeline)[0]
-        documents = (self._store.document(name) for name, _ in digests)
-        found = [one for parsed in self._pipeline.parse(documents) for one in extractor.extract(parsed)]
-        write_tuples(self._kept, found, digests, extractor=made_by, pipeline=pipeline, dropped=extractor.dropped)
-        return found
+        parsed = self._pipeline.parse(self._store.document(name) for name in documents)
+        return by_passage(one for passages in parsed for one in extractor.extract(passages))
+
+    def _read(self) -> _Tuples | None:
+        """The tuples of all documents as they were kept; None where none are, or of other documents or rules."""
+        pipeline, extractor = self.id
+        digests = sorted(self._store.digests().items())
+        try:
+            return by_passage(read_tuples(self._kept, digests, extractor=extractor, pipeline=pipeline)[0])
+        except (StoreCorruptError, StoreMismatchError):
+            return None
+
+    def _write(self) -> None:
+        pipeline, extractor = self.id
+        every = [one for name in sorted(self._keys.tuples) for one in self._keys.tuples[name]]
+        dropped = self._extractor().dropped
+        digests = sorted(self._digests.items())
+        write_tuples(self._kept, every, digests, extractor=extractor, pipeline=pipeline, dropped=dropped)
+
+
+def by_passage(tuples: Iterable[EvidenceTuple]) -> _Tuples:
+    """Tuples in lists, one for each passage that has any."""
+    found: _Tuples = {}
+    for one in tuples:
+        found.setdefault(one.passage_id, []).append(one)
+    return found
+
+
+def _document(passage: str) -> str:
+    return passage.rpartition("#")[0]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.controlling import SHIPPED_WEIGHTS
-from fedrag_flwr.device_sources import FEATURES, Sources
+from fedrag_flwr.device_sources import FEATURES, PathKeys, Sources, by_passage
 from fedrag_flwr.evaluation import paired_difference
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Passage
@@ -56,7 +56,10 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
     passages = list(pool.values())
     vectors, _ = encoded([searchable_text(passage) for passage in passages], "passages")
     questions = QuestionVectors(load_encoder(threads=1))
-    sources = Sources.over(passages, vectors, own_tuples(passages), questions).retrievers
+    keys = PathKeys()
+    tuples = by_passage(own_tuples(passages))
+    keys.change((), {passage.id: tuples.get(passage.id, []) for passage in passages})
+    sources = Sources.over(passages, vectors, keys, questions).retrievers
     print(f"{path.name}: {len(asked)} questions over {len(passages)} passages", flush=True)
     return [
         LabelledRankings(tuple(source.rank(text, FEATURES.depth) for source in sources), gold) for text, gold in asked

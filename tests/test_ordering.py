@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +12,12 @@ import pytest
 
 from fedrag_flwr.controlling import SHIPPED_WEIGHTS
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device_sources import FEATURES
+from fedrag_flwr.device_sources import FEATURES, DeviceSources
 from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
-from fedrag_flwr.records import Answer, Question
+from fedrag_flwr.records import Answer, EvidenceTuple, Question
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.text import ParsedPassage, ParseExtractor
 from fedrag_flwr.toolbox import load_toolbox
 from tests.strategies.federation import DOCUMENTS, toolbox
 
@@ -144,3 +145,42 @@ def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     assert tokens is not None
     with pytest.raises(ModelError, match="no ColBERT checkpoint"):
         tokens.token_embeddings(["bridge"])
+
+
+def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    texts = {name: text for own in DOCUMENTS.values() for name, text in own.items()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    read: list[str] = []
+
+    class Watched(ParseExtractor):
+        def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
+            read.extend(one.passage.document_id for one in passages)
+            return super().extract(passages)
+
+    with opened(tmp_path) as device:
+        device.build(memories=False)
+        sources = DeviceSources(
+            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+        )
+        sources.present()
+        assert sorted(read) == sorted(name.removesuffix(".md") for name in texts)
+        read.clear()
+        (folder / "ossel.md").write_text("# Ossel\n\nThe Ossel is a river that Ada Morrow mapped.\n", encoding="utf-8")
+        (folder / "salt-archive.md").unlink()
+        device.build(memories=False)
+        changed = sources.present()
+        assert read == ["ossel"]
+        (tmp_path / "fresh").mkdir()
+        fresh = DeviceSources(
+            device.store, tmp_path / "fresh", device.toolbox.encoder, device.toolbox.pipeline, ParseExtractor
+        ).present()
+        assert changed.explainer.tuples == fresh.explainer.tuples
+        for question in ("Who mapped the Ossel?", ASKED.text, "What does the Salt Archive keep?"):
+            ranks = [[one.passage_id for one in made.retrievers[2].rank(question, 20)] for made in (changed, fresh)]
+            assert ranks[0] == ranks[1]
+            assert "salt-archive#0" not in ranks[0]
+        assert (tmp_path / "store" / "tuples.jsonl").read_bytes() == (tmp_path / "fresh" / "tuples.jsonl").read_bytes()

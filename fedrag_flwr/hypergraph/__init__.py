@@ -5,6 +5,8 @@ from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, unit_
 from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
 from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
 from fedrag_flwr.hypergraph.explaining import PathExplainer
+from fedrag_flwr.hypergraph.growing import GrowingPaths
+from fedrag_flwr.hypergraph.growing_seeds import GrowingSeeds
 from fedrag_flwr.hypergraph.incidence import content_id
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
@@ -22,6 +24,8 @@ __all__ = [
     "REPOSITORY_PATHS",
     "ConfidenceWeighting",
     "DiffusionSettings",
+    "GrowingPaths",
+    "GrowingSeeds",
     "HyperedgeKeys",
     "KeyEdges",
     "KeySpace",

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
-_FEW = 0.1  # share of the rows up to which they are gathered instead of all being multiplied
+_FEW = 0.2  # share of the rows up to which they are gathered instead of all being multiplied
 
 
 class RowLists:
     """A sparse matrix in scipy's compressed rows, written behind each other in the order in which they came.
 
-    A row that is replaced gets a new slot behind the others; the entries of its old slot become zeros. When more than
-    half of the entries are dead, all is written anew, so that over many changes each costs in proportion to what it
+    A row that is replaced gets a new slot behind the others; the entries of its old slot become zeros. When more than a
+    quarter of the entries are dead, all is written anew, so that over many changes each costs in proportion to what it
     writes. Entries and slots number below 2**31.
     """
 
@@ -91,7 +91,7 @@ class RowLists:
         self._slot_of = with_room(self._slot_of, int(rows.max()) + 1)
         self._slot_of[rows] = np.arange(self._slots, slots)
         self._slots, self._used, self._viewed = slots, end, None
-        if self._dead > self._used // 2:
+        if self._dead > self._used // 4:
             self._compact()
 
     def exchange(self, rows: Rows, gone: Rows, owners: Rows, columns: Rows, values: Floats) -> None:

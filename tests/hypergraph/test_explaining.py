@@ -5,15 +5,29 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, PathExplainer, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.hypergraph import (
+    PRESETS,
+    GrowingPaths,
+    GrowingSeeds,
+    HyperedgeKeys,
+    PathExplainer,
+    TupleTable,
+    VertexSeeds,
+    answer_paths,
+)
 from fedrag_flwr.records import ChosenPath, EvidenceTuple, PathStep
 from tests.hypergraph.test_key_spaces import NAMES, PASSAGES, TUPLES
 
 
+def explainer(tuples: list[EvidenceTuple]) -> PathExplainer:
+    own = {name: [one for one in tuples if one.passage_id == name] for name in PASSAGES}
+    keys = GrowingPaths(GrowingSeeds())
+    keys.update((), own)
+    return PathExplainer(keys, own)
+
+
 def explained(tuples: list[EvidenceTuple], question: str) -> list[ChosenPath | None]:
-    table = TupleTable.of(tuples, PASSAGES)
-    keys = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
-    return PathExplainer(keys, VertexSeeds(table.vertices), tuples).explain(question, PASSAGES)
+    return explainer(tuples).explain(question, PASSAGES)
 
 
 def test_a_path_leads_from_the_question_over_the_bridge_to_the_passage() -> None:
@@ -42,12 +56,12 @@ def test_a_question_that_mentions_nothing_has_no_path(question: str) -> None:
 @settings(deadline=None)
 def test_paths_are_made_of_tuples_that_share_the_bridge(tuples: list[EvidenceTuple], name: str) -> None:
     table = TupleTable.of(tuples, PASSAGES)
-    keys = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
-    seeds = VertexSeeds(table.vertices)
-    scores = keys.edge_scores(seeds.seeds(name))
+    edges = answer_paths(table, PRESETS["paper"])
+    seeds = VertexSeeds(table.vertices, by_rarity=True).seeds(name)
+    scores = HyperedgeKeys("fresh", table, edges).edge_scores(seeds)
     known = {(one.head, one.relation, one.tail, one.passage_id) for one in tuples}
-    for place, path in enumerate(PathExplainer(keys, seeds, tuples).explain(name, PASSAGES)):
-        leading = keys.edges.passages.toarray()[:, place] > 0
+    for place, path in enumerate(explained(tuples, name)):
+        leading = edges.passages.toarray()[:, place] > 0
         best = float(scores[leading].max()) if leading.any() else 0.0
         if path is None:
             assert best <= 0.0
