@@ -162,7 +162,8 @@ class ChosenPath:
     asked
         Vertices of the steps that the question mentions.
     steps
-        The tuple that comes nearest to the question, where another passage states it, and then the passage's own.
+        The tuple of another passage whose other end the question mentions most, if there is one, and then the
+        passage's own.
     """
 
     passage_id: str

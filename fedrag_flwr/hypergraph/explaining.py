@@ -46,8 +46,9 @@ class PathExplainer:
 
         own = max(self._at(bridge, passage), key=near)
         elsewhere = (name for name in self.keys.passages_of(edge) if name != passage)
-        first = max((one for name in elsewhere for one in self._at(bridge, name)), key=near, default=None)
-        chain = [one for one in (first, own) if one is not None]
+        mentioned = (one for name in elsewhere for one in self._at(bridge, name) if near(one)[0] > 0.0)
+        first = max(mentioned, key=near, default=None)
+        chain = [own] if first is None else [first, own]
         steps = tuple(PathStep(one.head, one.relation, one.tail, one.passage_id) for one in chain)
         ends = dict.fromkeys(end for one in chain for end in (one.head, one.tail))
         asked = tuple(end for end in ends if seeds[self.keys.vertex(end)] > 0.0)
