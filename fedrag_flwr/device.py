@@ -29,7 +29,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.ordering import RetrieverOrder
+from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
@@ -38,7 +38,6 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
     BuildReport,
-    ChosenPassage,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -55,7 +54,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     silent,
 )
-from fedrag_flwr.retrieval import FittingSettings, Retriever
+from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
@@ -116,10 +115,9 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
-        self._sources = DeviceSources(
-            self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens
-        )
-        self.controller = DeviceController(name, self.store, root, self._sources, FittingSettings(), settings.seed)
+        sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
+        self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -267,33 +265,6 @@ class EdgeDevice:
         """Take one step of training the controller together with other devices, on own questions."""
         return self.controller.train(request, questions)
 
-    def order(self, kind: str = "controller") -> RetrieverOrder:
-        """The device's passages in an order, ``controller`` or ``late-interaction``, each with the answer path to it.
-
-        Raises
-        ------
-        StoreError
-            The controller that `retrieval.weights` names is missing, torn, or was fitted for other features.
-        ModelError
-            The checkpoint that `models.late-interaction` names is none.
-        """
-        retriever: Retriever = (
-            self.controller.retriever(self.settings.retrieval.weights)
-            if kind == "controller"
-            else self._sources.late_interaction()
-        )
-        return RetrieverOrder(retriever, self._sources.present().explainer)
-
-    def choose(self, question: str, most: int) -> list[ChosenPassage]:
-        """The passages that the controller puts first for a question, each with the answer path to it; as `order`."""
-        order = self.order()
-        found = order.rank(question, most)
-        titles = {passage.id: passage.title for passage in self.store.passages([one.passage_id for one in found])}
-        paths = {path.passage_id: path for path in order.paths(question, list(titles))}
-        return [
-            ChosenPassage(one.passage_id, titles[one.passage_id], one.score, paths.get(one.passage_id)) for one in found
-        ]
-
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.
 
@@ -382,8 +353,7 @@ class EdgeDevice:
             fitting.is_called,
             inference.free_answers,
         )
-        order = self.settings.retrieval.order
-        return Engine(leads, shelf, cognizer, None if order == "similarity" else self.order(order))
+        return Engine(leads, shelf, cognizer, self.orders.chosen())
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -126,7 +126,7 @@ def _order(device: EdgeDevice, way: str, chosen: Mapping[str, Order]) -> Evidenc
     if way == NEAREST:
         return None
     if way == SHIPPED:
-        return device.order()
+        return device.orders.by("controller")
     return FixedOrder(device.store, tuple(f"p{int(place)}" for place in chosen[way]))
 
 

@@ -140,7 +140,7 @@ def show_paths(
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
     with _device(name, None, _existing(name, store), changes) as device:
-        chosen = device.choose(question, limit)
+        chosen = device.orders.choose(question, limit)
     if as_json:
         print_json(chosen)
         return
