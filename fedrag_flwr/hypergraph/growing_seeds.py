@@ -43,6 +43,7 @@ class GrowingSeeds:
         self._named: dict[str, list[int]] = defaultdict(list)
         self._alive = np.zeros(0, dtype=bool)
         self._count = 0
+        self._rarity: Floats | None = None  # of words; None: vertices came or went
 
     def add(self, first: int, names: Sequence[str]) -> None:
         """Learn the words of new vertices, numbered upwards from `first`; they do not live yet."""
@@ -60,6 +61,7 @@ class GrowingSeeds:
         self._words_of.write(rows, np.array(owners, dtype=np.int64), _ints(columns), np.ones(len(owners)))
         self._held = with_room(self._held, len(self._holders))
         self._alive = with_room(self._alive, first + len(names))
+        self._rarity = None
 
     def live(self, vertices: Rows, alive: NDArray[np.bool_]) -> None:
         """Say which of some distinct vertices live, that is, stand in a tuple."""
@@ -69,11 +71,12 @@ class GrowingSeeds:
         np.add.at(self._held, words, steps[owners])
         self._count += int(steps.sum())
         self._alive[changed] = ~self._alive[changed]
+        self._rarity = None
 
     def seeds(self, question: str, count: int) -> Floats:
         """Weigh the first so many vertices as `VertexSeeds` weighs those that live, shape (count,)."""
         asked = {self._words[word] for word in tokens(question) if word in self._words}
-        rarity = np.log1p(self._count / np.maximum(self._held[: len(self._holders)], 1))
+        rarity = self._rarities()
         shared = np.zeros(count)
         for word in sorted(asked):
             shared[np.frombuffer(self._holders[word], dtype=np.int64)] += rarity[word]
@@ -83,6 +86,11 @@ class GrowingSeeds:
         weights[found] = (shared[found] / self._words_of.pull(found, rarity)) ** self._sharpness
         weights[named] = 1.0
         return weights * self._alive[:count]
+
+    def _rarities(self) -> Floats:
+        if self._rarity is None:
+            self._rarity = np.log1p(self._count / np.maximum(self._held[: len(self._holders)], 1))
+        return self._rarity
 
 
 def _ints(values: Sequence[int]) -> Rows:
