@@ -1,4 +1,4 @@
-"""A device's part in the controller: the rankings over its passages, its own training examples, its fitted weights."""
+"""A device's part in the controller: its own training examples, its fitted weights, and the order that they give."""
 
 from __future__ import annotations
 
@@ -15,35 +15,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError, WireError
+from fedrag_flwr.device_sources import FEATURES, DeviceSources
+from fedrag_flwr.errors import StoreMismatchError, WireError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.hypergraph import PRESETS, HyperedgeKeys, TupleTable, VertexSeeds, answer_paths
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import ControllerRequest, ControllerUpdate, EvidenceTuple
+from fedrag_flwr.records import ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval import (
-    Bm25Retriever,
     ControlledRetriever,
     Controller,
     ControllerFeatures,
-    DenseRetriever,
     Examples,
     FittingSettings,
-    KeySpaceRetriever,
     LabelledRankings,
     Moments,
-    QuestionVectors,
     Ranking,
-    Retriever,
     Scaling,
-    TextEncoder,
     descend,
 )
-from fedrag_flwr.text import ParseExtractor, read_tuples, tuple_files, write_tuples
-from fedrag_flwr.text.base import Pipeline
 
-FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
-SHARPNESS = 3.0  # of seeds among a whole device's vertices
-_WEIGHTS, _EXAMPLES, _TUPLES = "controller.json", "controller-examples.npz", "tuples.jsonl"
+SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
+SHIPPED_WEIGHTS = Path(__file__).parent / "retrieval" / "controller_weights.json"
+_WEIGHTS, _EXAMPLES = "controller.json", "controller-examples.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +56,9 @@ class DeviceController:
     store
         Its passages and their vectors.
     root
-        The folder beside the store, where tuples, examples and the controller are kept.
-    encoder, pipeline
-        Those that the store was made with.
+        The folder beside the store, where examples and the controller are kept.
+    sources
+        The rankings over its passages.
     settings
         How controllers are fitted.
     seed
@@ -78,19 +70,16 @@ class DeviceController:
         device: str,
         store: MemoryStore,
         root: Path,
-        encoder: TextEncoder,
-        pipeline: Pipeline,
+        sources: DeviceSources,
         settings: FittingSettings,
         seed: int,
     ) -> None:
         self._device = device
         self._store = store
         self._root = root
-        self._encoder = encoder
-        self._pipeline = pipeline
+        self._sources = sources
         self._settings = settings
         self._seed = seed
-        self._sources: tuple[int, tuple[Retriever, ...]] = (-1, ())
 
     def train(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of the common training: give moments or weights, or keep the weights that came of it.
@@ -128,26 +117,32 @@ class DeviceController:
 
     def forget(self) -> None:
         """Drop what was made of documents as they were; it is made anew when it is next needed."""
-        for kept in (*tuple_files(self._root / _TUPLES), self._root / _EXAMPLES):
-            kept.unlink(missing_ok=True)
+        self._sources.forget()
+        (self._root / _EXAMPLES).unlink(missing_ok=True)
 
-    def retriever(self) -> ControlledRetriever:
-        """The device's passages, ranked through the controller that was kept last.
+    def retriever(self, weights: str = TRAINED) -> ControlledRetriever:
+        """The device's passages, ranked through a controller.
+
+        Parameters
+        ----------
+        weights
+            ``trained``: what federated training left here last; ``shipped``: fitted on public questions, in the
+            package; else the path of a file that `Controller.save` wrote.
 
         Raises
         ------
         StoreCorruptError
-            None was kept yet, or its file is torn.
+            There is no such controller, or its file is torn.
+        StoreMismatchError
+            It was fitted for other features than this device's sources give.
         """
-        return ControlledRetriever(self.sources(), Controller.load(self._root / _WEIGHTS))
-
-    def sources(self) -> tuple[Retriever, ...]:
-        """Retrievers over all passages of the store's present version, in the order of ``FEATURES``."""
-        version, sources = self._sources
-        if version != self._store.version:
-            sources = self._make_sources()
-            self._sources = (self._store.version, sources)
-        return sources
+        path = {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
+        controller = Controller.load(path)
+        if controller.features != FEATURES:
+            raise StoreMismatchError(
+                "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
+            )
+        return ControlledRetriever(self._sources.present().retrievers, controller)
 
     def examples(self, questions: Sequence[TrainingQuestion]) -> Examples:
         """The candidates of those questions whose supporting documents are all here; described once and kept.
@@ -159,7 +154,7 @@ class DeviceController:
         asked = [(question.text, question.documents) for question in own]
         wanted = [
             *(self._store.id, self._store.version, self._seed, self._settings.negative_ratio),
-            *(features_id(FEATURES), self._pipeline.id, ParseExtractor.id, asked),
+            *(features_id(FEATURES), *self._sources.id, asked),
         ]
         key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()
         kept = self._root / _EXAMPLES
@@ -174,32 +169,13 @@ class DeviceController:
         return made
 
     def _labelled(self, question: TrainingQuestion) -> LabelledRankings:
-        rankings: tuple[Ranking, ...] = tuple(source.rank(question.text, FEATURES.depth) for source in self.sources())
+        rankings: tuple[Ranking, ...] = tuple(
+            source.rank(question.text, FEATURES.depth) for source in self._sources.present().retrievers
+        )
         documents = {found.passage_id: found.passage_id.rpartition("#")[0] for one in rankings for found in one}
         return LabelledRankings(
             rankings, frozenset(name for name, document in documents.items() if document in question.documents)
         )
-
-    def _make_sources(self) -> tuple[Retriever, ...]:
-        units = self._store.units("paragraph")
-        passages = self._store.passages(units.ids)
-        table = TupleTable.of(self._tuples(), units.ids)
-        paths = HyperedgeKeys("weighted", table, answer_paths(table, PRESETS["paper"]))
-        sparse = Bm25Retriever(passages)
-        seeds = VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS)
-        dense = DenseRetriever(units.ids, units.vectors, QuestionVectors(self._encoder))
-        return (dense, sparse, KeySpaceRetriever(paths, seeds, sparse))
-
-    def _tuples(self) -> list[EvidenceTuple]:
-        """The tuples of all documents, extracted once for each state of them."""
-        digests = sorted(self._store.digests().items())
-        kept, extractor = self._root / _TUPLES, ParseExtractor()
-        with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other documents or rules
-            return read_tuples(kept, digests, extractor=extractor.id, pipeline=self._pipeline.id)[0]
-        documents = (self._store.document(name) for name, _ in digests)
-        found = [one for parsed in self._pipeline.parse(documents) for one in extractor.extract(parsed)]
-        write_tuples(kept, found, digests, extractor=extractor.id, pipeline=self._pipeline.id)
-        return found
 
     def _controller(self, request: ControllerRequest) -> Controller:
         weights = np.array(request.weights)

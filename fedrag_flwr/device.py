@@ -14,6 +14,7 @@ from typing import Literal
 
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
+from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
@@ -28,6 +29,7 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import (
@@ -56,6 +58,7 @@ from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
 
@@ -112,9 +115,9 @@ class EdgeDevice:
             self.store.close()
             raise
         self._engines: dict[Memories, tuple[int, Engine]] = {}
-        self.controller = DeviceController(
-            name, self.store, root, toolbox.encoder, toolbox.pipeline, FittingSettings(), settings.seed
-        )
+        sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
+        self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -350,7 +353,12 @@ class EdgeDevice:
             fitting.is_called,
             inference.free_answers,
         )
-        return Engine(leads, shelf, cognizer)
+        return Engine(leads, shelf, cognizer, self.orders.chosen())
+
+    def _extractor(self) -> Extractor:
+        if self.settings.retrieval.extractor == "model":
+            return ModelExtractor(self.toolbox.generator(), self.settings.seed)
+        return ParseExtractor()
 
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
         self._inform_door()

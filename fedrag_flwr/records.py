@@ -137,6 +137,53 @@ class EvidenceTuple:
     confidence: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One tuple of an answer path, and the passage that states it."""
+
+    head: str
+    relation: str
+    tail: str
+    passage_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPath:
+    """The answer path that speaks most for a passage: how a question leads to it (HKVM-RAG eq. 2 to 6).
+
+    Parameters
+    ----------
+    passage_id
+        The passage.
+    bridge
+        The vertex, in lower case, that all of the path's tuples share.
+    weight, score
+        The hyperedge's own weight, and its score for the question after diffusion.
+    asked
+        Vertices of the steps that the question mentions.
+    steps
+        The tuple of another passage whose other end the question mentions most, if there is one, and then the
+        passage's own.
+    """
+
+    passage_id: str
+    bridge: str
+    weight: float
+    score: float
+    asked: tuple[str, ...]
+    steps: tuple[PathStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPassage:
+    """A passage that a controller put among the first, with its log-odds; `path` is None where none leads to it."""
+
+    passage_id: str
+    title: str
+    score: float
+    path: ChosenPath | None
+
+
 # --- memories -----------------------------------------------------------------------------------
 
 
@@ -218,7 +265,8 @@ class Answer:
     """An answer, how it came about, and the ids by which it is traced to documents.
 
     `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
-    `evidence` stays on the device: the wire never carries it.
+    `evidence`, and the answer `paths` by which its passages were chosen, stay on the device: the wire never carries
+    them.
     """
 
     question_id: Name
@@ -229,6 +277,7 @@ class Answer:
     sources: Annotated[tuple[Line, ...], Bound(items=64)] = ()
     cost: Cost = field(default_factory=Cost)
     evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
+    paths: tuple[ChosenPath, ...] = field(default=(), metadata={"local": True})
 
 
 # --- messages (DESIGN section 10) ---------------------------------------------------------------

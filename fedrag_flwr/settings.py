@@ -32,6 +32,7 @@ class ModelSettings(_Group):
     encoder: str = ""
     generator: str = "qwen2.5-coder-0.5b"
     pipeline: str = "en_core_web_sm"
+    late_interaction: str = ""
     threads: int = Field(1, ge=1, le=256)
     context_tokens: int = Field(4096, ge=512, le=131_072)
     gpu_layers: int = Field(0, ge=-1, le=1_000)
@@ -107,6 +108,14 @@ class ControllerSettings(_Group):
     local_epochs: int = Field(4, ge=1, le=10_000)
 
 
+class RetrievalSettings(_Group):
+    """Which passages the Cognizer takes its evidence from (HKVM-RAG IV-F)."""
+
+    order: Literal["similarity", "late-interaction", "controller"] = "similarity"
+    weights: str = "shipped"
+    extractor: Literal["rules", "model"] = "rules"
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -131,6 +140,7 @@ class Settings(_Group):
     privacy: PrivacySettings = PrivacySettings()
     federation: FederationSettings = FederationSettings()
     controller: ControllerSettings = ControllerSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

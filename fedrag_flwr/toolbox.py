@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.models import load_encoder, load_generator
+from fedrag_flwr.models import load_encoder, load_generator, load_token_encoder
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.files import REGISTRY
 from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.settings import ModelSettings
@@ -21,13 +22,15 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 class Toolbox:
     """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
 
-    `generator_id` is the file's name with the start of its SHA-256, known without loading it.
+    `generator_id` is the file's name with the start of its SHA-256, known without loading it. `tokens` encodes tokens
+    for late interaction; None: the encoder does.
     """
 
     encoder: TextEncoder
     pipeline: Pipeline
     generator: Callable[[], Generator]
     generator_id: str = ""
+    tokens: TokenEncoder | None = None
 
 
 def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent) -> Toolbox:
@@ -54,7 +57,8 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
         )
 
     encoder = load_encoder(models.encoder, threads=models.threads)
-    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models.generator))
+    tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
+    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models.generator), tokens)
 
 
 def _generator_id(name_or_path: str) -> str:

@@ -80,8 +80,8 @@ class Bench:
         [ready] = generator.complete(prompt, max_tokens=1)
         return cls(settings, toolbox, home, memories, ready.tokens_in - generator.count_tokens(prompt.user))
 
-    def ask(self, fields: Mapping[str, Any]) -> Row:
-        """Build a question's device, or open it where it was built before, and ask."""
+    def device(self, fields: Mapping[str, Any]) -> EdgeDevice:
+        """A device of a question's own paragraphs, as documents ``p0``, ``p1``, ...; not built yet, or as it was."""
         kind = "memories" if self.memories else "units"
         folder = self.home / "benchmarks" / "cognizer" / kind / fields["id"].replace("#", "-")
         folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,11 @@ class Bench:
         documents = folder / "documents"
         documents.mkdir(exist_ok=True)
         (documents / "0.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        with EdgeDevice("home", documents, folder / "store", self.settings, self.toolbox) as device:
+        return EdgeDevice("home", documents, folder / "store", self.settings, self.toolbox)
+
+    def ask(self, fields: Mapping[str, Any]) -> Row:
+        """Build a question's device, or open it where it was built before, and ask."""
+        with self.device(fields) as device:
             device.build(memories=self.memories)
             device.engine.shelf.nearest_sentences(self.toolbox.encoder.encode(["ready"])[0], 1)
             answer = device.ask_at_home(Question(fields["id"], fields["question"].strip(), "home"))

@@ -1,11 +1,14 @@
 """What extraction of evidence tuples gives and how right it is.
 
     python simulations/bench_tuples.py [--data FOLDER] [--sample] [--out docs/benchmarks]
+    python simulations/bench_tuples.py --model 20 [--out docs/benchmarks]
 
 Counts tuples, and seconds with and without parsing, over the demo corpus and the pool of ``reference/hipporag``, where
 FOLDER has it. `--sample` prints 200 tuples of the demo corpus, drawn by a fixed seed, each with its passage,
 as the sheet to judge by hand; the judged sheet is ``docs/benchmarks/tuples.csv``, and its precision is printed with
 Wilson's interval. A tuple is right when its passage states it, with both ends and the relation as they are read.
+`--model` lets the local model extract from so many demo passages, drawn by the same seed, beside the rules over the
+same ones (``model_tuples.json``); its time counts prompt and generation, not loading.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ import numpy as np
 
 import fedrag_flwr.demo
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.models import load_generator
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.text import ParseExtractor, SpacyPipeline
+from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor, SpacyPipeline
 from simulations.retrieval_pool import hipporag_pool
 
 SHEET = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "tuples.csv"
@@ -60,6 +64,42 @@ def count(name: str, documents: Sequence[Document]) -> tuple[dict[str, str | flo
         "tuples/s, with parsing": len(tuples) / (end - start),
     }
     return row, tuples
+
+
+def by_model(documents: Sequence[Document], passages: int) -> list[dict[str, str | float]]:
+    """What the rules and the model give for passages drawn by a fixed seed, and what of the model's was dropped."""
+    parsed = [one for document in SpacyPipeline().parse(documents) for one in document]
+    drawn = np.sort(np.random.default_rng(SEED).choice(len(parsed), min(passages, len(parsed)), replace=False))
+    generator = load_generator(threads=1)
+    ModelExtractor(generator).extract(parsed[:1])  # evaluates the prompt's fixed prefix, whose state is kept
+    extractors: tuple[Extractor, ...] = (ParseExtractor(), ModelExtractor(generator))
+    rows: list[dict[str, str | float]] = []
+    for extractor in extractors:
+        start = time.perf_counter()
+        found = [extractor.extract([parsed[row]]) for row in drawn]
+        seconds = time.perf_counter() - start
+        tuples = sum(map(len, found))
+        dropped = ", ".join(f"{reason}: {number}" for reason, number in sorted(extractor.dropped.items()))
+        rows.append(
+            {
+                "extractor": extractor.id,
+                "passages": len(drawn),
+                "tuples": tuples,
+                "a passage": tuples / len(drawn),
+                "silent %": 100 * sum(not one for one in found) / len(drawn),
+                "tuples/s": tuples / seconds,
+                "s a passage": seconds / len(drawn),
+                "dropped": dropped,
+            }
+        )
+    return rows
+
+
+def print_rows(rows: Sequence[dict[str, str | float]]) -> None:
+    """Rows as a Markdown table."""
+    print(f"| {' | '.join(rows[0])} |\n{'|---' * len(rows[0])}|")
+    for row in rows:
+        print(f"| {' | '.join(f'{v:,.3g}' if isinstance(v, float) else str(v) for v in row.values())} |")
 
 
 def sample(tuples: Sequence[EvidenceTuple]) -> list[EvidenceTuple]:
@@ -108,9 +148,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root())
     parser.add_argument("--sample", action="store_true", help="print the sheet and stop")
+    parser.add_argument("--model", type=int, default=0, help="demo passages to extract from by the local model")
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     documents = demo_documents()
+    if options.model:
+        rows = by_model(documents, options.model)
+        print_rows(rows)
+        if options.out is not None:
+            (options.out / "model_tuples.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        return
     demo, tuples = count("demo", documents)
     if options.sample:
         print_sheet(tuples, documents)
@@ -123,9 +170,7 @@ def main() -> None:
         pool = None
     if pool is not None:
         rows.append(count("MuSiQue pool", [Document(p.id, p.title, p.text, "") for p in pool.passages])[0])
-    print(f"| {' | '.join(rows[0])} |\n{'|---' * len(rows[0])}|")
-    for row in rows:
-        print(f"| {' | '.join(f'{v:,.1f}' if isinstance(v, float) else str(v) for v in row.values())} |")
+    print_rows(rows)
     kept = {"counts": rows, "precision": precision(tuples)}
     print(", ".join(f"{name}: {value:.1f}" for name, value in kept["precision"].items()))  # type: ignore[attr-defined]
     if options.out is not None:

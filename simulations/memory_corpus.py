@@ -86,12 +86,12 @@ class HalfEncoder:
         with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
             return self._inner.encode(texts)
 
-    def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
         """Encode the tokens of texts, unit rows."""
         import torch
 
         with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
-            return self._inner.token_embeddings(texts)
+            return self._inner.token_embeddings(texts, asked=asked)
 
 
 def folder() -> Path:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fedrag_flwr.errors import SourceError, StoreCorruptError, StoreMismatchError
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
@@ -112,18 +110,18 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
 
 def token_table(passages: Sequence[Passage], questions: QuestionVectors) -> TokenTable:
     """Token vectors of passages, encoded once and kept under the project's home."""
-    key = json.dumps([load_encoder().id, [(p.id, p.title, p.text) for p in passages]])
+    ids = [p.id for p in passages]
+    told = json.dumps([questions.token_encoder.id, [(p.id, p.title, p.text) for p in passages]])
+    key = hashlib.sha256(told.encode()).hexdigest()
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.codes.npz"
-    if not kept.is_file():
-        made = TokenTable.of(passages, questions)
-        fresh = kept.with_suffix(".new.npz")
-        np.savez(fresh, codes=made.codes, scales=made.scales, bounds=made.bounds)
-        fresh.replace(kept)
-        print(f"encoded the tokens of {len(passages)} passages", flush=True)
-    with np.load(kept) as arrays:
-        return TokenTable([p.id for p in passages], arrays["codes"], arrays["scales"], arrays["bounds"])
+    kept = folder / f"{key[:32]}.tokens.npz"
+    with suppress(StoreMismatchError):  # none yet
+        return TokenTable.load(kept, ids, key)
+    made = TokenTable.of(passages, questions)
+    made.save(kept, key)
+    print(f"encoded the tokens of {len(passages)} passages", flush=True)
+    return made
 
 
 def _read(path: Path) -> Any:

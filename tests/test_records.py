@@ -15,12 +15,25 @@ from fedrag_flwr import errors, records, wire
 from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
-    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ControllerRequest ControllerUpdate Cost Cursor "
-    "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
+    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ChosenPassage ChosenPath "
+    "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch "
+    "DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
     "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
-    "Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
+    "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
 )
-AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
+AT_HOME = {
+    "ChosenPassage",
+    "ChosenPath",
+    "PathStep",
+    "Document",
+    "EvidenceTuple",
+    "Fact",
+    "Sentence",
+    "Passage",
+    "Hyperedge",
+    "Match",
+    "Bound",
+}
 
 
 def dataclasses_of_records() -> dict[str, type[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -23,7 +24,8 @@ from fedrag_flwr.cli.console import (
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError, StoreError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import BuildReport, Question
+from fedrag_flwr.path_drawing import drawn
+from fedrag_flwr.records import BuildReport, ChosenPath, Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 
@@ -82,6 +84,8 @@ def ask(
     )
     for text in dict.fromkeys(shown):
         out.print(text, highlight=False, markup=False)
+    for path in answer.paths:
+        _print_path(path)
 
 
 @inspect_app.command("items")
@@ -124,6 +128,29 @@ def show_hyperedge(
     out.print(tree)
 
 
+@inspect_app.command("paths")
+@with_errors
+def show_paths(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    name: NameOption = "here",
+    store: StoreOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many passages.")] = 5,
+    changes: SetOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the passages that the controller puts first for a question, and the answer path to each."""
+    with _device(name, None, _existing(name, store), changes) as device:
+        chosen = device.orders.choose(question, limit)
+    if as_json:
+        print_json(chosen)
+        return
+    out.print("[dim]\\[mentioned by the question]  (bridge)  ▼ from head to tail[/]", highlight=False)
+    for place, one in enumerate(chosen, 1):
+        heading = f"{place}. {one.passage_id}{f' ({one.title})' if one.title else ''}, log-odds {one.score:+.2f}"
+        out.print(f"[bold]{escape(heading)}[/]", highlight=False)
+        _print_path(one.path)
+
+
 @inspect_app.command("document")
 @with_errors
 def show_document(
@@ -149,6 +176,14 @@ def show_document(
     for item in items:
         branch.add(escape(f"{item.question} -> {item.answer}"))
     out.print(tree)
+
+
+def _print_path(path: ChosenPath | None) -> None:
+    if path is None:
+        out.print("   no answer path leads here", highlight=False)
+        return
+    out.print(f"   answer path of weight {path.weight:.2f}, score {path.score:.3f}", highlight=False)
+    out.print(indent(drawn(path), "     "), highlight=False, markup=False)
 
 
 def _device(name: str, folder: Path | None, root: Path, changes: list[str] | None) -> EdgeDevice:

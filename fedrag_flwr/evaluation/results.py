@@ -21,7 +21,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge_all
 from fedrag_flwr.evaluation.summary import Summary, summarise
-from fedrag_flwr.records import Answer, BuildReport, Cost, EvidenceUnit
+from fedrag_flwr.records import Answer, BuildReport, ChosenPath, Cost, EvidenceUnit
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
 MISSING = "missing"
@@ -34,7 +34,8 @@ _Record = TypeVar("_Record")
 class AnswerRow:
     """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came.
 
-    `evidence` is what the generator read: in benchmarks over public text, of answers made in this process.
+    `evidence` is what the generator read, and `answer_paths` say why its passages were chosen: in benchmarks over
+    public text, of answers made in this process.
     """
 
     system: str
@@ -54,6 +55,7 @@ class AnswerRow:
     sources: tuple[str, ...]
     cost: Cost
     evidence: tuple[str, ...] = ()
+    answer_paths: tuple[ChosenPath, ...] = ()
 
 
 def write_results(
@@ -69,7 +71,7 @@ def write_results(
 ) -> Path:
     """Write the results of a run to ``root/run_id`` and return that folder.
 
-    Evidence is left out unless `with_evidence` says that its text may be written.
+    Evidence and answer paths are left out unless `with_evidence` says that their text may be written.
 
     Each file replaces its predecessor whole; summary.json comes last, so where it is, the others are too.
 
@@ -112,7 +114,8 @@ def answer_rows(
         for verdict in judge_all(gold, answers.get(system, ())):
             row = _row(system, verdict)
             if with_evidence and verdict.answer is not None:
-                row = replace(row, evidence=tuple(map(_told, verdict.answer.evidence)))
+                told = tuple(map(_told, verdict.answer.evidence))
+                row = replace(row, evidence=told, answer_paths=verdict.answer.paths)
             yield row
 
 
@@ -170,8 +173,9 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
 
 def _line(row: AnswerRow) -> str:
     fields = asdict(row)
-    if not row.evidence:
-        del fields["evidence"]
+    for name in ("evidence", "answer_paths"):
+        if not fields[name]:
+            del fields[name]
     return json.dumps(fields, ensure_ascii=False)
 
 

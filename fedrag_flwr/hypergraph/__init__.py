@@ -4,6 +4,9 @@ from fedrag_flwr.hypergraph.answer_paths import PRESETS, KeyEdges, PathSettings,
 from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, unit_count
 from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
 from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
+from fedrag_flwr.hypergraph.explaining import PathExplainer
+from fedrag_flwr.hypergraph.growing import GrowingPaths
+from fedrag_flwr.hypergraph.growing_seeds import GrowingSeeds
 from fedrag_flwr.hypergraph.incidence import content_id
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
@@ -21,6 +24,8 @@ __all__ = [
     "REPOSITORY_PATHS",
     "ConfidenceWeighting",
     "DiffusionSettings",
+    "GrowingPaths",
+    "GrowingSeeds",
     "HyperedgeKeys",
     "KeyEdges",
     "KeySpace",
@@ -31,6 +36,7 @@ __all__ = [
     "PairwiseKeys",
     "PassageGraph",
     "PassageGraphSettings",
+    "PathExplainer",
     "PathSettings",
     "TupleTable",
     "Units",

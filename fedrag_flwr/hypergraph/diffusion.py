@@ -24,13 +24,17 @@ class DiffusionSettings:
         Share of its seed that a vertex keeps at each step, in [0, 1] (rho).
     depth
         Steps, from 1 (T).
+    negligible
+        Seeds, and after each step vertices, below this share of the highest one count nothing; 0: all count. Over a
+        large corpus nearly every vertex gets some score, and most of the time goes to those.
     """
 
     seed_share: float = 0.35
     depth: int = 1
+    negligible: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.seed_share <= 1.0 or self.depth < 1:
+        if not 0.0 <= self.seed_share <= 1.0 or self.depth < 1 or not 0.0 <= self.negligible < 1.0:
             raise SettingError("diffusion settings are out of range", where="key space")
 
 
@@ -75,8 +79,16 @@ class HyperedgeKeys:
         return self._diffuse(seeds)[1]
 
     def _diffuse(self, seeds: Floats) -> tuple[Floats, Floats]:
+        vertices = seeds = telling(seeds, self._settings.negligible)
         kept, share = self._settings.seed_share * seeds, 1.0 - self._settings.seed_share
-        vertices = seeds
         for _ in range(self._settings.depth):
-            vertices = kept + share * (self._spread @ (self._gather @ vertices))
+            spread = self._spread @ (self._gather @ vertices)
+            vertices = telling(kept + share * spread, self._settings.negligible)
         return np.asarray(vertices, dtype=np.float64), np.asarray(self._gather @ vertices, dtype=np.float64)
+
+
+def telling(scores: Floats, negligible: float) -> Floats:
+    """Scores without those below a share of the highest."""
+    if not negligible or not len(scores):
+        return scores
+    return np.where(scores >= negligible * scores.max(), scores, 0.0)

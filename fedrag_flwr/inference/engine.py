@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
-from fedrag_flwr.inference.evidence import EvidenceShelf, owner_of
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
+    ChosenPath,
     Clock,
     Cost,
     EvidenceUnit,
@@ -44,6 +45,8 @@ class Engine:
         The device's own evidence.
     cognizer
         The slow path.
+    order
+        Which passages the slow path takes its evidence from; None: those of the sentences nearest to the question.
     clock
         Seconds for timing.
     """
@@ -51,6 +54,7 @@ class Engine:
     leads: Leads
     shelf: EvidenceShelf
     cognizer: Cognizer
+    order: EvidenceOrder | None = None
     clock: Clock = time.perf_counter
 
     # --- the three modes ------------------------------------------------------------------------
@@ -119,7 +123,7 @@ class Engine:
 
     def _reasoned(self, question: Question, lead: Lead, foreign: Sequence[EvidenceUnit], start: float) -> Answer:
         asked = lead.asked
-        candidates = self.shelf.gather(asked.vector, lead.matches)
+        candidates = self.shelf.gather(asked.vector, lead.matches, self._first_passages(asked.text))
         reading = read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)])
         units = self._chosen(reading, foreign, lead.via.name if lead.via else "")
         memories = lead.notes(units, self.leads.limits.notes)
@@ -137,7 +141,21 @@ class Engine:
         remote = any(unit.origin != self.shelf.device for unit in units)
         answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)
         used = (f"{item.origin}/{item.id}" for item in memories)
-        return replace(answer, sources=(*self._via(lead), *used, *answer.sources)[:_MOST_SOURCES])
+        sources = (*self._via(lead), *used, *answer.sources)[:_MOST_SOURCES]
+        return replace(answer, sources=sources, paths=self._paths(asked.text, units))
+
+    def _first_passages(self, question: str) -> list[str] | None:
+        """The passages that the order puts first; None without one."""
+        if self.order is None:
+            return None
+        return [one.passage_id for one in self.order.rank(question, self.leads.limits.passages)]
+
+    def _paths(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[ChosenPath, ...]:
+        """Why the passages of home's units were chosen, in the order of the units."""
+        if self.order is None:
+            return ()
+        home = [unit.id.rpartition(".")[0] for unit in units if unit.origin == self.shelf.device]
+        return self.order.paths(question, list(dict.fromkeys(home)))
 
     @staticmethod
     def _facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:

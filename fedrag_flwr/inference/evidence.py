@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import EvidenceUnit, Granularity, Match, Vector
+from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
+from fedrag_flwr.retrieval import Ranking
 
 POOL = 64  # near sentences among which evidence is chosen
+
+
+class EvidenceOrder(Protocol):
+    """Says which of a device's passages evidence is taken from, and why."""
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """At most so many passages, best first."""
+        ...
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """The answer paths to those of the passages that the question reaches by one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +47,16 @@ class EvidenceShelf:
     store: MemoryStore
     most: int
 
-    def gather(self, vector: Vector, matches: Sequence[Match]) -> list[Candidate]:
-        """The sentences among which evidence is chosen: near ones, and those of the matches' hyperedges."""
+    def gather(
+        self, vector: Vector, matches: Sequence[Match], passages: Sequence[str] | None = None
+    ) -> list[Candidate]:
+        """The sentences among which evidence is chosen: those of some passages, and of the matches' hyperedges.
+
+        Without `passages` the sentences nearest to the vector, of shape (dimension,), take their place.
+        """
         named = self.units_of(self._own_hyperedges(matches), vector)
-        units = _merge(named, self.nearest_sentences(vector, POOL))
+        near = self.nearest_sentences(vector, POOL) if passages is None else self.sentences_of(passages, vector)
+        units = _merge(named, near)
         facts = {sentence.id: sentence.facts for sentence in self.store.sentences([unit.id for unit in units])}
         return [Candidate(unit, facts[unit.id], int(unit.id.rpartition(".")[2])) for unit in units]
 
@@ -94,8 +114,15 @@ class EvidenceShelf:
         members = {member for edge in edges if edge.granularity == "sentence" for member in edge.members}
         paragraphs = {member for edge in edges if edge.granularity == "paragraph" for member in edge.members}
         members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
+        return self._sentences(members, vector)
+
+    def sentences_of(self, passages: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """The sentences of passages, those nearest to a vector first."""
+        return self._sentences({s.id for p in self.store.passages(passages) for s in p.sentences}, vector)
+
+    def _sentences(self, wanted: set[str], vector: Vector) -> list[EvidenceUnit]:
         units = self.store.units("sentence")
-        rows = [i for i, unit_id in enumerate(units.ids) if unit_id in members]
+        rows = [i for i, unit_id in enumerate(units.ids) if unit_id in wanted]
         scores = units.vectors[rows] @ vector if rows else np.zeros(0)
         return self._load("sentence", {units.ids[row]: float(s) for row, s in zip(rows, scores, strict=True)})
 

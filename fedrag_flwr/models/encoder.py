@@ -79,10 +79,12 @@ class SentenceEncoder:
         model = self._loaded()
         with self._lock:  # a tokenizer serves one thread at a time
             vectors = model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False)
-        return _unit(np.asarray(vectors, dtype=np.float32))
+        return unit_rows(np.asarray(vectors, dtype=np.float32))
 
-    def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
         """Encode the tokens of texts: for each an array of shape (tokens, width) with unit rows, without padding.
+
+        Questions (`asked`) are encoded as passages are.
 
         Raises
         ------
@@ -96,7 +98,7 @@ class SentenceEncoder:
             tokens = model.encode(
                 list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value="token_embeddings"
             )
-        return [_unit(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
+        return [unit_rows(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
 
     def encode_with_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
         """What `encode` and `token_embeddings` give, in one pass of the model over each text.
@@ -115,7 +117,7 @@ class SentenceEncoder:
         tokens = [
             np.asarray(one["token_embeddings"][one["attention_mask"].bool()].cpu(), dtype=np.float32) for one in found
         ]
-        return _unit(vectors), [_unit(rows) for rows in tokens]
+        return unit_rows(vectors), [unit_rows(rows) for rows in tokens]
 
     def _loaded(self) -> SentenceTransformer:
         with self._lock:
@@ -158,6 +160,7 @@ def weights_id(folder: Path) -> str:
     return f"{name_of(digest) or folder.name}@{digest[:12]}"
 
 
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale the rows of a matrix to length 1; rows of zeros stay."""
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
     return np.asarray(vectors / norms, dtype=np.float32)

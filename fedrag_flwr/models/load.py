@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fedrag_flwr.models.cache import GenerationCache
+from fedrag_flwr.models.colbert import ColbertEncoder
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.models.files import DEFAULT_GENERATOR, resolve
 from fedrag_flwr.models.generator import LlamaGenerator
@@ -23,6 +24,17 @@ def load_encoder(path: str = "", *, batch_size: int = 32, threads: int | None = 
         There is no model at the path.
     """
     return _encoder(path, batch_size, threads)
+
+
+def load_token_encoder(path: str, *, threads: int | None = None) -> ColbertEncoder:
+    """Give the ColBERT checkpoint in a folder. Equal calls give the same object.
+
+    Raises
+    ------
+    ModelMissingError
+        There is no such folder.
+    """
+    return _colbert(path, threads)
 
 
 def load_generator(
@@ -61,6 +73,11 @@ def load_reranker(path: str = "", *, encoder: SentenceEncoder) -> LateInteractio
 @lru_cache(maxsize=_KEPT)
 def _encoder(path: str, batch_size: int, threads: int | None) -> SentenceEncoder:
     return SentenceEncoder(path or None, batch_size=batch_size, threads=threads)
+
+
+@lru_cache(maxsize=_KEPT)
+def _colbert(path: str, threads: int | None) -> ColbertEncoder:
+    return ColbertEncoder(path, threads=threads)
 
 
 @lru_cache(maxsize=_KEPT)

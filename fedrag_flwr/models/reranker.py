@@ -25,8 +25,8 @@ class TokenEncoder(Protocol):
         """Name and content hash."""
         ...
 
-    def token_embeddings(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Encode the tokens of texts, unit rows."""
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
+        """Encode the tokens of passages, or with `asked` of questions, unit rows."""
         ...
 
 
@@ -45,7 +45,8 @@ class LateInteractionReranker:
         """Relevance of each text, shape (n,)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        asked, *tokens = self._encoder.token_embeddings([query, *texts])
+        [asked] = self._encoder.token_embeddings([query], asked=True)
+        tokens = self._encoder.token_embeddings(texts)
         starts = np.cumsum([0] + [len(rows) for rows in tokens[:-1]])
         best = np.maximum.reduceat(asked @ np.concatenate(tokens).T, starts, axis=1)
         return np.asarray(best.mean(axis=0), dtype=np.float32)

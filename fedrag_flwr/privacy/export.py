@@ -195,7 +195,7 @@ class ExportDoor:
         )
 
     def release_answer(self, answer: Answer) -> Answer:
-        """Release an answer: text and explanation rewritten, own sources opaque, evidence dropped.
+        """Release an answer: text and explanation rewritten, own sources opaque, evidence and answer paths dropped.
 
         A refused answer leaves as an abstention that names the reason.
 
@@ -212,7 +212,14 @@ class ExportDoor:
             reason = f"withheld: {bundle.refusal}"
             return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
-        return replace(answer, text=text[:MOST_LINE], explanation=explanation[:MOST_LINE], sources=sources, evidence=())
+        return replace(
+            answer,
+            text=text[:MOST_LINE],
+            explanation=explanation[:MOST_LINE],
+            sources=sources,
+            evidence=(),
+            paths=(),
+        )
 
     def release_vector(self, vector: Vector) -> Vector:
         """Release one vector, shape (dimension,), as float32 of float16 precision.

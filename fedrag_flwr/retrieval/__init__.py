@@ -18,7 +18,7 @@ from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.passage_walk import FactTable, PassageWalkRetriever, WalkSettings, normalised
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
-from fedrag_flwr.retrieval.structured import KeySpaceRetriever
+from fedrag_flwr.retrieval.structured import GrowingPathRetriever, KeySpaceRetriever
 from fedrag_flwr.retrieval.vectors import QuestionVectors, TextEncoder
 from fedrag_flwr.retrieval.words import words
 
@@ -34,6 +34,7 @@ __all__ = [
     "Examples",
     "FactTable",
     "FittingSettings",
+    "GrowingPathRetriever",
     "KeySpaceRetriever",
     "LabelledRankings",
     "LateInteractionRetriever",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import Ranking, Retriever, ranked, searchable_text
 from fedrag_flwr.retrieval.vectors import QuestionVectors
@@ -55,7 +59,7 @@ class TokenTable:
         """Encode the tokens of passages."""
         texts = [searchable_text(passage) for passage in passages]
         blocks = (texts[start : start + _AT_ONCE] for start in range(0, len(texts), _AT_ONCE))
-        tokens = (rows for block in blocks for rows in questions.encoder.token_embeddings(block))
+        tokens = (rows for block in blocks for rows in questions.token_encoder.token_embeddings(block))
         return cls.of_tokens([passage.id for passage in passages], tokens)
 
     @classmethod
@@ -70,6 +74,29 @@ class TokenTable:
         if not codes:
             return cls([], np.zeros((0, 0), dtype=np.int8), np.zeros(0, dtype=np.float32), np.zeros(1, dtype=np.int64))
         return cls(ids, np.concatenate(codes), np.concatenate(scales), np.cumsum(lengths, dtype=np.int64))
+
+    def save(self, path: Path, key: str) -> None:
+        """Write the vectors, at once or not at all, under a key that names passages and encoder."""
+        body = io.BytesIO()
+        np.savez(body, key=np.array(key), codes=self.codes, scales=self.scales, bounds=self.bounds)
+        replace_file(path, body.getvalue())
+
+    @classmethod
+    def load(cls, path: Path, ids: Sequence[str], key: str) -> TokenTable:
+        """Read what `save` wrote under this key for these passages.
+
+        Raises
+        ------
+        StoreMismatchError
+            There is no such file, it is torn, or it was written under another key.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                if str(arrays["key"]) != key:
+                    raise StoreMismatchError("the token vectors are of other passages", where=path.name)
+                return cls(ids, arrays["codes"], arrays["scales"], arrays["bounds"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise StoreMismatchError("there are no token vectors", where=path.name) from error
 
     def only(self, ids: Sequence[str]) -> TokenTable:
         """The part of the table that holds these passages; errors as `rows`."""
@@ -128,7 +155,7 @@ class LateInteractionRetriever:
         depth: int = 100,
     ) -> None:
         within = f", {depth} of {candidates.id}" if candidates else ""
-        self.id = f"late-interaction({questions.encoder.id}{within})"
+        self.id = f"late-interaction({questions.token_encoder.id}{within})"
         self._tokens = tokens
         self._questions = questions
         self._candidates = candidates

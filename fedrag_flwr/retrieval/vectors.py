@@ -29,10 +29,13 @@ class QuestionVectors:
         The model.
     most
         Questions to keep, of each kind.
+    tokens
+        The model for vectors of tokens, such as a ColBERT checkpoint; None: the same.
     """
 
-    def __init__(self, encoder: TextEncoder, most: int = 256) -> None:
+    def __init__(self, encoder: TextEncoder, most: int = 256, tokens: TokenEncoder | None = None) -> None:
         self.encoder = encoder
+        self.token_encoder = tokens or encoder
         self._most = most
         self._lock = threading.Lock()
         self._whole: OrderedDict[str, Floats] = OrderedDict()
@@ -44,7 +47,10 @@ class QuestionVectors:
 
     def tokens(self, question: str) -> Floats:
         """The vectors of the question's tokens, shape (tokens, width), unit rows."""
-        return self._kept(self._tokens, question, lambda: self.encoder.token_embeddings([question])[0])
+        return self._kept(self._tokens, question, lambda: self._asked(question))
+
+    def _asked(self, question: str) -> Floats:
+        return self.token_encoder.token_embeddings([question], asked=True)[0]
 
     def _kept(self, kept: OrderedDict[str, Floats], question: str, encode: Callable[[], Floats]) -> Floats:
         with self._lock:

@@ -3,6 +3,7 @@
 from fedrag_flwr.text.anchors import anchors_of, normalise_anchor
 from fedrag_flwr.text.base import ParsedPassage, Pipeline, QuestionAnalysis
 from fedrag_flwr.text.facts import TypedSpan, facts_between, typed_spans
+from fedrag_flwr.text.model_tuples import ModelExtractor
 from fedrag_flwr.text.normalise import normalise_line, normalise_text
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
@@ -13,6 +14,7 @@ from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 __all__ = [
     "TITLE_SEPARATOR",
     "Extractor",
+    "ModelExtractor",
     "ParseExtractor",
     "ParsedPassage",
     "Pipeline",

@@ -12,7 +12,7 @@ from fedrag_flwr.text.facts import TypedSpan
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-_PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their"})
+PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their"})
 _DENYING = frozenset({"no", "neither", "hardly", "barely"})
 _DEFINITE = frozenset({"the", "this"})
 
@@ -70,8 +70,8 @@ class Mentions:
         """What a token mentions, None if it is no noun and no third-person pronoun, or is said not to be there."""
         if any(child.lower_ in _DENYING for child in token.lefts):
             return None
-        if token.pos_ == "PRON" or token.lower_ in _PRONOUNS:
-            known = self._title and token.lower_ in _PRONOUNS
+        if token.pos_ == "PRON" or token.lower_ in PRONOUNS:
+            known = self._title and token.lower_ in PRONOUNS
             return Mention(self._title, "NAME", is_title=True, resolved=True) if known else None
         span = self._spans.get(token.i)
         if span is not None and span.anchor == self._anchor:

@@ -12,7 +12,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import EvidenceTuple
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class TupleManifest:
         SHA-256 over the passages' ids and texts, see `passages_digest`.
     tuples, silent
         How many tuples there are, and passages without one.
+    dropped
+        Tuples that the extractor found and did not keep, by reason.
     sha256
         Of the JSON lines.
     """
@@ -44,6 +46,7 @@ class TupleManifest:
     passages: str
     tuples: int
     silent: int
+    dropped: Mapping[str, int]
     sha256: str
 
 
@@ -60,6 +63,7 @@ def write_tuples(
     extractor: str,
     pipeline: str = "",
     settings: Mapping[str, str] | None = None,
+    dropped: Mapping[str, int] | None = None,
 ) -> TupleManifest:
     """Freeze tuples in a file, with the manifest beside it (``.manifest.json``).
 
@@ -76,6 +80,7 @@ def write_tuples(
         passages_digest(passages),
         len(tuples),
         sum(name not in spoken for name, _ in passages),
+        dict(dropped or {}),
         hashlib.sha256(body).hexdigest(),
     )
     replace_file(path, body)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from fedrag_flwr.records import EvidenceTuple
@@ -23,15 +24,20 @@ BRIDGES = {"NAME": 1.0, "CONCEPT": 0.4, "DATE": 0.2}  # of an end, by the kind o
 _NUMBERS = frozenset({"CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT", "TIME"})
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "oprd", "dative", "npadvmod"})
-_MODALS = frozenset({"may", "might", "could", "would", "should", "must"})
-_HEDGES = frozenset({"reportedly", "allegedly", "possibly", "perhaps", "probably", "supposedly"})
-_DENYING = frozenset({"never", "hardly", "barely", "neither"})
+MODALS = frozenset({"may", "might", "could", "would", "should", "must"})
+HEDGES = frozenset({"reportedly", "allegedly", "possibly", "perhaps", "probably", "supposedly"})
+DENYING = frozenset({"never", "hardly", "barely", "neither"})
 _CLAUSES = frozenset({"acl", "relcl"})
 _PLACES = frozenset({"GPE", "LOC"})
 
 
 class Extractor(Protocol):
     """Finds the evidence tuples of passages."""
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """How many tuples it has found so far and not kept, by reason."""
+        ...
 
     @property
     def id(self) -> str:
@@ -44,7 +50,7 @@ class Extractor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Relation:
+class Relation:
     """Two mentions, the words between them, and whether the clause is hedged."""
 
     head: Mention
@@ -72,6 +78,7 @@ class ParseExtractor:
     """
 
     id = RULES
+    dropped: Mapping[str, int] = MappingProxyType({})
 
     def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
         """Give the tuples of one document's passages, in reading order, each once for a passage."""
@@ -84,12 +91,19 @@ class ParseExtractor:
             for number, (start, end) in enumerate(parsed.spans):
                 position = 1.0 - number / len(parsed.spans)
                 for relation in _relations(parsed.doc[start:end], mentions):
-                    one = _tuple(relation, parsed.passage.id, position)
+                    one = evidence_tuple(relation, parsed.passage.id, position)
                     found.setdefault((one.passage_id, one.head, one.relation, one.tail), one)
         return list(found.values())
 
 
-def _tuple(relation: _Relation, passage_id: str, position: float) -> EvidenceTuple:
+def evidence_tuple(relation: Relation, passage_id: str, position: float) -> EvidenceTuple:
+    """A relation as a tuple, with the confidences that `ParseExtractor` defines.
+
+    Parameters
+    ----------
+    position
+        1 for the first sentence of the passage, falling evenly towards 0.
+    """
     ends = (relation.head, relation.tail)
     factual = HEDGED if relation.hedged else 1.0
     for end in ends:
@@ -105,7 +119,7 @@ def _bridge(end: Mention) -> float:
     return BRIDGES["DATE" if end.type in {"DATE", "YEAR"} else "CONCEPT" if end.type == "CONCEPT" else "NAME"]
 
 
-def _relations(sentence: Iterable[Token], mentions: Mentions) -> Iterator[_Relation]:
+def _relations(sentence: Iterable[Token], mentions: Mentions) -> Iterator[Relation]:
     for token in sentence:
         if token.pos_ in {"VERB", "AUX"} and token.dep_ not in {"aux", "auxpass"}:
             yield from _verbal(token, mentions)
@@ -113,18 +127,16 @@ def _relations(sentence: Iterable[Token], mentions: Mentions) -> Iterator[_Relat
             yield from _nominal(token, mentions)
 
 
-def _verbal(verb: Token, mentions: Mentions) -> Iterator[_Relation]:
-    if any(child.dep_ == "neg" or child.lower_ in _DENYING for child in verb.children):
+def _verbal(verb: Token, mentions: Mentions) -> Iterator[Relation]:
+    if any(child.dep_ == "neg" or child.lower_ in DENYING for child in verb.children):
         return
     subjects = [mention for token in _subjects(verb) for mention in mentions.conjuncts(token)]
-    hedged = any(
-        (child.dep_ == "aux" and child.lower_ in _MODALS) or child.lower_ in _HEDGES for child in verb.children
-    )
+    hedged = any((child.dep_ == "aux" and child.lower_ in MODALS) or child.lower_ in HEDGES for child in verb.children)
     words = _verb_words(verb)
     for relation, token in _complements(verb):
         for head, tail in product(subjects, mentions.conjuncts(token)):
             if head.text != tail.text:
-                yield _Relation(head, f"{words} {relation}".strip(), tail, hedged)
+                yield Relation(head, f"{words} {relation}".strip(), tail, hedged)
 
 
 def _subjects(verb: Token) -> list[Token]:
@@ -174,7 +186,7 @@ def _verb_words(verb: Token) -> str:
     return " ".join([*(["was"] if reduced else helpers), verb.lower_, *particles])
 
 
-def _nominal(noun: Token, mentions: Mentions) -> Iterator[_Relation]:
+def _nominal(noun: Token, mentions: Mentions) -> Iterator[Relation]:
     own = mentions.of(noun)
     if own is None:
         return
@@ -191,7 +203,7 @@ def _nominal(noun: Token, mentions: Mentions) -> Iterator[_Relation]:
             yield from _prepositional(noun, own, child, mentions)
 
 
-def _prepositional(noun: Token, own: Mention, prep: Token, mentions: Mentions) -> Iterator[_Relation]:
+def _prepositional(noun: Token, own: Mention, prep: Token, mentions: Mentions) -> Iterator[Relation]:
     """A noun's phrase with its object; what "is a waterfall in Sri Lanka" says is said of the waterfall's name."""
     described = _described(noun)
     subject = mentions.of(described) if described != noun else None
@@ -202,6 +214,6 @@ def _prepositional(noun: Token, own: Mention, prep: Token, mentions: Mentions) -
                 yield from _apart(head, words, tail)
 
 
-def _apart(head: Mention, words: str, tail: Mention) -> Iterator[_Relation]:
+def _apart(head: Mention, words: str, tail: Mention) -> Iterator[Relation]:
     if head.text != tail.text:
-        yield _Relation(head, words, tail)
+        yield Relation(head, words, tail)

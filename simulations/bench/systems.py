@@ -168,6 +168,7 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "fd-rag-no-memory": (without_memory, {}),
     "fd-rag-memorizer": (memory_only, {}),
     "fd-rag-cognizer": (model_only, {}),
+    "fd-rag-controller": (without_memory, {"retrieval__order": "controller"}),
 }
 
 

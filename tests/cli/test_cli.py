@@ -142,6 +142,20 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
     assert len(parsed("inspect", "items", "--name", "desk", "--limit", "2", "--json")) == 2
 
 
+def test_inspect_draws_the_answer_path_to_a_passage(built: Any) -> None:
+    words = ("inspect", "paths", "Who designed Tarn Bridge?", "--name", "desk", *SMALL)
+    chosen = parsed(*words, "--json")
+    assert chosen[0]["passage_id"] == "tarn-bridge#0"
+    path = chosen[0]["path"]
+    assert path["asked"] == ["Tarn Bridge"]
+    assert path["steps"][-1]["passage_id"] == "tarn-bridge#0"
+    drawn = run(*words, "--limit", "1").stdout
+    assert "[Tarn Bridge]" in drawn
+    assert f"({path['bridge']})" in drawn
+    assert path["steps"][-1]["relation"] in drawn
+    assert "Port Ferren" not in drawn
+
+
 def test_marks_in_a_text_are_shown_as_they_are(built: Any) -> None:
     brought = parsed("inspect", "document", "marks", "--name", "desk", "--json")
     for edge in brought["hyperedges"]:
@@ -164,6 +178,7 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["inspect", "hyperedge", "zzz", "--name", "desk"], "zzz", ""),
     (["inspect", "document", "zzz", "--name", "desk"], "zzz", ""),
     (["ask", "Who?", "--name", "other", "--store", "STORE"], "was built with device = 'desk'", "device"),
+    (["inspect", "paths", "Who?", "--name", "desk", *SMALL, "--set", "retrieval.weights=trained"], "controller", "fit"),
     (["models", "pull", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),
     (["models", "verify", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),
     (["models", "verify"], DEFAULT_GENERATOR, "pull it first"),

@@ -11,11 +11,24 @@ import pytest
 from playwright.sync_api import Page, Request, sync_playwright
 
 from fedrag_flwr.evaluation import write_results
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.records import ChosenPath, EvidenceUnit, PathStep
 from tests.evaluation.made_up_run import make_run
 
 CHROMIUM = shutil.which("chromium")
 READ = "The tower of Port Ferren is 47 metres high."
+
+ODD = "<b>Keel</b>"  # a name that would be markup, were it not text
+PATH = ChosenPath(
+    "ferren#0",
+    "port ferren",
+    2.5,
+    0.4,
+    (ODD,),
+    (
+        PathStep(ODD, "founded", "Port Ferren", "keel#1"),
+        PathStep("The light tower at the very end of the long northern mole", "stands in", "Port Ferren", "ferren#0"),
+    ),
+)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the report is not opened")
 
@@ -39,7 +52,10 @@ class Opened:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = make_run(30)
     answers = {
-        name: [replace(answer, evidence=(EvidenceUnit("u", READ, "people", 0.5, "Ferren"),)) for answer in given]
+        name: [
+            replace(answer, evidence=(EvidenceUnit("u", READ, "people", 0.5, "Ferren"),), paths=(PATH,))
+            for answer in given
+        ]
         for name, given in run.answers.items()
     }
     folder = write_results(
@@ -93,6 +109,23 @@ def test_an_answer_opens_down_to_what_was_read(opened: Opened) -> None:
     assert not evidence.locator("li").first.is_visible()
     evidence.locator("summary").click()
     assert evidence.locator("li").first.inner_text() == f"Ferren: {READ}"
+    paths = detail.locator("details.paths").first
+    assert not paths.locator("svg").is_visible()
+    paths.locator("summary").click()
+    picture = paths.locator("svg")
+    assert picture.get_attribute("role") == "img"
+    assert ODD in str(picture.get_attribute("aria-label"))
+    names = picture.locator("g.vertex text.name")
+    assert names.all_text_contents()[:2] == [ODD, "Port Ferren"]
+    assert names.nth(2).text_content() == "The light tower at the very end of the lo…"
+    assert picture.locator("g.vertex title").nth(2).text_content() == PATH.steps[1].head
+    assert picture.locator("g.asked").count() == 1
+    assert picture.locator("g.bridge text.name").all_text_contents() == ["Port Ferren"]
+    boxes = [box for box in (picture.locator("rect").nth(i).bounding_box() for i in range(3)) if box]
+    assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
+    frame = picture.bounding_box()
+    assert frame is not None
+    assert all(frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
     first.press("Enter")  # by keyboard it closes again
     assert page.locator("#list tr.detail").count() == 0
 

@@ -1,6 +1,8 @@
 """The report's script: sortable tables, and the list of answers. It writes text nodes only, never markup."""
 
-SCRIPT = r"""
+from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE
+
+_LISTS = r"""
 "use strict";
 const el = (tag, attributes, ...children) => {
   const node = document.createElement(tag);
@@ -32,6 +34,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 const ANSWER = 0, PATH = 1, SCORE = 2, RIGHT = 3, F1 = 4, TOOK = 5, COST = 6, WHY = 7, SOURCES = 8, READ = 9;
+const PATHS = 10;
 const PAGE = 25;
 
 const load = async () => {
@@ -67,6 +70,10 @@ const card = (system, answer) => {
   if (answer[READ].length) {
     box.append(el("details", {}, el("summary", {}, "What was read (" + answer[READ].length + ")"),
       el("ol", {}, ...answer[READ].map((text) => el("li", {}, text)))));
+  }
+  if (answer[PATHS].length) {
+    box.append(el("details", { class: "paths" }, el("summary", {}, "Answer paths (" + answer[PATHS].length + ")"),
+      ...answer[PATHS].map(pathPicture)));
   }
   if (answer[SOURCES].length) box.append(el("p", {}, ...answer[SOURCES].map((source) => el("code", {}, source))));
   return box;
@@ -145,3 +152,5 @@ load().then(show).catch(() => {
     "This browser cannot unpack the answers; they are in answers.jsonl beside this page.";
 });
 """
+
+SCRIPT = _LISTS + PATH_PICTURE

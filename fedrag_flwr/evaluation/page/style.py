@@ -147,6 +147,10 @@ input, select, .more { font: inherit; width: 100%; padding: .45rem .6rem; border
 .card code { font-size: .78rem; background: var(--tint); border-radius: 4px; padding: .05em .35em;
   margin: 0 .25em .25em 0;
   display: inline-block; overflow-wrap: anywhere; }
+.path { max-width: 340px; margin: .5rem 0 .8rem; }
+.path .tip { fill: var(--soft); } .path .where { font-size: 11px; opacity: .8; }
+.vertex rect { fill: var(--tint); stroke: var(--line); } .vertex.asked rect { fill: var(--accent-soft); }
+.vertex.bridge rect { stroke: var(--accent); stroke-width: 2; }
 #list tr.detail:hover > * { background: none; }
 details summary { cursor: pointer; color: var(--accent); font-weight: 600; }
 .manifest { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); gap: 0 2rem; }

@@ -1,0 +1,204 @@
+"""Whether answers get better where the Cognizer's evidence comes through the controller.
+
+    python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--seed 7]
+        [--out docs/benchmarks]
+
+Each question has a device with its own 10 or 20 paragraphs, and is answered without any memory in four ways: the
+sentences that the Cognizer reads come from the whole device (the nearest ones, the default), or from the five
+paragraphs that come first by the best first stage alone, by the controller of ``bench_controller.py`` over all first
+stages and calibrated key spaces, or by the controller that is shipped. Which first stage is best was seen on the
+training rows, on which the controllers were fitted too; with ``--split train`` those of the set itself are out of fold.
+Everything after the choice of paragraphs is the same: the reader, the model's prompt, four sentences of evidence at
+most. Nothing is too far to be answered. The sets take turns, each answer is kept under ``$FEDRAG_HOME/benchmarks``, and
+a stopped run goes on. Rows hold figures and ids, no text. In brackets 95 % paired-bootstrap intervals over questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
+from fedrag_flwr.inference.evidence import EvidenceOrder
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import ChosenPath, Question
+from fedrag_flwr.retrieval import ControllerFeatures, RankedPassage, Ranking, out_of_fold
+from fedrag_flwr.settings import Settings, fedrag_home
+from simulations.bench_cognizer import Bench
+from simulations.bench_controller import best_first_stage, difference, shown, table
+from simulations.candidate_rankings import FIRST_STAGES, RankedQuestion, ranked_questions
+from simulations.controller_variants import (
+    CALIBRATED,
+    KEY_SPACES,
+    SETTINGS,
+    Order,
+    Split,
+    ids,
+    labelled,
+    measures,
+    variants,
+)
+from simulations.reader_corpus import rows_of
+from simulations.sentences import DATASETS, find_data
+
+NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
+WAYS = (NEAREST, FIRST, FITTED, SHIPPED)
+PAIRS = ((FITTED, FIRST), (SHIPPED, FIRST), (FITTED, NEAREST), (SHIPPED, NEAREST), (FIRST, NEAREST))
+ALL = f"all first stages + {CALIBRATED}"
+TRAIN = 100  # rows that controllers are fitted on, as in `bench_controller`
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer: how right it is, in [0, 1], whether the model was asked, and how many gold paragraphs were read."""
+
+    dataset: str
+    question_id: str
+    way: str
+    f1: float
+    em: float
+    acc: float
+    calls: int
+    gold_read: float
+
+
+@dataclass(frozen=True, slots=True)
+class FixedOrder:
+    """The passages of documents in an order that was made before."""
+
+    store: MemoryStore
+    documents: Order
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """The passages of the first so many documents."""
+        chosen = [name for document in self.documents[:most] for name in self.store.contribution(document).passages]
+        return tuple(RankedPassage(name, -float(place)) for place, name in enumerate(chosen))
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """None: the order is not explained."""
+        return ()
+
+
+def orders(train: Sequence[RankedQuestion], asked: Sequence[RankedQuestion] | None, seed: int) -> tuple[str, Any]:
+    """The best first stage, and each question's paragraphs by it and by the controller; no `asked`: out of fold."""
+    on_train = {name: measures([ids(q.rankings[name]) for q in train], train) for name in FIRST_STAGES}
+    best = best_first_stage(on_train)
+    split = Split(train, asked or train, seed)
+    if asked is None:
+        calibrated = out_of_fold(ControllerFeatures(KEY_SPACES), labelled(train, KEY_SPACES, {}), SETTINGS, split.rng())
+        sources = (*FIRST_STAGES, CALIBRATED)
+        questions = labelled(train, sources, {CALIBRATED: calibrated})
+        fitted = [ids(one) for one in out_of_fold(ControllerFeatures(sources), questions, SETTINGS, split.rng())]
+    else:
+        fitted = variants(split).orders[ALL]
+    firsts = [ids(question.rankings[best]) for question in split.dev]
+    return best, {q.id: {FIRST: a, FITTED: b} for q, a, b in zip(split.dev, firsts, fitted, strict=True)}
+
+
+def answered(
+    bench: Bench, dataset: str, fields: Mapping[str, Any], chosen: Mapping[str, Order], missing: Sequence[str]
+) -> list[Row]:
+    """Answer a question in the ways that are missing."""
+    golds = [fields["answer"], *fields["aliases"]]
+    supporting = {f"p{place}" for place, one in enumerate(fields["paragraphs"]) if one["is_supporting"]}
+    rows = []
+    with bench.device(fields) as device:
+        device.build(memories=False)
+        engine = device.engine_over("none")
+        for way in missing:
+            question = Question(fields["id"], fields["question"].strip(), "home")
+            answer = replace(engine, order=_order(device, way, chosen)).finish(question, ())
+            read = {unit.id.partition("#")[0] for unit in answer.evidence}
+            right = (f1(answer.text, golds), exact_match(answer.text, golds), accuracy(answer.text, golds))
+            share = len(read & supporting) / len(supporting)
+            rows.append(Row(dataset, fields["id"], way, *right, answer.cost.llm_calls, share))
+    return rows
+
+
+def _order(device: EdgeDevice, way: str, chosen: Mapping[str, Order]) -> EvidenceOrder | None:
+    if way == NEAREST:
+        return None
+    if way == SHIPPED:
+        return device.orders.by("controller")
+    return FixedOrder(device.store, tuple(f"p{int(place)}" for place in chosen[way]))
+
+
+def summary(rows: Sequence[Row], seed: int) -> tuple[str, dict[str, object]]:
+    """Tables of means and of paired differences in F1, with their figures."""
+    means, gains = [], []
+    kept: dict[str, object] = {}
+    for dataset in (*DATASETS, "all"):
+        own = [row for row in rows if dataset in (row.dataset, "all")]
+        by_way = {
+            way: sorted((r for r in own if r.way == way), key=lambda r: (r.dataset, r.question_id)) for way in WAYS
+        }
+        if not own:
+            continue
+        figures = {way: {k: _mean(found, k) for k in ("f1", "em", "acc", "gold_read")} for way, found in by_way.items()}
+        count = str(len(by_way[NEAREST]))
+        for way, found in by_way.items():
+            cells = [f"{value:.1f}" for value in figures[way].values()]
+            means.append([dataset, count, way, *cells, f"{np.mean([row.calls for row in found]):.2f}"])
+        values = {way: np.array([100 * row.f1 for row in found]) for way, found in by_way.items()}
+        gained = {f"{a} - {b}": difference(values[a], values[b], seed) for a, b in PAIRS}
+        gains.append([dataset, count, *(shown(gain) for gain in gained.values())])
+        kept[dataset] = {"questions": int(count), "means": figures, "f1": {k: asdict(v) for k, v in gained.items()}}
+    columns = ["dataset", "questions", "evidence from", "F1", "EM", "ACC", "gold paragraphs read", "LLM calls"]
+    told = table(["F1", "questions", *(f"{a} - {b}" for a, b in PAIRS)], gains)
+    return f"{table(columns, means)}\n\n{told}", kept
+
+
+def _mean(rows: Sequence[Row], name: str) -> float:
+    return 100.0 * float(np.mean([getattr(row, name) for row in rows]))
+
+
+def main() -> None:
+    """Answer what was not answered yet, print and keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--split", choices=("dev", "train"), default="dev")
+    parser.add_argument("--limit", type=int, default=25, help="questions of each set")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    data, home = find_data(options.data), fedrag_home()
+    config = {"inference.abstain-below": -1.0, "inference.free-answers": True, "memory.tokens-per-kilotoken": 0}
+    bench = Bench.of(Settings.from_config(config), home, memories=False)
+    path = home / "benchmarks" / f"controller-answers-{options.split}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    rows = {(row.question_id, row.way): row for row in (Row(**json.loads(line)) for line in lines)}
+    chosen: dict[str, dict[str, Order]] = {}
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+    for dataset, file in DATASETS.items():
+        train = ranked_questions(data, dataset, "train", TRAIN)
+        dev = ranked_questions(data, dataset, "dev", options.limit) if options.split == "dev" else None
+        best, own = orders(train, dev, options.seed)
+        print(f"{dataset}: best first stage on the training rows: {best}", flush=True)
+        chosen |= own
+        asked += [(dataset, fields) for fields in rows_of(data / f"{file}.jsonl.gz", options.split, options.limit)]
+    turns = sorted(range(len(asked)), key=lambda number: number % options.limit)
+    for done, (dataset, fields) in enumerate((asked[number] for number in turns), 1):
+        missing = [way for way in WAYS if (fields["id"], way) not in rows]
+        for row in answered(bench, dataset, fields, chosen[fields["id"]], missing) if missing else []:
+            rows[row.question_id, row.way] = row
+            with path.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(asdict(row)) + "\n")
+        if done % 10 == 0:
+            print(f"{done} of {len(asked)}", flush=True)
+    wanted = {fields["id"] for _, fields in asked}
+    text, figures = summary([row for row in rows.values() if row.question_id in wanted], options.seed)
+    print(text)
+    if options.out is not None:
+        name = "controller_answers.json" if options.split == "dev" else f"controller_answers_{options.split}.json"
+        (options.out / name).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""The benchmark of answers through the controller: its tables, and the order that it hands to the Cognizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.records import Question
+from fedrag_flwr.settings import Settings
+from simulations.bench_controller_answers import FIRST, FITTED, NEAREST, SHIPPED, WAYS, FixedOrder, Row, summary
+from tests.strategies.federation import DOCUMENTS, toolbox
+
+
+def test_differences_are_paired_by_question() -> None:
+    f1 = {NEAREST: (0.0, 1.0), FIRST: (0.5, 0.0), FITTED: (1.0, 0.5), SHIPPED: (0.5, 0.0)}
+    rows = [
+        Row("MuSiQue", f"q{number}", way, f1[way][number], 0.0, 1.0, number, 0.5)
+        for way in reversed(WAYS)
+        for number in ((1, 0) if way == FITTED else (0, 1))  # in whatever order they were answered
+    ]
+    told, kept = summary(rows, seed=7)
+    own = kept["MuSiQue"]
+    assert isinstance(own, dict)
+    assert own["questions"] == 2
+    assert own["means"][FITTED] == {"f1": 75.0, "em": 0.0, "acc": 100.0, "gold_read": 50.0}
+    gain = own["f1"][f"{FITTED} - {FIRST}"]
+    assert (gain["value"], gain["low"], gain["high"]) == pytest.approx((50.0, 50.0, 50.0))  # each question gains 50
+    assert own["f1"][f"{SHIPPED} - {FIRST}"]["value"] == 0.0
+    assert kept["all"] == own
+    assert "| MuSiQue | 2 | controller | 75.0 | 0.0 | 100.0 | 50.0 | 0.50 |" in told
+
+
+def test_the_cognizer_reads_what_a_fixed_order_puts_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name, text in {**DOCUMENTS["people"], **DOCUMENTS["rivers"]}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    settings = Settings.from_config(
+        {"memory.tokens-per-kilotoken": 0, "inference.passages": 1, "inference.abstain-below": -1.0}
+    )
+    with EdgeDevice("home", folder, tmp_path / "store", settings, toolbox()) as device:
+        device.build(memories=False)
+        engine = device.engine_over("none")
+        for first in ("ossel", "jonas-keel"):
+            order = FixedOrder(device.store, (first, "odile-varro"))
+            assert [one.passage_id for one in order.rank("?", 2)] == [f"{first}#0", "odile-varro#0"]
+            answer = engine.__class__(engine.leads, engine.shelf, engine.cognizer, order).finish(
+                Question("q", "Where was Odile Varro born?", "home"), ()
+            )
+            assert {unit.id.partition("#")[0] for unit in answer.evidence} == {first}
