@@ -15,6 +15,7 @@ from typing import Literal
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.errors import FedragError, SettingError, WireError
+from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -115,6 +116,7 @@ class EdgeDevice:
         self.controller = DeviceController(
             name, self.store, root, toolbox.encoder, toolbox.pipeline, FittingSettings(), settings.seed
         )
+        self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -147,13 +149,15 @@ class EdgeDevice:
             pending=self.store.pending(),
         )
 
-    def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
+    def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
         """Bring the memory up to date with the documents; unchanged ones cost nothing.
 
         Parameters
         ----------
         memories
             Whether to learn the hypergraph and synthesise memories, or units and vectors only.
+        graph
+            Whether to bring the knowledge graph with its communities and summaries up to date, too.
         progress
             Told how far the build is.
 
@@ -175,7 +179,7 @@ class EdgeDevice:
         report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
         if report.added or report.changed or report.removed:
             self.controller.forget()
-        return report
+        return self.graph.extend(report, progress) if graph else report
 
     def release_report(self, report: BuildReport) -> BuildReport:
         """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""

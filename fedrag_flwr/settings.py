@@ -107,6 +107,17 @@ class ControllerSettings(_Group):
     local_epochs: int = Field(4, ge=1, le=10_000)
 
 
+class GraphSettings(_Group):
+    """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
+
+    community_most: int = Field(60, ge=1, le=10_000)
+    community_least: int = Field(6, ge=1, le=10_000)
+    summaries: Literal["extractive", "model"] = "extractive"
+    detail: Literal["full", "erased"] = "full"
+    most_copied: float = Field(0.1, ge=0, le=1)
+    share: Literal["text", "vector"] = "text"
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -131,6 +142,7 @@ class Settings(_Group):
     privacy: PrivacySettings = PrivacySettings()
     federation: FederationSettings = FederationSettings()
     controller: ControllerSettings = ControllerSettings()
+    graph: GraphSettings = GraphSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

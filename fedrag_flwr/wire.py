@@ -40,6 +40,8 @@ LIMITS: Mapping[type, int] = {
     records.RetrieveRequest: 16 * MIB,
     records.EvidenceBatch: 16 * MIB,
     records.FinishRequest: 16 * MIB,
+    records.SummaryRequest: 64 * MIB,
+    records.SummaryBatch: 64 * MIB,
     records.ControllerRequest: 64 * KIB,
     records.ControllerUpdate: 64 * KIB,
     records.DocumentsRequest: 64 * KIB,

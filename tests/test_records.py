@@ -18,7 +18,8 @@ PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ControllerRequest ControllerUpdate Cost Cursor "
     "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
     "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
-    "Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
+    "Pending Question RetrieveRequest Sentence ShareRequest SharedDocument SubgraphSummary "
+    "SummaryBatch SummaryRequest Want"
 )
 AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 

@@ -1,0 +1,137 @@
+"""A device's part in routing by summaries: its knowledge graph, what of it others see, what it finds for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fedrag_flwr.graph_building import GraphBuilder, GraphReport
+from fedrag_flwr.knowledge_graph.communities import CutSettings
+from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, VectorTable
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
+from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import BuildReport, Cost, EvidenceUnit, Progress, SummaryBatch, SummaryRequest, Vector
+from fedrag_flwr.settings import GraphSettings, Settings
+from fedrag_flwr.sharing import OpaqueIds
+from fedrag_flwr.toolbox import Toolbox
+
+_AT_ONCE = 20_000  # summaries of one message
+
+
+@dataclass(slots=True)
+class DeviceGraph:
+    """What a device does with its knowledge graph.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, door, hide
+        Its memory, what lets texts and vectors leave, and its opaque ids.
+    toolbox
+        The models.
+    settings
+        Of the run.
+    """
+
+    device: str
+    store: MemoryStore
+    door: ExportDoor
+    hide: OpaqueIds
+    toolbox: Toolbox
+    settings: Settings
+    _retriever: tuple[int, GraphRetriever] | None = None
+
+    def refresh(self, progress: Progress) -> GraphReport:
+        """Bring graph, communities and summaries up to date with the documents in the store."""
+        return self._builder().refresh(progress)
+
+    def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
+        """Refresh after a build, and add the seconds and the model's work to its report."""
+        summarizer = make_summarizer(self.settings.graph, self.toolbox, self.settings.seed)
+        made = self._builder(summarizer).refresh(progress)
+        self._retriever = None
+        cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
+        return replace(report, cost=replace(cost, seconds=report.cost.seconds + made.seconds))
+
+    def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
+        """Release the summaries that the asking side lacks, and name those that are no longer true.
+
+        Parameters
+        ----------
+        request
+            What the asking side knows.
+        generation
+            Names the store and the door as they are; where the request names another, everything is sent.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator of the door fails; nothing is shared then.
+        """
+        known = frozenset(request.known) if request.generation == generation else frozenset()
+        summaries = self._store().communities()
+        texts = {name: one.summary for name, one in summaries.items()}
+        self.hide.prepare(texts)
+        shown = {name: self.hide(name) for name in texts}
+        new = [name for name in texts if shown[name] not in known]
+        released = self.door.release_summaries(
+            {name: texts[name] for name in new[:_AT_ONCE]}, text=self.settings.graph.share == "text"
+        )
+        return SummaryBatch(
+            device=self.device,
+            generation=generation,
+            version=self.store.version,
+            summaries=released.items,
+            retracted=tuple(sorted(known - set(shown.values()))),
+            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
+            more=len(new) > _AT_ONCE,
+        )
+
+    def retrieve(self, vector: Vector, budget: int) -> list[EvidenceUnit]:
+        """The sentences that the graph leads to from a question's vector, shape (dimension,), best first."""
+        return self.retriever().retrieve(vector, budget)
+
+    def retriever(self) -> GraphRetriever:
+        """Dual-level retrieval over the store's present version."""
+        if self._retriever is None or self._retriever[0] != self.store.version:
+            self._retriever = (self.store.version, self._make_retriever())
+        return self._retriever[1]
+
+    def _make_retriever(self) -> GraphRetriever:
+        graphs = self._store()
+        paragraphs, sentences = self.store.units("paragraph"), self.store.units("sentence")
+        passages = self.store.passages(paragraphs.ids)
+        index = GraphIndex(
+            self._builder().graph(),
+            VectorTable.of({name: one.vector for name, one in graphs.vectors("entity").items()}),
+            VectorTable.of({name: one.vector for name, one in graphs.vectors("relation").items()}),
+            VectorTable(paragraphs.ids, paragraphs.vectors),
+            VectorTable(sentences.ids, sentences.vectors),
+        )
+        return GraphRetriever(self.device, index, passages)
+
+    def _store(self) -> GraphStore:
+        return GraphStore(self.store.database, self.toolbox.encoder.dimension)
+
+    def _builder(self, summarizer: Summarizer | None = None) -> GraphBuilder:
+        graph, seed = self.settings.graph, self.settings.seed
+        cutting = CutSettings(graph.community_most, graph.community_least, seed=seed)
+        summarizer = summarizer or make_summarizer(graph, self.toolbox, seed)
+        return GraphBuilder(self.store, self.toolbox.encoder, self.toolbox.pipeline, summarizer, cutting)
+
+
+def make_summarizer(settings: GraphSettings, toolbox: Toolbox, seed: int) -> Summarizer:
+    """The way of summing up that settings name."""
+    extractive = ExtractiveSummarizer(settings.detail, settings.most_copied)
+    return extractive if settings.summaries == "extractive" else ModelSummarizer(toolbox.generator, extractive, seed)
+
+
+def sentences_first(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
+    """At most so many units, best first, each once."""
+    best: dict[tuple[str, str], EvidenceUnit] = {}
+    for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
+        best.setdefault((unit.origin, unit.id), unit)
+    return list(best.values())[:most]
