@@ -16,7 +16,7 @@ from fedrag_flwr.settings import Plain, Settings
 from tests.strategies.federation import DOCUMENTS, toolbox
 
 ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}
-SMALL = {"graph.community-most": 8, "graph.community-least": 2, "privacy.public-names": ""}
+SMALL: dict[str, Plain] = {"graph.community-most": 8, "graph.community-least": 2, "privacy.public-names": ""}
 
 
 def device_at(root: Path, **changes: Plain) -> EdgeDevice:

@@ -97,8 +97,9 @@ def resolve(statements: Sequence[Statement], contexts: Mapping[str, Floats], tit
 
     Within a document one form means one thing, a part of a person's name the only person there who has it, and an
     abbreviation the name whose initials it holds. Across documents mentions with one normal form are one thing where
-    their contexts are near (`ALIKE`; `FULL` for names of several words), or very near (`DESPITE`) if their types contradict each other; never where the
-    titles of documents about them tell them apart in brackets, "Mercury (planet)" and "Mercury (god)".
+    their contexts are near (`ALIKE`; `FULL` for names of several words), or very near (`DESPITE`) if their types
+    contradict each other; never where the titles of documents about them tell them apart in brackets, "Mercury
+    (planet)" and "Mercury (god)".
 
     Parameters
     ----------

@@ -18,7 +18,8 @@ from tests.strategies.federation import toolbox
 MERCURY = {
     "planet": (
         "Mercury (planet)",
-        "Mercury is the smallest planet of the solar system. Mercury orbits the Sun in 88 days. Its surface has craters.",
+        "Mercury is the smallest planet of the solar system. Mercury orbits the Sun in 88 days. "
+        "Its surface has craters.",
     ),
     "probe": ("Messenger", "Messenger was a spacecraft. Messenger studied Mercury and mapped its craters."),
     "god": ("Mercury (god)", "Mercury is a Roman god of trade. The Romans built a temple for Mercury."),
@@ -34,7 +35,7 @@ FORMS = {
 def graph_of(documents: Mapping[str, tuple[str, str]]) -> KnowledgeGraph:
     tools = toolbox()
     passages: dict[str, Passage] = {}
-    statements = []
+    statements: list[Statement] = []
     for parsed in tools.pipeline.parse(make_document(name, *told) for name, told in documents.items()):
         own = {part.passage.id: part.passage for part in parsed}
         passages |= own

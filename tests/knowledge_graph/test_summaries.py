@@ -25,7 +25,7 @@ HARBOURS = Subgraph(
     relations=("Port Ferren exports salt", "the tall harbour crane of Port Ferren lifts crates"),
     sources=("In spring the tall harbour crane of Port Ferren lifts crates of salt.", "Port Ferren exports salt."),
 )
-WORDS = st.lists(st.sampled_from("a b c d e f g".split()), max_size=30).map(" ".join)
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g"]), max_size=30).map(" ".join)
 
 
 def test_a_summary_names_subjects_entities_and_relations() -> None:
