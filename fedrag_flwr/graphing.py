@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.graph_building import GraphBuilder, GraphReport
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.gate import Gate, GateModel
+from fedrag_flwr.inference.gate_signals import SignalReader
+from fedrag_flwr.inference.graph_answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
 from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, VectorTable
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.memory.graph_store import GraphStore
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
-from fedrag_flwr.records import BuildReport, Cost, EvidenceUnit, Progress, SummaryBatch, SummaryRequest, Vector
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    BuildReport,
+    Cost,
+    EvidenceUnit,
+    ImportReport,
+    OpenQuestion,
+    Progress,
+    Question,
+    SummaryBatch,
+    SummaryRequest,
+    Vector,
+)
 from fedrag_flwr.settings import GraphSettings, Settings
 from fedrag_flwr.sharing import OpaqueIds
 from fedrag_flwr.toolbox import Toolbox
@@ -100,6 +118,53 @@ class DeviceGraph:
             self._retriever = (self.store.version, self._make_retriever())
         return self._retriever[1]
 
+    # --- answers ----------------------------------------------------------------------------------
+
+    def ask(self, question: Question, *, gated: bool) -> Answer | OpenQuestion:
+        """Answer over the graph's evidence; gated, a question that home cannot answer stays open."""
+        return self._answers().gated(question) if gated else self._answers().local(question)
+
+    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
+        """Answer an open question with what other devices gave."""
+        return self._answers().finish(question, foreign)
+
+    def receive(self, batch: AnswerBatch) -> ImportReport:
+        """Keep what the server answered for this device.
+
+        Raises
+        ------
+        WireError
+            The answers are another device's.
+        """
+        if batch.device != self.device:
+            raise WireError("the answers are another device's", where="AnswerBatch")
+        self._store().put_answers(batch.answers)
+        return ImportReport(self.device, len(batch.answers), 0, (), self.store.version)
+
+    def received(self) -> dict[str, Answer]:
+        """What the server answered, by question."""
+        return self._store().answers()
+
+    def _answers(self) -> GraphAnswers:
+        inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
+        model = GateModel.load()
+        if gate.threshold >= 0:
+            model = replace(model, threshold=gate.threshold)
+        return GraphAnswers(
+            device=self.device,
+            retrieve=self.retrieve,
+            encoder=tools.encoder,
+            pipeline=tools.pipeline,
+            cognizer=Cognizer(
+                tools.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
+            ),
+            gate=Gate(SignalReader(tools.encoder, tools.pipeline), model),
+            units=inference.evidence_units,
+            candidates=gate.candidates,
+        )
+
+    # --- parts ------------------------------------------------------------------------------------
+
     def _make_retriever(self) -> GraphRetriever:
         graphs = self._store()
         paragraphs, sentences = self.store.units("paragraph"), self.store.units("sentence")
@@ -127,11 +192,3 @@ def make_summarizer(settings: GraphSettings, toolbox: Toolbox, seed: int) -> Sum
     """The way of summing up that settings name."""
     extractive = ExtractiveSummarizer(settings.detail, settings.most_copied)
     return extractive if settings.summaries == "extractive" else ModelSummarizer(toolbox.generator, extractive, seed)
-
-
-def sentences_first(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
-    """At most so many units, best first, each once."""
-    best: dict[tuple[str, str], EvidenceUnit] = {}
-    for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
-        best.setdefault((unit.origin, unit.id), unit)
-    return list(best.values())[:most]

@@ -118,6 +118,21 @@ class GraphSettings(_Group):
     share: Literal["text", "vector"] = "text"
 
 
+class GateSettings(_Group):
+    """Candidates at home, and the trust from which one of them is given (DGRAG 3.3 step 5)."""
+
+    candidates: int = Field(3, ge=1, le=16)
+    threshold: float = Field(-1.0, ge=-1, le=1)
+
+
+class RoutingSettings(_Group):
+    """Whom an open question goes to, and who answers it (DGRAG 3.3 step 6)."""
+
+    summaries: int = Field(3, ge=1, le=1_000)
+    devices: int = Field(1, ge=1, le=1_000)
+    answers_at: Literal["home", "server"] = "home"
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -143,6 +158,8 @@ class Settings(_Group):
     federation: FederationSettings = FederationSettings()
     controller: ControllerSettings = ControllerSettings()
     graph: GraphSettings = GraphSettings()
+    gate: GateSettings = GateSettings()
+    routing: RoutingSettings = RoutingSettings()
     data: DataSettings = DataSettings()
 
     @classmethod
