@@ -122,11 +122,11 @@ class DeviceGraph:
 
     def ask(self, question: Question, *, gated: bool) -> Answer | OpenQuestion:
         """Answer over the graph's evidence; gated, a question that home cannot answer stays open."""
-        return self._answers().gated(question) if gated else self._answers().local(question)
+        return self.answering().gated(question) if gated else self.answering().local(question)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question with what other devices gave."""
-        return self._answers().finish(question, foreign)
+        return self.answering().finish(question, foreign)
 
     def receive(self, batch: AnswerBatch) -> ImportReport:
         """Keep what the server answered for this device.
@@ -145,7 +145,8 @@ class DeviceGraph:
         """What the server answered, by question."""
         return self._store().answers()
 
-    def _answers(self) -> GraphAnswers:
+    def answering(self) -> GraphAnswers:
+        """How this device answers over its graph: evidence, candidates and gate."""
         inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
         model = GateModel.load()
         if gate.threshold >= 0:

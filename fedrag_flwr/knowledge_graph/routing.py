@@ -13,7 +13,7 @@ from fedrag_flwr.records import Vector
 
 Floats = NDArray[np.float32]
 EXACT_UP_TO = 100_000  # summaries that are compared one by one; more are grouped
-_PROBED_SHARE = 1 / 128  # of the groups that are looked into
+_PROBED_SHARE = 1 / 64  # of the groups that are looked into
 _GROUPS_PER_ROOT = 4.0  # groups are this many times the square root of the summaries
 _SAMPLE = 64  # summaries of each group from which the groups are learnt
 
