@@ -12,6 +12,7 @@ from fedrag_flwr.inference.gate import Gate, GateModel
 from fedrag_flwr.inference.gate_signals import SignalReader
 from fedrag_flwr.inference.graph_answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
+from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, VectorTable
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.memory.graph_store import GraphStore
@@ -73,6 +74,10 @@ class DeviceGraph:
         self._retriever = None
         cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
         return replace(report, cost=replace(cost, seconds=report.cost.seconds + made.seconds))
+
+    def knowledge(self) -> KnowledgeGraph:
+        """The graph over the statements that are kept."""
+        return self._builder().graph()
 
     def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
         """Release the summaries that the asking side lacks, and name those that are no longer true.
@@ -171,7 +176,7 @@ class DeviceGraph:
         paragraphs, sentences = self.store.units("paragraph"), self.store.units("sentence")
         passages = self.store.passages(paragraphs.ids)
         index = GraphIndex(
-            self._builder().graph(),
+            self.knowledge(),
             VectorTable.of({name: one.vector for name, one in graphs.vectors("entity").items()}),
             VectorTable.of({name: one.vector for name, one in graphs.vectors("relation").items()}),
             VectorTable(paragraphs.ids, paragraphs.vectors),
