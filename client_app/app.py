@@ -23,6 +23,7 @@ from fedrag_flwr.records import (
     FinishRequest,
     RetrieveRequest,
     ShareRequest,
+    SummaryOverview,
     SummaryRequest,
 )
 
@@ -68,6 +69,12 @@ def share(message: Message, context: Context) -> Message:
 def summaries(message: Message, context: Context) -> Message:
     """Share what the knowledge graph is about, through the door."""
     return _handle(message, context, SummaryRequest, lambda device, request: device.share_summaries(request))
+
+
+@app.query("overview")
+def overview(message: Message, context: Context) -> Message:
+    """Take in the vectors of all devices' summaries."""
+    return _handle(message, context, SummaryOverview, lambda device, told: device.graph.take_overview(told))
 
 
 @app.query("deliver")

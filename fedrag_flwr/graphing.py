@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.graph_building import GraphBuilder, GraphReport
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.gate import Gate, GateModel
-from fedrag_flwr.inference.gate_signals import SignalReader
+from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel
+from fedrag_flwr.inference.gate_signals import UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.inference.graph_answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
@@ -29,6 +32,7 @@ from fedrag_flwr.records import (
     Progress,
     Question,
     SummaryBatch,
+    SummaryOverview,
     SummaryRequest,
     Vector,
 )
@@ -62,6 +66,7 @@ class DeviceGraph:
     toolbox: Toolbox
     settings: Settings
     _retriever: tuple[int, GraphRetriever] | None = None
+    _overview: tuple[list[str], NDArray[np.float32]] | None = None
 
     def refresh(self, progress: Progress) -> GraphReport:
         """Bring graph, communities and summaries up to date with the documents in the store."""
@@ -133,6 +138,31 @@ class DeviceGraph:
         """Answer an open question with what other devices gave."""
         return self.answering().finish(question, foreign)
 
+    def take_overview(self, overview: SummaryOverview) -> ImportReport:
+        """Keep the vectors of all devices' summaries.
+
+        Raises
+        ------
+        WireError
+            A vector has another length than this device's encoder gives.
+        """
+        if any(one.vector.shape != (self.toolbox.encoder.dimension,) for one in overview.summaries):
+            raise WireError("a vector of another length than this device's encoder gives", where="SummaryOverview")
+        self._store().put_overview(overview.summaries)
+        self._overview = None
+        return ImportReport(self.device, len(overview.summaries), 0, (), self.store.version)
+
+    def lead(self, vector: Vector) -> float:
+        """How far this device's summaries are nearer to a question than all others', in [0, 1]; 0.5 where unknown."""
+        if self._overview is None:
+            self._overview = self._store().overview()
+        owners, vectors = self._overview
+        own = np.array([owner == self.device for owner in owners], dtype=bool)
+        if not own.any() or own.all():
+            return UNKNOWN_LEAD
+        scores: NDArray[np.float32] = vectors @ vector
+        return float(np.clip(UNKNOWN_LEAD + scores[own].max() - scores[~own].max(), 0.0, 1.0))
+
     def receive(self, batch: AnswerBatch) -> ImportReport:
         """Keep what the server answered for this device.
 
@@ -153,12 +183,14 @@ class DeviceGraph:
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""
         inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
-        model = GateModel.load()
+        informed = bool(self._store().overview()[0])
+        model = GateModel.load(INFORMED if informed else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
         return GraphAnswers(
             device=self.device,
             retrieve=self.retrieve,
+            lead=self.lead,
             encoder=tools.encoder,
             pipeline=tools.pipeline,
             cognizer=Cognizer(

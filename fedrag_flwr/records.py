@@ -486,6 +486,13 @@ class SummaryBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryOverview:
+    """The vectors of all devices' summaries, without texts, by which a device sees whether others know more."""
+
+    summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentsRequest:
     """Asks a device for its whole documents; only the centralised reference does, and only who allows it complies."""
 

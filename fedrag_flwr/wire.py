@@ -42,6 +42,7 @@ LIMITS: Mapping[type, int] = {
     records.FinishRequest: 16 * MIB,
     records.SummaryRequest: 64 * MIB,
     records.SummaryBatch: 64 * MIB,
+    records.SummaryOverview: 64 * MIB,
     records.ControllerRequest: 64 * KIB,
     records.ControllerUpdate: 64 * KIB,
     records.DocumentsRequest: 64 * KIB,

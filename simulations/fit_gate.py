@@ -5,7 +5,7 @@
 Each device is asked train questions of its own domain and of each other. The signals of every question are kept as they
 are measured, so that a stopped run goes on. Printed are the share of questions sent, how well trust tells home from
 foreign (area under the ROC curve, five folds) and the area under the risk-coverage curve, where an answer at home is
-wrong if home lacks the answer's document; for all signals and without each part. `--save` writes the packaged gate.
+wrong if home lacks the answer's document; for all signals and without each part. `--save` writes the packaged gates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.risk import risk_coverage
-from fedrag_flwr.inference.gate import PACKAGED, GateModel, fit_gate
+from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import SIGNALS, Signals
 from simulations.summary_world import SummaryWorld, as_asked, world
 
@@ -29,6 +29,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "confidence": ("certain",),
     "similarity": ("cosine", "jaccard", "claims"),
     "evidence": ("supported", "nearness", "coverage"),
+    "lead": ("lead",),
 }
 
 
@@ -46,6 +47,7 @@ def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) 
     kept = made.home / f"signals-{made.name}-{made.most}-{split}-{seed}.jsonl"
     known = {row["id"]: row for row in map(json.loads, kept.read_text().splitlines())} if kept.is_file() else {}
     rows = []
+    made.hand_out()
     for name, questions in made.domains.dealt(split, home, foreign, seed).items():
         with made.device(name) as device, kept.open("a", encoding="utf-8") as out:
             answering = device.graph.answering()
@@ -61,13 +63,15 @@ def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) 
                     out.write(json.dumps(known[asked.id]) + "\n")
                     out.flush()
                 row = dict(known[asked.id])
+                [vector] = made.toolbox.encoder.encode([asked.text])
+                row["lead"] = device.graph.lead(vector)
                 rows.append(Measured(str(row.pop("id")), bool(row.pop("at_home")), Signals(**row)))
         print(f"{name}: {len(rows)} measured", flush=True)
     return rows
 
 
 def variants() -> dict[str, tuple[str, ...]]:
-    """All signals, without each part, and without the evidence and all but one part of the paper's own."""
+    """All signals, all without each part, and the paper's own."""
     chosen = {"all": SIGNALS}
     for part, names in PARTS.items():
         chosen[f"without {part}"] = tuple(name for name in SIGNALS if name not in names)
@@ -126,7 +130,7 @@ def main() -> None:
     parser.add_argument("--least-sent", type=float, default=0.92, help="share of foreign questions that must be sent")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--save", action="store_true", help="write the packaged gate")
+    parser.add_argument("--save", action="store_true", help="write the packaged gates")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
@@ -140,7 +144,8 @@ def main() -> None:
     (arguments.out / "gate.md").write_text("\n".join([*lines, "", f"{len(rows)} questions.", ""]), encoding="utf-8")
     if arguments.save:
         told = f"{len(rows)} train questions of {arguments.set}, {made.toolbox.generator().id}"
-        fit(rows, SIGNALS, arguments.least_sent, told).save(PACKAGED)
+        fit(rows, SIGNALS, arguments.least_sent, told).save(INFORMED)
+        fit(rows, SIGNALS[:-1], arguments.least_sent, told).save(ALONE)
 
 
 if __name__ == "__main__":

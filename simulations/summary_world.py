@@ -84,6 +84,17 @@ class SummaryWorld:
         chosen = settings or self.settings()
         return EdgeDevice(name, self.documents / name, store_root(chosen, name), chosen, self.toolbox)
 
+    def hand_out(self) -> None:
+        """Give every device the vectors of all summaries, as the strategy does."""
+        root = self.home / "shelves" / f"{self.name}-{self.most}-full"
+        self.index(self.settings(), root)
+        shelf = SummaryShelf(root, self.toolbox.encoder.dimension)
+        told = shelf.overview(frozenset(self.devices))
+        shelf.close()
+        for name in self.devices:
+            with self.device(name) as device:
+                device.graph.take_overview(told)
+
     def index(self, settings: Settings, root: Path) -> SummaryIndex:
         """The summaries of all devices, as they would share them under these settings."""
         shelf = SummaryShelf(root, self.toolbox.encoder.dimension)

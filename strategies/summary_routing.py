@@ -30,8 +30,10 @@ _MOST_LINE = 2_000
 class SummaryRouting(HelpingRag):
     """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
 
-    The server sees the summaries and the vectors of open questions, as they pass the door. Who answers is a setting:
-    home, over its own and others' evidence, or the server, over what owners gave, home among them.
+    The server sees the summaries and the vectors of open questions, as they pass the door. Devices see the vectors of
+    each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
+    answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
+    them.
     """
 
     name = "summary-routing"
@@ -50,6 +52,9 @@ class SummaryRouting(HelpingRag):
                 break
         self.__dict__.pop("summary_index", None)
         self.counts |= {"summaries": len(self.summary_index)}
+        if len(self.summary_index) <= self.settings.routing.overview:
+            told = shelf.overview(self._present)
+            courier.exchange([Letter(node_id, told) for node_id in self.builds], "query.overview", ImportReport)
 
     def _more_after(self, node_id: int, batch: SummaryBatch) -> bool:
         courier = self._courier
@@ -66,8 +71,11 @@ class SummaryRouting(HelpingRag):
     @cached_property
     def summary_index(self) -> SummaryIndex:
         """The summaries of the devices that take part."""
-        present = frozenset(self._courier.name(node_id) for node_id in self.builds)
-        return self.tools.summaries.index(present, self.settings.seed)
+        return self.tools.summaries.index(self._present, self.settings.seed)
+
+    @property
+    def _present(self) -> frozenset[str]:
+        return frozenset(self._courier.name(node_id) for node_id in self.builds)
 
     def resolve(self) -> None:
         """Ask the owners of the nearest summaries, and let home or the server answer."""

@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.graph_building import GraphReport
 from fedrag_flwr.memory.graph_store import GraphStore
-from fedrag_flwr.records import SummaryBatch, SummaryRequest, silent
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    SubgraphSummary,
+    SummaryBatch,
+    SummaryOverview,
+    SummaryRequest,
+    silent,
+)
 from fedrag_flwr.settings import Plain, Settings
 from tests.strategies.federation import DOCUMENTS, toolbox
 
@@ -141,6 +150,27 @@ def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:
     built(device)
     with device_at(device.documents.parent, **{"graph.share": "vector"}) as shy:  # type: ignore[union-attr]
         assert {one.text for one in shared(shy).summaries} == {""}
+
+
+def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
+    built(device)
+    [near, far] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?", "How do volcanoes erupt?"])
+    assert device.graph.lead(near) == 0.5  # nothing is known of others
+    own = shared(device).summaries
+    device.graph.take_overview(SummaryOverview((*own, SubgraphSummary("x", "", far, "volcanoes"))))
+    assert device.graph.lead(near) > 0.6
+    assert device.graph.lead(far) < 0.4
+    with pytest.raises(WireError):
+        device.graph.take_overview(SummaryOverview((SubgraphSummary("x", "", far[:8], "volcanoes"),)))
+    assert device.graph.lead(far) < 0.4
+
+
+def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
+    answer = Answer("q1", "Odile Varro", "remote", 0.8, "at the server", ("people/x",))
+    device.graph.receive(AnswerBatch("vessland", (answer,), (), 0.0))
+    assert device.graph.received() == {"q1": answer}
+    with pytest.raises(WireError):
+        device.graph.receive(AnswerBatch("people", (answer,), (), 0.0))
 
 
 def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:

@@ -19,7 +19,7 @@ PUBLIC = (
     "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
     "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
     "Pending Question RetrieveRequest Sentence ShareRequest SharedDocument SubgraphSummary "
-    "SummaryBatch SummaryRequest Want"
+    "SummaryBatch SummaryOverview SummaryRequest Want"
 )
 AT_HOME = {"Document", "EvidenceTuple", "Fact", "Sentence", "Passage", "Hyperedge", "Match", "Bound"}
 

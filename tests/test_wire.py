@@ -46,6 +46,7 @@ from fedrag_flwr.records import (
     RetrieveRequest,
     ShareRequest,
     SummaryBatch,
+    SummaryOverview,
     SummaryRequest,
     Vector,
     Want,
@@ -146,7 +147,7 @@ def test_every_record_survives_the_journey(name: str) -> None:
 
 def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
-    asked |= {DocumentsRequest, ControllerRequest, SummaryRequest}
+    asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
     replied |= {ControllerUpdate, SummaryBatch}
     assert set(KINDS.values()) == asked | replied

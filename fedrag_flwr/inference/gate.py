@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
-from fedrag_flwr.inference.gate_signals import SIGNALS, SignalReader, Signals
+from fedrag_flwr.inference.gate_signals import SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 
-PACKAGED = Path(__file__).with_name("gate.json")
+ALONE = Path(__file__).with_name("gate_alone.json")  # for a device that knows nothing of others
+INFORMED = Path(__file__).with_name("gate_informed.json")  # for one that holds the vectors of all summaries
 Floats = NDArray[np.float64]
 
 
@@ -57,7 +58,7 @@ class GateModel:
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path = PACKAGED) -> GateModel:
+    def load(cls, path: Path) -> GateModel:
         """Read a model.
 
         Raises
@@ -97,7 +98,13 @@ class Gate:
     reader: SignalReader
     model: GateModel
 
-    def decide(self, analysis: QuestionAnalysis, candidates: Sequence[str], units: Sequence[EvidenceUnit]) -> Decision:
+    def decide(
+        self,
+        analysis: QuestionAnalysis,
+        candidates: Sequence[str],
+        units: Sequence[EvidenceUnit],
+        lead: float = UNKNOWN_LEAD,
+    ) -> Decision:
         """Trust or mistrust home's candidates; where none says anything the question leaves, whatever else holds.
 
         Parameters
@@ -108,8 +115,10 @@ class Gate:
             Answers drawn over the same evidence, at least one.
         units
             The evidence.
+        lead
+            How far home's summaries are nearer to the question than others'.
         """
-        signals, chosen = self.reader.measure(analysis, candidates, units)
+        signals, chosen = self.reader.measure(analysis, candidates, units, lead)
         trust = self.model.trust(signals)
         at_home = chosen >= 0 and trust >= self.model.threshold
         sign = ">=" if trust >= self.model.threshold else "<"

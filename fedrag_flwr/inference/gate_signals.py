@@ -27,6 +27,9 @@ UNSURE = re.compile(
 )
 
 
+UNKNOWN_LEAD = 0.5
+
+
 @dataclass(frozen=True, slots=True)
 class Signals:
     """What is known of home's candidate answers and of the evidence that they rest on.
@@ -47,6 +50,8 @@ class Signals:
         Cosine of the question to the nearest evidence.
     coverage
         Share of the question's anchors that the evidence names.
+    lead
+        0.5, and more by as much as home's nearest summary is nearer to the question than the nearest of all others'.
     """
 
     certain: float
@@ -56,6 +61,7 @@ class Signals:
     supported: float
     nearness: float
     coverage: float
+    lead: float = UNKNOWN_LEAD
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -83,7 +89,11 @@ class SignalReader:
     pipeline: Pipeline
 
     def measure(
-        self, analysis: QuestionAnalysis, candidates: Sequence[str], units: Sequence[EvidenceUnit]
+        self,
+        analysis: QuestionAnalysis,
+        candidates: Sequence[str],
+        units: Sequence[EvidenceUnit],
+        lead: float = UNKNOWN_LEAD,
     ) -> tuple[Signals, int]:
         """Measure all signals, and choose the candidate that the others agree with most.
 
@@ -95,6 +105,8 @@ class SignalReader:
             Answers drawn over the same evidence, at least one.
         units
             The evidence.
+        lead
+            As the signal; it is known before.
 
         Returns
         -------
@@ -105,7 +117,7 @@ class SignalReader:
         texts = evidence_texts(units)
         nearest = max((unit.score for unit in units), default=0.0)
         if not telling:
-            signals = Signals(0.0, 0.0, 0.0, 0.0, 0.0, _bounded(nearest), coverage(analysis.anchors, texts))
+            signals = Signals(0.0, 0.0, 0.0, 0.0, 0.0, _bounded(nearest), coverage(analysis.anchors, texts), lead)
             return signals, -1
         told = [candidates[place] for place in telling]
         likeness = self._likeness(told)
@@ -119,6 +131,7 @@ class SignalReader:
             supported=sum(is_supported(text, texts) for text in told) / len(candidates),
             nearness=_bounded(nearest),
             coverage=coverage(analysis.anchors, texts),
+            lead=lead,
         )
         return signals, telling[int(np.argmax(np.round(likeness.sum(axis=1), 4)))]
 

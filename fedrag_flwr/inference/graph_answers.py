@@ -27,6 +27,8 @@ class GraphAnswers:
         The device's name.
     retrieve
         Gives at most so many units for a question's vector.
+    lead
+        How far home's summaries are nearer to the question than others', from its vector.
     encoder, pipeline
         Read the question.
     cognizer
@@ -43,6 +45,7 @@ class GraphAnswers:
 
     device: str
     retrieve: Retrieve
+    lead: Callable[[Vector], float]
     encoder: Encoder
     pipeline: Pipeline
     cognizer: Cognizer
@@ -63,7 +66,7 @@ class GraphAnswers:
         vector, analysis = self._read(question)
         units = self.retrieve(vector, self.units)
         texts, cost, setup = self.draw(question.text, units)
-        decision = self.gate.decide(analysis, texts, units)
+        decision = self.gate.decide(analysis, texts, units, self.lead(vector))
         seconds = self.clock() - start
         cost = replace(cost, seconds=cost.seconds + seconds if cost.replayed else seconds - setup)
         answer = _drafted(question, decision, texts, units, cost)

@@ -2,7 +2,7 @@
 
 What was made of several documents (`graph_vectors`, `graph_communities`) is tied to each of them in `graph_rests`: as
 soon as one goes, it goes too, and the next refresh makes it anew from what is left. `graph_answers` are those of the
-server to this device's questions.
+server to this device's questions, `graph_overview` the vectors of all devices' summaries.
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ CREATE TABLE IF NOT EXISTS graph_answers (
     explanation TEXT NOT NULL,
     sources TEXT NOT NULL,
     score REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS graph_overview (
+    owner TEXT NOT NULL,
+    id TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (owner, id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS graph_rests (
     kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation', 'community')),

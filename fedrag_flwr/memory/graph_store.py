@@ -14,7 +14,7 @@ from fedrag_flwr.memory.database import Database
 from fedrag_flwr.memory.graph_schema import GRAPH_TABLES
 from fedrag_flwr.memory.reading import listed
 from fedrag_flwr.memory.schema import check_row, checksum, pack_names, pack_vector, unpack_names, unpack_vectors
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, SubgraphSummary
 
 Kind = Literal["entity", "relation"]
 _COLUMNS = "passage, sentence, head, head_key, head_type, relation, tail, tail_key, tail_type"
@@ -55,10 +55,10 @@ class GraphStore:
         self._database = database
         self._dimension = dimension
         with database.reading() as connection:
-            known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'graph_forget'").fetchone()
-        if known is None:
+            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'graph^_%' ESCAPE '^'")
+        if known[0] < len(statements := _parts(GRAPH_TABLES)):
             with database.writing() as connection:
-                for statement in _parts(GRAPH_TABLES):
+                for statement in statements:
                     connection.execute(statement)
 
     # --- statements -------------------------------------------------------------------------------
@@ -163,6 +163,23 @@ class GraphStore:
                 "INSERT INTO graph_rests SELECT 'community', ?, number FROM documents WHERE id = ?",
                 [(one.id, document) for one in new for document in one.documents],
             )
+
+    # --- what all devices know about --------------------------------------------------------------
+
+    def put_overview(self, summaries: Iterable[SubgraphSummary]) -> None:
+        """Keep the vectors of all devices' summaries in place of those before."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM graph_overview")
+            connection.executemany(
+                "INSERT OR REPLACE INTO graph_overview VALUES (?, ?, ?)",
+                [(one.origin, one.id, pack_vector(one.vector)) for one in summaries],
+            )
+
+    def overview(self) -> tuple[list[str], NDArray[np.float32]]:
+        """The owner of each summary, and the vectors of all, shape (n, dimension)."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT owner, vector FROM graph_overview ORDER BY owner, id").fetchall()
+        return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], self._dimension)
 
     # --- answers ----------------------------------------------------------------------------------
 

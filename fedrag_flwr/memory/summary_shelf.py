@@ -6,10 +6,10 @@ import sqlite3
 from pathlib import Path
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.knowledge_graph.routing import SummaryIndex
+from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
 from fedrag_flwr.memory.database import own_errors
 from fedrag_flwr.memory.schema import pack_vector, unpack_vectors
-from fedrag_flwr.records import SummaryBatch, SummaryRequest
+from fedrag_flwr.records import SubgraphSummary, SummaryBatch, SummaryOverview, SummaryRequest
 
 _FILE = "summaries.sqlite"
 _TABLES = (
@@ -90,8 +90,19 @@ class SummaryShelf:
 
     def index(self, devices: frozenset[str], seed: int = 0) -> SummaryIndex:
         """The summaries of some devices, searchable."""
+        ids, owners, vectors = self._of(devices)
+        return SummaryIndex(ids, owners, vectors, seed)
+
+    def overview(self, devices: frozenset[str]) -> SummaryOverview:
+        """The vectors of some devices' summaries, without texts."""
+        ids, owners, vectors = self._of(devices)
+        return SummaryOverview(
+            tuple(SubgraphSummary(one, "", row, owner) for one, owner, row in zip(ids, owners, vectors, strict=True))
+        )
+
+    def _of(self, devices: frozenset[str]) -> tuple[list[str], list[str], Floats]:
         with own_errors(self._root, _FILE):
             rows = self._connection.execute("SELECT id, device, vector FROM summaries ORDER BY device, id").fetchall()
         kept = [row for row in rows if row[1] in devices]
         vectors = unpack_vectors([row[2] for row in kept], self._dimension)
-        return SummaryIndex([row[0] for row in kept], [row[1] for row in kept], vectors, seed)
+        return [row[0] for row in kept], [row[1] for row in kept], vectors

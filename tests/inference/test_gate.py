@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
-from fedrag_flwr.inference.gate import PACKAGED, Gate, GateModel, fit_gate
+from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import SIGNALS, SignalReader, Signals, is_telling
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.toolbox import Toolbox
@@ -53,7 +53,7 @@ def measured(toolbox: Toolbox, *candidates: str, units: tuple[EvidenceUnit, ...]
 def test_agreement_on_what_the_evidence_says(toolbox: Toolbox) -> None:
     signals, chosen = measured(toolbox, "Odile Varro", "Odile Varro", "Odile Varro")
     assert chosen == 0
-    assert signals.values == pytest.approx((1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 1.0), abs=1e-3)
+    assert signals.values == pytest.approx((1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 1.0, 0.5), abs=1e-3)
 
 
 # (candidates, the signals that fall below those of an agreement, the place of the choice)
@@ -145,7 +145,9 @@ def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
         GateModel.load(tmp_path / "torn.json")
 
 
-def test_the_packaged_gate_is_whole() -> None:
-    model = GateModel.load(PACKAGED)
+@pytest.mark.parametrize("path", [ALONE, INFORMED])
+def test_the_packaged_gates_are_whole(path: Path) -> None:
+    model = GateModel.load(path)
     assert 0.0 < model.threshold < 1.0
     assert model.fitted_on
+    assert ("lead" in model.signals) == (path == INFORMED)
