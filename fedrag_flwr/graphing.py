@@ -154,9 +154,7 @@ class DeviceGraph:
 
     def lead(self, vector: Vector) -> float:
         """How far this device's summaries are nearer to a question than all others', in [0, 1]; 0.5 where unknown."""
-        if self._overview is None:
-            self._overview = self._store().overview()
-        owners, vectors = self._overview
+        owners, vectors = self._known()
         own = np.array([owner == self.device for owner in owners], dtype=bool)
         if not own.any() or own.all():
             return UNKNOWN_LEAD
@@ -183,8 +181,7 @@ class DeviceGraph:
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""
         inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
-        informed = bool(self._store().overview()[0])
-        model = GateModel.load(INFORMED if informed else ALONE)
+        model = GateModel.load(INFORMED if self._known()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
         return GraphAnswers(
@@ -200,6 +197,12 @@ class DeviceGraph:
             units=inference.evidence_units,
             candidates=gate.candidates,
         )
+
+    def _known(self) -> tuple[list[str], NDArray[np.float32]]:
+        """The overview that was handed out last; empty before the first."""
+        if self._overview is None:
+            self._overview = self._store().overview()
+        return self._overview
 
     # --- parts ------------------------------------------------------------------------------------
 

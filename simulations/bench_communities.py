@@ -50,9 +50,9 @@ def cutting(count: int, seed: int) -> list[dict[str, object]]:
     for name, graph in (("a tenth", part), ("whole", edges)):
         start = time.perf_counter()
         found = leiden(graph, free)
-        rows.append(_row(f"Leiden, {name}", graph, found, start))
+        rows.append(_row(f"Leiden, {free.iterations} cycles, {name}", graph, found, start))
     rows.append(_louvain(part, seed))
-    rows += _igraph(edges, seed)
+    rows += _igraph(edges, seed, free)
     names = sorted({name for pair in edges for name in pair})
     vectors = {name: np.zeros(4, dtype=np.float32) for name in names}
     start = time.perf_counter()
@@ -117,7 +117,7 @@ def _louvain(edges: Edges, seed: int) -> dict[str, object]:
     return _row("networkx Louvain, a tenth", edges, found, start)
 
 
-def _igraph(edges: Edges, seed: int) -> list[dict[str, object]]:
+def _igraph(edges: Edges, seed: int, free: CutSettings) -> list[dict[str, object]]:
     if find_spec("igraph") is None:
         return []
     import random
@@ -129,16 +129,16 @@ def _igraph(edges: Edges, seed: int) -> list[dict[str, object]]:
     igraph.set_random_number_generator(random)
     rows = []
     start = time.perf_counter()
-    found = graph.community_leiden(objective_function="modularity", n_iterations=2)
+    found = graph.community_leiden(objective_function="modularity", n_iterations=free.iterations)
     named = dict(zip(graph.vs["name"], found.membership, strict=True))
-    rows.append(_row("igraph Leiden, whole", edges, named, start))
+    rows.append(_row(f"igraph Leiden, {free.iterations} cycles, whole", edges, named, start))
     if find_spec("leidenalg") is not None:
         import leidenalg
 
         start = time.perf_counter()
         other = leidenalg.find_partition(graph, leidenalg.ModularityVertexPartition, n_iterations=2, seed=seed)
         named = dict(zip(graph.vs["name"], other.membership, strict=True))
-        rows.append(_row("leidenalg, whole", edges, named, start))
+        rows.append(_row("leidenalg, 2 cycles, whole", edges, named, start))
     return rows
 
 

@@ -38,7 +38,7 @@ class CutSettings:
     most: int = 60
     least: int = 6
     resolution: float = 1.0
-    iterations: int = 2
+    iterations: int = 8
     seed: int = 7
 
     def __post_init__(self) -> None:
