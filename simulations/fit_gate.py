@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=0)
     parser.add_argument("--home", type=int, default=15, help="questions of its own domain for each device")
     parser.add_argument("--foreign", type=int, default=5, help="of each other domain")
-    parser.add_argument("--least-sent", type=float, default=0.92, help="share of foreign questions that must be sent")
+    parser.add_argument("--least-sent", type=float, default=0.97, help="share of foreign questions that must be sent")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--save", action="store_true", help="write the packaged gates")

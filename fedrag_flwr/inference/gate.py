@@ -131,7 +131,7 @@ def fit_gate(
     right_at_home: Sequence[bool],
     signals: Sequence[str] = SIGNALS,
     *,
-    least_sent: float = 0.92,
+    least_sent: float = 0.97,
     fitted_on: str = "",
 ) -> GateModel:
     """Fit weights by logistic regression, and the threshold by the share of questions that home cannot answer.
