@@ -16,7 +16,14 @@ from fedrag_flwr.inference.gate_signals import UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.inference.graph_answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
-from fedrag_flwr.knowledge_graph.retrieval import GraphIndex, GraphRetriever, VectorTable
+from fedrag_flwr.knowledge_graph.retrieval import (
+    LEVELS,
+    GraphIndex,
+    GraphRetriever,
+    Level,
+    RetrievalSettings,
+    VectorTable,
+)
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.memory.graph_store import GraphStore
 from fedrag_flwr.memory.store import MemoryStore
@@ -207,6 +214,7 @@ class DeviceGraph:
     # --- parts ------------------------------------------------------------------------------------
 
     def _make_retriever(self) -> GraphRetriever:
+        """Loads the graph with its vectors; a device keeps it while its documents stay as they are."""
         graphs = self._store()
         paragraphs, sentences = self.store.units("paragraph"), self.store.units("sentence")
         passages = self.store.passages(paragraphs.ids)
@@ -217,7 +225,8 @@ class DeviceGraph:
             VectorTable(paragraphs.ids, paragraphs.vectors),
             VectorTable(sentences.ids, sentences.vectors),
         )
-        return GraphRetriever(self.device, index, passages)
+        levels: frozenset[Level] = LEVELS if self.settings.graph.retrieval == "graph" else frozenset({"chunk"})
+        return GraphRetriever(self.device, index, passages, RetrievalSettings(levels=levels))
 
     def _store(self) -> GraphStore:
         return GraphStore(self.store.database, self.toolbox.encoder.dimension)

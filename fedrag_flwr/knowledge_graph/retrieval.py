@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.records import EvidenceUnit, Passage, Vector
 
 Floats = NDArray[np.float32]
+Level = Literal["entity", "relation", "chunk"]
+LEVELS: frozenset[Level] = frozenset({"entity", "relation", "chunk"})
 RANK_OFFSET = 60.0  # of reciprocal rank fusion (Cormack et al. 2009)
 
 
@@ -72,7 +75,7 @@ class RetrievalSettings:
     passages
         Passages whose sentences compete.
     levels
-        Which levels take part; without ``chunk`` only what the graph leads to is read.
+        Which levels take part; with ``chunk`` alone the graph is not looked at.
     """
 
     entities: int = 10
@@ -80,7 +83,7 @@ class RetrievalSettings:
     chunks: int = 10
     neighbours: int = 3
     passages: int = 8
-    levels: frozenset[str] = frozenset({"entity", "relation", "chunk"})
+    levels: frozenset[Level] = LEVELS
 
 
 class GraphRetriever:
@@ -111,6 +114,10 @@ class GraphRetriever:
         self._settings = settings or RetrievalSettings()
         self._rows = {name: row for row, name in enumerate(index.sentences.ids)}
 
+    def with_settings(self, settings: RetrievalSettings) -> GraphRetriever:
+        """The same over the same index with other settings."""
+        return GraphRetriever(self._device, self._index, self._passages.values(), settings)
+
     def passages(self, vector: Vector) -> list[tuple[Passage, float]]:
         """The passages that the levels agree on, with their fused scores, best first."""
         rankings = [ranking for level, ranking in self._levels(vector).items() if level in self._settings.levels]
@@ -136,7 +143,7 @@ class GraphRetriever:
 
     # --- the levels -------------------------------------------------------------------------------
 
-    def _levels(self, vector: Vector) -> dict[str, list[str]]:
+    def _levels(self, vector: Vector) -> dict[Level, list[str]]:
         """By level, passages in the order in which it leads to them."""
         index, most = self._index, self._settings
         return {
