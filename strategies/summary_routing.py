@@ -50,6 +50,8 @@ class SummaryRouting(HelpingRag):
             nodes = [node_id for node_id, batch in batches.items() if self._more_after(node_id, batch)]
             if not nodes:
                 break
+        for node_id in nodes:
+            courier.miss(node_id, "it sent summaries without coming to an end")
         self.__dict__.pop("summary_index", None)
         self.counts |= {"summaries": len(self.summary_index)}
         if len(self.summary_index) <= self.settings.routing.overview:

@@ -161,3 +161,13 @@ def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
     assert set(summary.systems) == {"summary-routing", "local-graph"}
     taken = {path for path, share in summary.systems["local-graph"].paths.items() if share}
     assert taken <= {"cognizer", "abstained"}
+
+
+def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path) -> None:
+    def babble(batch: SummaryBatch) -> SummaryBatch:
+        return replace(batch, more=batch.device == "rivers")
+
+    files = mistrusting(built.copy_to(tmp_path), federation__most_pages=3)
+    strategy, _ = run(files, HOME, tamper=tampering(SummaryBatch, babble))
+    assert "without coming to an end" in strategy.outcome().traffic.missing["rivers"]
+    assert "f1" in strategy.answers
