@@ -13,6 +13,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.records import (
+    AnswerBatch,
     AnswerRequest,
     BuildRequest,
     ControllerRequest,
@@ -22,6 +23,8 @@ from fedrag_flwr.records import (
     FinishRequest,
     RetrieveRequest,
     ShareRequest,
+    SummaryOverview,
+    SummaryRequest,
 )
 
 app = ClientApp()
@@ -41,7 +44,7 @@ def build(message: Message, context: Context) -> Message:
         message,
         context,
         BuildRequest,
-        lambda device, request: device.release_report(device.build(memories=request.memories)),
+        lambda device, request: device.release_report(device.build(memories=request.memories, graph=request.graph)),
     )
 
 
@@ -62,6 +65,24 @@ def share(message: Message, context: Context) -> Message:
     return _handle(message, context, ShareRequest, lambda device, request: device.share(request))
 
 
+@app.query("summaries")
+def summaries(message: Message, context: Context) -> Message:
+    """Share what the knowledge graph is about, through the door."""
+    return _handle(message, context, SummaryRequest, lambda device, request: device.share_summaries(request))
+
+
+@app.query("overview")
+def overview(message: Message, context: Context) -> Message:
+    """Take in the vectors of all devices' summaries."""
+    return _handle(message, context, SummaryOverview, lambda device, told: device.graph.take_overview(told))
+
+
+@app.query("deliver")
+def deliver(message: Message, context: Context) -> Message:
+    """Take in what the server answered."""
+    return _handle(message, context, AnswerBatch, lambda device, batch: device.graph.receive(batch))
+
+
 @app.query("import")
 def import_bank(message: Message, context: Context) -> Message:
     """Take in the fused bank's delta."""
@@ -79,14 +100,19 @@ def answer(message: Message, context: Context) -> Message:
 @app.query("retrieve")
 def retrieve(message: Message, context: Context) -> Message:
     """Give evidence for others' questions, through the door."""
-    return _handle(message, context, RetrieveRequest, lambda device, request: device.retrieve(request.requests))
+    return _handle(
+        message, context, RetrieveRequest, lambda device, request: device.retrieve(request.requests, request.by)
+    )
 
 
 @app.query("finish")
 def finish(message: Message, context: Context) -> Message:
     """Answer open questions with others' evidence."""
     return _handle(
-        message, context, FinishRequest, lambda device, request: device.finish(request.questions, request.evidence)
+        message,
+        context,
+        FinishRequest,
+        lambda device, request: device.finish(request.questions, request.evidence, request.mode),
     )
 
 

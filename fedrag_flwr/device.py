@@ -16,6 +16,7 @@ from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.errors import FedragError, SettingError, WireError
+from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -51,7 +52,10 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
+    RetrieveBy,
     ShareRequest,
+    SummaryBatch,
+    SummaryRequest,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
@@ -118,6 +122,7 @@ class EdgeDevice:
         sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
         self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
+        self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -150,13 +155,15 @@ class EdgeDevice:
             pending=self.store.pending(),
         )
 
-    def build(self, *, memories: bool = True, progress: Progress = silent) -> BuildReport:
+    def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
         """Bring the memory up to date with the documents; unchanged ones cost nothing.
 
         Parameters
         ----------
         memories
             Whether to learn the hypergraph and synthesise memories, or units and vectors only.
+        graph
+            Whether to bring the knowledge graph with its communities and summaries up to date, too.
         progress
             Told how far the build is.
 
@@ -178,7 +185,7 @@ class EdgeDevice:
         report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
         if report.added or report.changed or report.removed:
             self.controller.forget()
-        return report
+        return self.graph.extend(report, progress) if graph else report
 
     def release_report(self, report: BuildReport) -> BuildReport:
         """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
@@ -200,6 +207,11 @@ class EdgeDevice:
         size = self.settings.federation.page_bytes
         sharing = Sharing(self.name, self.store, self.door, self._hide, size)
         return sharing.page(request, self._generation())
+
+    def share_summaries(self, request: SummaryRequest) -> SummaryBatch:
+        """What the knowledge graph is about that the asking side does not know yet, through the door."""
+        self._inform_door()
+        return self.graph.share(request, self._generation())
 
     def share_documents(self) -> DocumentBatch:
         """Whole documents, for the centralised reference; the door refuses unless this device allows it.
@@ -247,6 +259,8 @@ class EdgeDevice:
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
+        if mode in ("graph", "gated"):
+            return self.graph.ask(question, gated=mode == "gated")
         engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
             return engine.closed_book(question)
@@ -272,7 +286,7 @@ class EdgeDevice:
         """
         return trace_answer(self.store, self.name, answer)
 
-    def retrieve(self, requests: Sequence[EvidenceRequest]) -> EvidenceBatch:
+    def retrieve(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
         """Evidence for others' questions, through the door and within this device's own limit."""
         start = time.perf_counter()
         evidence = []
@@ -280,20 +294,24 @@ class EdgeDevice:
         for request in requests:
             if request.vector.shape != (self.toolbox.encoder.dimension,):
                 raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
-            edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
             budget = min(request.budget, self.settings.inference.remote_units)
-            units = self.engine.evidence_for(request.vector, edges, budget)
+            if by == "graph":
+                units = self.graph.retrieve(request.vector, budget)
+            else:
+                edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
+                units = self.engine.evidence_for(request.vector, edges, budget)
             evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
         return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
 
-    def finish(self, questions: Sequence[Question], evidence: Iterable[Evidence]) -> AnswerBatch:
+    def finish(
+        self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
+    ) -> AnswerBatch:
         """Answer open questions with what other devices gave."""
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(part.units)
-        answers = [
-            self._isolated(question, lambda asked: self.engine.finish(asked, given[asked.id])) for question in questions
-        ]
+        finish = self.graph.finish if mode == "gated" else self.engine.finish
+        answers = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
         return self._batch([answer for answer in answers if isinstance(answer, Answer)], [])
 
     def _isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
@@ -363,7 +381,14 @@ class EdgeDevice:
     def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
         self._inform_door()
         released = tuple(self.door.release_answer(answer) for answer in answers)
-        asking = tuple(replace(question, vector=self.door.release_vector(question.vector)) for question in still_open)
+        asking = tuple(
+            replace(
+                question,
+                vector=self.door.release_vector(question.vector),
+                drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
+            )
+            for question in still_open
+        )
         return AnswerBatch(self.name, released, asking, peak_rss_mb())
 
     def _inform_door(self) -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 Granularity = Literal["paragraph", "sentence"]
 AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
-AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory"]
+AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated"]
+RetrieveBy = Literal["hyperedges", "graph"]
 Share = Literal["memories"]
 ControllerStage = Literal["moments", "fit", "keep"]
 
@@ -342,6 +343,7 @@ class BuildRequest:
     """Asks a device to bring its memory up to date with its documents."""
 
     memories: bool  # False: units and their vectors only, as a device without memories needs
+    graph: bool = False  # whether the knowledge graph, its communities and their summaries are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,12 +431,16 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question that home cannot close: its needs, the vector that stands for it abroad, and the seconds so far."""
+    """A question that home cannot close: its needs, the vector that stands for it abroad, and the seconds so far.
+
+    `seconds` are those that no draft's cost holds.
+    """
 
     question_id: Name
     vector: Vector
     wants: Annotated[tuple[Want, ...], Bound(items=64)]
     seconds: Seconds = 0.0
+    drafts: Annotated[tuple[Answer, ...], Bound(items=1)] = ()  # what home would answer if nobody can help
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,9 +465,10 @@ class EvidenceRequest:
 
 @dataclass(frozen=True, slots=True)
 class RetrieveRequest:
-    """Evidence requests of one round for one owner."""
+    """Evidence requests of one round for one owner: from the hyperedges that they name, or by its knowledge graph."""
 
     requests: Annotated[tuple[EvidenceRequest, ...], Bound(items=10_000)]
+    by: RetrieveBy = "hyperedges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,6 +494,51 @@ class FinishRequest:
 
     questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
     evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
+    mode: AnswerMode = "memory"  # that left them open
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphSummary:
+    """What a part of a device's knowledge graph is about (DGRAG 3.2); `text` is empty where the vector is enough.
+
+    The id is opaque and stands for the content: what is about something else has another.
+    """
+
+    id: Name
+    text: Line
+    vector: Vector  # (dimension,), unit norm
+    origin: Name
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """Asks a device for the summaries beyond those that the asking side knows by id, of one generation."""
+
+    generation: Name
+    known: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryBatch:
+    """Summaries that are new, ids that are no longer true, and whether there are more to ask for.
+
+    Where the generation is another than was asked for, everything that the asking side knows of the device is void.
+    """
+
+    device: Name
+    generation: Name
+    version: Count
+    summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
+    retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count"
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryOverview:
+    """The vectors of all devices' summaries, without texts, by which a device sees whether others know more."""
+
+    summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
 
 
 @dataclass(frozen=True, slots=True)

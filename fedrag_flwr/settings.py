@@ -116,6 +116,34 @@ class RetrievalSettings(_Group):
     extractor: Literal["rules", "model"] = "rules"
 
 
+class GraphSettings(_Group):
+    """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
+
+    community_most: int = Field(60, ge=1, le=10_000)
+    community_least: int = Field(6, ge=1, le=10_000)
+    summaries: Literal["extractive", "model"] = "extractive"
+    detail: Literal["full", "erased"] = "full"
+    most_copied: float = Field(0.1, ge=0, le=1)
+    share: Literal["text", "vector"] = "text"
+    retrieval: Literal["graph", "chunks"] = "graph"
+
+
+class GateSettings(_Group):
+    """Candidates at home, and the trust from which one of them is given (DGRAG 3.3 step 5)."""
+
+    candidates: int = Field(3, ge=1, le=16)
+    threshold: float = Field(-1.0, ge=-1, le=1)
+
+
+class RoutingSettings(_Group):
+    """Whom an open question goes to, and who answers it (DGRAG 3.3 step 6)."""
+
+    summaries: int = Field(3, ge=1, le=1_000)
+    devices: int = Field(1, ge=1, le=1_000)
+    overview: int = Field(20_000, ge=0, le=80_000)
+    answers_at: Literal["home", "server"] = "home"
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -141,6 +169,9 @@ class Settings(_Group):
     federation: FederationSettings = FederationSettings()
     controller: ControllerSettings = ControllerSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    graph: GraphSettings = GraphSettings()
+    gate: GateSettings = GateSettings()
+    routing: RoutingSettings = RoutingSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

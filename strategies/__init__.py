@@ -10,11 +10,15 @@ from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
-from strategies.local import LocalMemory, LocalRag, NoRag
+from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
+from strategies.summary_routing import SummaryRouting
 
-_KINDS: Sequence[type[FederatedRag]] = (NoRag, LocalRag, LocalMemory, MemoryFusion, ControllerFedAvg, Centralized)
+_KINDS: Sequence[type[FederatedRag]] = (
+    *(NoRag, LocalRag, LocalMemory, LocalGraph),
+    *(MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+)
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
 
@@ -40,10 +44,12 @@ __all__ = [
     "Centralized",
     "ControllerFedAvg",
     "FederatedRag",
+    "LocalGraph",
     "LocalMemory",
     "LocalRag",
     "MemoryFusion",
     "NoRag",
     "ServerTools",
+    "SummaryRouting",
     "make_strategy",
 ]

@@ -53,8 +53,9 @@ class RunOutcome:
 class FederatedRag(Strategy):
     """Describe, build, share and fuse, answer, report.
 
-    A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories) and overrides
-    `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
+    A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
+    they build knowledge graphs) and overrides `share` (what is exchanged before questions) and `resolve` (who helps
+    with open questions).
 
     Parameters
     ----------
@@ -71,6 +72,7 @@ class FederatedRag(Strategy):
     name: str = ""
     mode: AnswerMode = "passages"
     memories: bool = False
+    graph: bool = False
 
     def __init__(
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
@@ -177,7 +179,7 @@ class FederatedRag(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Ask every device to bring its memory up to date."""
-        request = BuildRequest(memories=self.memories)
+        request = BuildRequest(memories=self.memories, graph=self.graph)
         return self._courier.messages([Letter(node_id, request) for node_id in self.cards], "train.build")
 
     def aggregate_train(

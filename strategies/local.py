@@ -20,6 +20,14 @@ class LocalRag(FederatedRag):
     mode: AnswerMode = "passages"
 
 
+class LocalGraph(FederatedRag):
+    """Each device answers over its own knowledge graph; nothing is shared (DGRAG's Local RAG)."""
+
+    name = "local-graph"
+    mode: AnswerMode = "graph"
+    graph = True
+
+
 class LocalMemory(FederatedRag):
     """Memorizer and Cognizer over each device's own memories; nothing is shared (FD-RAG without fusion)."""
 

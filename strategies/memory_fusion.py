@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from logging import INFO
 
 from flwr.common import log
@@ -13,25 +13,19 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.bank import FusionReport
 from fedrag_flwr.records import (
     START,
-    AnswerBatch,
     AnswerMode,
     Delta,
-    Evidence,
-    EvidenceBatch,
     EvidenceRequest,
-    FinishRequest,
     ImportReport,
     Pending,
-    Question,
-    RetrieveRequest,
 )
-from strategies.base import FederatedRag
 from strategies.courier import Letter
+from strategies.helping import HelpingRag
 
 _AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory, at one time
 
 
-class MemoryFusion(FederatedRag):
+class MemoryFusion(HelpingRag):
     """Build, share, fuse, import, answer; then owners give evidence for what home could not close (FD-RAG 4.3).
 
     The fused bank outlives the run, so that only what is new travels.
@@ -102,25 +96,14 @@ class MemoryFusion(FederatedRag):
 
     def resolve(self) -> None:
         """Ask the owners of the supporting hyperedges for evidence, and let home finish."""
-        help_given = self._retrieve()
+        help_given = self.ask_owners(self._requests(), "hyperedges")
         for asking in self.open.values():
             help_given[asking.question_id].seconds += asking.seconds
-        waiting: dict[int, list[Question]] = defaultdict(list)
-        for question_id in self.open:
-            question = self.questions[question_id]
-            if (home := self.node_of(question.home)) is not None:
-                waiting[home].append(question)
-        letters = [
-            Letter(node_id, FinishRequest(tuple(asked), tuple(e for q in asked for e in help_given[q.id].evidence)))
-            for node_id, asked in waiting.items()
-        ]
-        for node_id, batch in self._courier.exchange(letters, "query.finish", AnswerBatch).items():
-            self.take(node_id, batch)
+        self.finish_at_home(help_given)
         for question_id, given in help_given.items():
             self.charge(question_id, given.seconds)
 
-    def _retrieve(self) -> dict[str, _Help]:
-        help_given: dict[str, _Help] = defaultdict(_Help)
+    def _requests(self) -> dict[int, dict[str, EvidenceRequest]]:
         requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
         budget = self.settings.inference.remote_units
         for question in self.open.values():
@@ -130,26 +113,7 @@ class MemoryFusion(FederatedRag):
                     requests[owner][question.question_id] = EvidenceRequest(
                         question.question_id, question.vector, want.hyperedges, budget
                     )
-        letters = [Letter(node_id, RetrieveRequest(tuple(asked.values()))) for node_id, asked in requests.items()]
-        batches = self._courier.exchange(letters, "query.retrieve", EvidenceBatch)
-        for node_id, batch in batches.items():
-            owner_name, asked = self._courier.name(node_id), dict(requests[node_id])
-            for part in batch.evidence:
-                honest = all(unit.origin == owner_name for unit in part.units)
-                if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
-                    help_given[part.question_id].evidence.append(part)
-                    help_given[part.question_id].seconds += batch.seconds / len(requests[node_id])
-                else:
-                    self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
-        return help_given
-
-
-@dataclass(slots=True)
-class _Help:
-    """What owners gave for one question, and the seconds that it took them."""
-
-    evidence: list[Evidence] = field(default_factory=list)
-    seconds: float = 0.0
+        return requests
 
 
 def _groups(nodes: Sequence[int]) -> Iterator[Sequence[int]]:

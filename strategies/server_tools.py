@@ -6,6 +6,7 @@ from functools import cached_property
 
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FusionRules
+from fedrag_flwr.memory.summary_shelf import SummaryShelf
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -26,6 +27,12 @@ class ServerTools:
     def toolbox(self) -> Toolbox:
         """The server's models."""
         return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
+
+    @cached_property
+    def summaries(self) -> SummaryShelf:
+        """The devices' summaries, which outlive the run; one shelf for each set of documents."""
+        root = fedrag_home(self.settings.home) / "summaries" / self.settings.data_key
+        return SummaryShelf(root, self.toolbox.encoder.dimension)
 
     @cached_property
     def bank(self) -> MemoryBank:

@@ -152,7 +152,12 @@ SILOS: Mapping[str, Silo] = {
         ),
     ),
 }
-QUESTIONS = {"no-rag": 1, "local-rag": 5, "memory-fusion": 10}  # asked in turn at home and elsewhere; the model is slow
+QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
+    "no-rag": 1,
+    "local-rag": 5,
+    "memory-fusion": 10,
+    "summary-routing": 10,
+}
 STRATEGIES = tuple(QUESTIONS)
 
 
@@ -193,6 +198,9 @@ class Federation:
             "privacy.export": "type-masking",
             "privacy.public-names": "",
             "federation.poll-seconds": 0.01,
+            "graph.community-least": 2,
+            "gate.threshold": 1.0,  # every question leaves
+            "routing.answers-at": "server",
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
             "data.split": "",

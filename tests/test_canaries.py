@@ -74,7 +74,7 @@ def test_nothing_that_is_to_be_masked_is_in_any_message(outcome: Outcome, strate
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_whole_sentences_leave_only_as_evidence(outcome: Outcome, strategy: str) -> None:
     leaving = {kind for kind, data in outcome.runs[strategy].messages if found_in(data, SENTENCES)}
-    assert leaving <= (EVIDENCE if strategy == "memory-fusion" else set())
+    assert leaving <= (EVIDENCE if strategy in ("memory-fusion", "summary-routing") else set())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -103,6 +103,14 @@ def test_the_questions_touched_what_is_private(outcome: Outcome) -> None:
     assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", *EVIDENCE}
     evidence = b"".join(data for kind, data in fused.messages if kind == "query.retrieve")
     assert b"[PERSON]" in evidence
+
+
+def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Outcome) -> None:
+    messages = outcome.runs["summary-routing"].messages
+    told = b"".join(data for kind, data in messages if kind == "query.summaries")
+    assert b"Main entities: " in told
+    assert b"[PERSON]" in told
+    assert {"query.retrieve", "query.deliver"} <= {kind for kind, _ in messages}
 
 
 def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:

@@ -19,7 +19,8 @@ PUBLIC = (
     "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch "
     "DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
     "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
-    "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument Want"
+    "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
+    "SummaryOverview SummaryRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",

@@ -45,6 +45,9 @@ from fedrag_flwr.records import (
     Question,
     RetrieveRequest,
     ShareRequest,
+    SummaryBatch,
+    SummaryOverview,
+    SummaryRequest,
     Vector,
     Want,
 )
@@ -144,9 +147,9 @@ def test_every_record_survives_the_journey(name: str) -> None:
 
 def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
-    asked |= {DocumentsRequest, ControllerRequest}
+    asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
-    replied.add(ControllerUpdate)
+    replied |= {ControllerUpdate, SummaryBatch}
     assert set(KINDS.values()) == asked | replied
 
 

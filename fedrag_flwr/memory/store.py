@@ -153,6 +153,11 @@ class MemoryStore:
         return dict(self._identity)
 
     @property
+    def database(self) -> Database:
+        """The file, for rooms that keep tables of their own in it."""
+        return self._database
+
+    @property
     def id(self) -> str:
         """The store's id; a store that was made anew has another."""
         with self._database.reading() as connection:

@@ -17,10 +17,18 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.register import Register
-from fedrag_flwr.records import Answer, Document, EvidenceUnit, MemoryItem, SharedDocument, Vector
+from fedrag_flwr.records import (
+    Answer,
+    Document,
+    EvidenceUnit,
+    MemoryItem,
+    SharedDocument,
+    SubgraphSummary,
+    Vector,
+)
 from fedrag_flwr.text.base import Pipeline
 
-T = TypeVar("T", MemoryItem, EvidenceUnit)
+T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
 RULES = 2  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
@@ -174,6 +182,37 @@ class ExportDoor:
             score = float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
         return self._released("evidence", tuple(released), withheld)
+
+    def release_summaries(self, summaries: Mapping[str, str], *, text: bool = True) -> Released[SubgraphSummary]:
+        """Release summaries of own subgraphs under opaque ids: text rewritten, and the vector of what was written.
+
+        Parameters
+        ----------
+        summaries
+            Their texts by own id.
+        text
+            Whether the text leaves, or its vector alone.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails; nothing is released then.
+        """
+        withheld: Counter[str] = Counter()
+        passed: dict[str, str] = {}
+        rewritten = self._operate([Bundle((clean(told),)) for told in summaries.values()])
+        for own_id, bundle in zip(summaries, rewritten, strict=True):
+            shown = bundle.prose[0]
+            reason = bundle.refusal or (TOO_LONG if len(shown) > MOST_LINE else "" if words(shown) else TEXT_EMPTY)
+            withheld[reason] += bool(reason)
+            if not reason:
+                passed[own_id] = shown
+        vectors = self._encoder.encode(list(passed.values())) if passed else ()
+        released = [
+            SubgraphSummary(self._hide(own_id), shown if text else "", self._round(vector), self._device)
+            for (own_id, shown), vector in zip(passed.items(), vectors, strict=True)
+        ]
+        return self._released("summaries", tuple(released), withheld)
 
     def release_documents(self, documents: Sequence[Document]) -> tuple[SharedDocument, ...]:
         """Release whole documents under opaque ids, for the centralised reference only.

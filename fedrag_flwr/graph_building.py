@@ -1,0 +1,209 @@
+"""Building a device's knowledge graph: what changed is read, encoded, cut and summed up; the rest stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from fedrag_flwr.knowledge_graph.communities import CutSettings, modularity, recut
+from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
+from fedrag_flwr.knowledge_graph.resolution import Floats
+from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
+from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
+from fedrag_flwr.memory.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Passage, Progress
+from fedrag_flwr.text import ParseExtractor
+from fedrag_flwr.text.base import Pipeline
+
+_DOCUMENTS_AT_ONCE, _TEXTS_AT_ONCE, _COMMUNITIES_AT_ONCE = 32, 1024, 64  # a build that is killed goes on from there
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """What a refresh found and made.
+
+    `read`, `encoded` and `summarised` count documents, vectors and communities that were new; the others all there are.
+    """
+
+    statements: int
+    entities: int
+    relations: int
+    communities: int
+    modularity: float
+    read: int
+    encoded: int
+    summarised: int
+    seconds: float
+
+
+class GraphBuilder:
+    """Brings a store's graph up to date with its documents.
+
+    Parameters
+    ----------
+    store
+        The device's memory: documents, passages and their vectors.
+    encoder, pipeline
+        Those that the store was made with.
+    summarizer
+        Sums up communities.
+    settings
+        Of the cut.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        summarizer: Summarizer,
+        settings: CutSettings,
+    ) -> None:
+        self._store = store
+        self._graphs = GraphStore(store.database, encoder.dimension)
+        self._encoder = encoder
+        self._pipeline = pipeline
+        self._summarizer = summarizer
+        self._settings = settings
+        self._extractor = ParseExtractor()
+
+    def refresh(self, progress: Progress) -> GraphReport:
+        """Extract, resolve, encode, cut and sum up what is new since the last time; each step is kept as it is done.
+
+        Raises
+        ------
+        StoreError
+            The store cannot be written.
+        """
+        start = time.perf_counter()
+        read = self._extract(progress)
+        graph = self.graph()
+        encoded = self._encode(
+            "entity", {i: graph.entity_text(one) for i, one in graph.entities.items()}, graph, progress
+        )
+        encoded += self._encode(
+            "relation", {i: graph.relation_text(one) for i, one in graph.relations.items()}, graph, progress
+        )
+        groups = self._cut(graph)
+        summarised = self._summarise(graph, groups, progress)
+        assignment = {name: number for number, names in enumerate(groups.values()) for name in names}
+        return GraphReport(
+            len(graph.statements),
+            len(graph.entities),
+            len(graph.relations),
+            len(groups),
+            modularity(graph.edges, assignment),
+            read,
+            encoded,
+            summarised,
+            time.perf_counter() - start,
+        )
+
+    def graph(self) -> KnowledgeGraph:
+        """The graph over the statements that are kept."""
+        units = self._store.units("paragraph")
+        contexts: dict[str, Floats] = dict(zip(units.ids, units.vectors, strict=True))
+        titles = {passage.document_id: passage.title for passage in self._store.passages()}
+        return KnowledgeGraph.of(self._graphs.statements(), contexts, titles)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _extract(self, progress: Progress) -> int:
+        waiting = self._graphs.unread(self._extractor.id)
+        for done in range(0, len(waiting), _DOCUMENTS_AT_ONCE):
+            names = waiting[done : done + _DOCUMENTS_AT_ONCE]
+            progress("extract", done, len(waiting))
+            parsed = self._pipeline.parse(self._store.document(name) for name in names)
+            found: list[Statement] = []
+            for passages in parsed:
+                by_id: dict[str, Passage] = {part.passage.id: part.passage for part in passages}
+                found += statements_of(self._extractor.extract(passages), by_id)
+            self._graphs.put_statements(names, found, self._extractor.id)
+        progress("extract", len(waiting), len(waiting))
+        return len(waiting)
+
+    def _encode(self, kind: Kind, texts: Mapping[str, str], graph: KnowledgeGraph, progress: Progress) -> int:
+        known = self._graphs.vectors(kind)
+        digests = {name: _digest(text) for name, text in texts.items()}
+        new = [name for name in texts if name not in known or known[name].digest != digests[name]]
+        gone = [name for name in known if name not in texts]
+        rests = graph.entities if kind == "entity" else graph.relations
+        if gone:
+            self._graphs.put_vectors(kind, (), gone)
+        for done in range(0, len(new), _TEXTS_AT_ONCE):
+            names = new[done : done + _TEXTS_AT_ONCE]
+            progress(f"encode {kind}", done, len(new))
+            vectors = self._encoder.encode([texts[name] for name in names])
+            self._graphs.put_vectors(
+                kind,
+                [
+                    TextVector(name, digests[name], vector, tuple(graph.documents(rests[name].statements)))
+                    for name, vector in zip(names, vectors, strict=True)
+                ],
+            )
+        progress(f"encode {kind}", len(new), len(new))
+        return len(new)
+
+    def _cut(self, graph: KnowledgeGraph) -> dict[str, tuple[str, ...]]:
+        """The members of each community, by the id that stands for its content."""
+        vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
+        known = self._graphs.communities()
+        changed = {
+            member
+            for name, one in known.items()
+            if _content(name) != _content(self._id(graph, one.members))
+            for member in one.members
+        }
+        assignment = recut(graph.edges, vectors, as_dict(known), changed, self._settings)
+        groups: defaultdict[int, list[str]] = defaultdict(list)
+        for name, number in assignment.items():
+            groups[number].append(name)
+        return {self._id(graph, names): tuple(names) for names in groups.values()}
+
+    def _summarise(self, graph: KnowledgeGraph, groups: Mapping[str, Sequence[str]], progress: Progress) -> int:
+        known = self._graphs.communities()
+        new = [name for name in groups if name not in known]
+        gone = [name for name in known if name not in groups]
+        titles = {passage.id: passage.title for passage in self._store.passages()} if new else {}
+        sentences = {one.id: one.text for one in self._store.sentences()} if new else {}
+        if gone:
+            self._graphs.put_communities((), gone)
+        for done in range(0, len(new), _COMMUNITIES_AT_ONCE):
+            names = new[done : done + _COMMUNITIES_AT_ONCE]
+            progress("summarise", done, len(new))
+            self._graphs.put_communities(
+                StoredCommunity(
+                    name,
+                    tuple(groups[name]),
+                    self._summarizer.summarize(subgraph_of(graph, groups[name], titles, sentences)),
+                    tuple(graph.documents(_rows(graph, groups[name]))),
+                )
+                for name in names
+            )
+        progress("summarise", len(new), len(new))
+        return len(new)
+
+    def _id(self, graph: KnowledgeGraph, members: Iterable[str]) -> str:
+        """Stands for the members, all that is stated of them, and the way of summing up."""
+        present = [name for name in sorted(members) if name in graph.entities]
+        told = (graph.statements[row] for row in _rows(graph, present))
+        content = [*present, *(f"{one.passage_id} {one.head.text} {one.relation} {one.tail.text}" for one in told)]
+        return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
+
+
+def _rows(graph: KnowledgeGraph, members: Iterable[str]) -> list[int]:
+    return sorted(set(chain.from_iterable(graph.entities[name].statements for name in members)))
+
+
+def _content(community: str) -> str:
+    return community.partition("-")[0]
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:32]

@@ -1,0 +1,169 @@
+"""The gate: whether home's answers are good enough, and which of them is given (DGRAG 3.3 step 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.inference.gate_signals import SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text.base import QuestionAnalysis
+
+ALONE = Path(__file__).with_name("gate_alone.json")  # for a device that knows nothing of others
+INFORMED = Path(__file__).with_name("gate_informed.json")  # for one that holds the vectors of all summaries
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GateModel:
+    """Trust in home's answers as a logistic function of signals.
+
+    Parameters
+    ----------
+    signals
+        Those that it looks at.
+    weights
+        One for each of them.
+    bias
+        Trust's log-odds where all signals are 0.
+    threshold
+        Trust from which home answers.
+    fitted_on
+        What weights and threshold were fitted on.
+    """
+
+    signals: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+    threshold: float
+    fitted_on: str = ""
+
+    def __post_init__(self) -> None:
+        if not set(self.signals) <= set(SIGNALS) or len(self.weights) != len(self.signals):
+            raise SettingError("a gate needs known signals and one weight for each", where="gate")
+
+    def trust(self, signals: Signals) -> float:
+        """How far home's answers are trusted, in (0, 1)."""
+        logit = self.bias + sum(w * getattr(signals, name) for name, w in zip(self.signals, self.weights, strict=True))
+        return float(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
+
+    def save(self, path: Path) -> None:
+        """Write the model as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> GateModel:
+        """Read a model.
+
+        Raises
+        ------
+        StoreCorruptError
+            The file is missing or is no such model.
+        """
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            return cls(tuple(fields.pop("signals")), tuple(fields.pop("weights")), **fields)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreCorruptError("this is no gate", where=path.name, fix="fit it anew") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether home answers, by which candidate (-1: none says anything), and why."""
+
+    at_home: bool
+    chosen: int
+    trust: float
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Decides over candidates.
+
+    Parameters
+    ----------
+    reader
+        Measures the signals.
+    model
+        Combines them.
+    """
+
+    reader: SignalReader
+    model: GateModel
+
+    def decide(
+        self,
+        analysis: QuestionAnalysis,
+        candidates: Sequence[str],
+        units: Sequence[EvidenceUnit],
+        lead: float = UNKNOWN_LEAD,
+    ) -> Decision:
+        """Trust or mistrust home's candidates; where none says anything the question leaves, whatever else holds.
+
+        Parameters
+        ----------
+        analysis
+            Of the question.
+        candidates
+            Answers drawn over the same evidence, at least one.
+        units
+            The evidence.
+        lead
+            How far home's summaries are nearer to the question than others'.
+        """
+        signals, chosen = self.reader.measure(analysis, candidates, units, lead)
+        trust = self.model.trust(signals)
+        at_home = chosen >= 0 and trust >= self.model.threshold
+        sign = ">=" if trust >= self.model.threshold else "<"
+        why = f"gate: trust {trust:.2f} {sign} {self.model.threshold:.2f} ({signals})"
+        return Decision(at_home, chosen, trust, why if chosen >= 0 else f"no candidate says anything; {why}")
+
+
+def fit_gate(
+    measured: Sequence[Signals],
+    right_at_home: Sequence[bool],
+    signals: Sequence[str] = SIGNALS,
+    *,
+    least_sent: float = 0.97,
+    fitted_on: str = "",
+) -> GateModel:
+    """Fit weights by logistic regression, and the threshold by the share of questions that home cannot answer.
+
+    Parameters
+    ----------
+    measured
+        Signals of train questions.
+    right_at_home
+        Whether home has what each needs; both kinds must occur.
+    signals
+        Those to look at; fewer for an ablation.
+    least_sent
+        Share of the questions beyond home that the threshold must send; of the thresholds that do, the lowest is taken.
+    fitted_on
+        Kept with the model.
+
+    Raises
+    ------
+    SettingError
+        All questions are of one kind.
+    """
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
+
+    if len(set(right_at_home)) != 2:
+        raise SettingError("the gate needs questions within and beyond home", where="gate")
+    columns = [SIGNALS.index(name) for name in signals]
+    values = np.array([one.values for one in measured])[:, columns]
+    model = LogisticRegression(class_weight="balanced", max_iter=10_000).fit(values, np.array(right_at_home))
+    weights = tuple(round(float(weight), 4) for weight in model.coef_[0])
+    gate = GateModel(tuple(signals), weights, round(float(model.intercept_[0]), 4), 0.5, fitted_on)
+    beyond = sorted(gate.trust(one) for one, right in zip(measured, right_at_home, strict=True) if not right)
+    place = min(int(np.ceil(least_sent * len(beyond))), len(beyond)) - 1
+    threshold = float(np.nextafter(beyond[place], 1.0))
+    return GateModel(gate.signals, gate.weights, gate.bias, threshold, fitted_on)

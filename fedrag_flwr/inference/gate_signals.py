@@ -1,0 +1,170 @@
+"""What tells whether home's answers are to be trusted: each signal in [0, 1], 1 for trust (DGRAG 3.3 step 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.inference.prompts import UNKNOWN
+from fedrag_flwr.inference.support import coverage, evidence_texts, forms, is_supported
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import EvidenceUnit, Fact
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+# How an answer says that it is none.
+UNSURE = re.compile(
+    rf"^\W*{UNKNOWN}\b|\b(?:insufficient|not enough|no|more) (?:information|details?|data|evidence|context)\b"
+    r"|\b(?:do|does|did|is|are|was|were|can|could)(?: not|n.t) "
+    r"(?:know|say|tell|state|mention|provide|contain|sure|given)"
+    r"|\bcan(?:not|.t) (?:be )?(?:answer|determin|say|tell)|\bnot (?:mentioned|stated|provided|given|specified|known)\b"
+    r"|\bunclear\b|\bunsure\b",
+    re.IGNORECASE,
+)
+
+
+UNKNOWN_LEAD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What is known of home's candidate answers and of the evidence that they rest on.
+
+    Parameters
+    ----------
+    certain
+        Share of the candidates that say something.
+    cosine
+        Mean cosine between the candidates' vectors, of all pairs that say something.
+    jaccard
+        Mean Jaccard index of their words.
+    claims
+        Mean share of a candidate's claims (names, amounts, dates; without any its content words) that another makes.
+    supported
+        Share of the candidates whose words stand together in the evidence.
+    nearness
+        Cosine of the question to the nearest evidence.
+    coverage
+        Share of the question's anchors that the evidence names.
+    lead
+        0.5, and more by as much as home's nearest summary is nearer to the question than the nearest of all others'.
+    """
+
+    certain: float
+    cosine: float
+    jaccard: float
+    claims: float
+    supported: float
+    nearness: float
+    coverage: float
+    lead: float = UNKNOWN_LEAD
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The signals in the order of `SIGNALS`."""
+        return astuple(self)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value:.2f}" for name, value in zip(SIGNALS, self.values, strict=True))
+
+
+SIGNALS: tuple[str, ...] = tuple(field.name for field in fields(Signals))
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReader:
+    """Measures signals.
+
+    Parameters
+    ----------
+    encoder, pipeline
+        The device's.
+    """
+
+    encoder: Encoder
+    pipeline: Pipeline
+
+    def measure(
+        self,
+        analysis: QuestionAnalysis,
+        candidates: Sequence[str],
+        units: Sequence[EvidenceUnit],
+        lead: float = UNKNOWN_LEAD,
+    ) -> tuple[Signals, int]:
+        """Measure all signals, and choose the candidate that the others agree with most.
+
+        Parameters
+        ----------
+        analysis
+            Of the question.
+        candidates
+            Answers drawn over the same evidence, at least one.
+        units
+            The evidence.
+        lead
+            As the signal; it is known before.
+
+        Returns
+        -------
+        signals, place
+            The signals, and the place of the chosen candidate; -1 where none says anything.
+        """
+        telling = [place for place, text in enumerate(candidates) if is_telling(text)]
+        texts = evidence_texts(units)
+        nearest = max((unit.score for unit in units), default=0.0)
+        if not telling:
+            signals = Signals(0.0, 0.0, 0.0, 0.0, 0.0, _bounded(nearest), coverage(analysis.anchors, texts), lead)
+            return signals, -1
+        told = [candidates[place] for place in telling]
+        likeness = self._likeness(told)
+        words = [frozenset(forms(text)) for text in told]
+        claims = [self._claims(text, facts) for text, facts in zip(told, self.pipeline.facts(told), strict=True)]
+        signals = Signals(
+            certain=len(telling) / len(candidates),
+            cosine=_bounded(_mean(lambda i, j: likeness[i, j], len(told))),
+            jaccard=_mean(lambda i, j: _jaccard(words[i], words[j]), len(told)),
+            claims=_mean(lambda i, j: _shared(claims[i], claims[j]), len(told)),
+            supported=sum(is_supported(text, texts) for text in told) / len(candidates),
+            nearness=_bounded(nearest),
+            coverage=coverage(analysis.anchors, texts),
+            lead=lead,
+        )
+        return signals, telling[int(np.argmax(np.round(likeness.sum(axis=1), 4)))]
+
+    def _likeness(self, told: Sequence[str]) -> NDArray[np.float32]:
+        distinct = list(dict.fromkeys(told))
+        vectors = self.encoder.encode(distinct)[[distinct.index(text) for text in told]]
+        return np.asarray(vectors @ vectors.T, dtype=np.float32)
+
+    @staticmethod
+    def _claims(text: str, facts: Sequence[Fact]) -> frozenset[str]:
+        anchors = {fact.anchor for fact in facts if fact.type != "CONCEPT"}
+        return frozenset(anchors or forms(text))
+
+
+def is_telling(text: str) -> bool:
+    """Whether an answer says something, and not that it cannot."""
+    return any(char.isalnum() for char in text) and UNSURE.search(text) is None
+
+
+def _mean(of_pair: Callable[[int, int], float], count: int) -> float:
+    """The mean over all pairs; one alone agrees with nobody, so that it counts half."""
+    pairs = list(combinations(range(count), 2))
+    return float(np.mean([of_pair(i, j) for i, j in pairs])) if pairs else 0.5
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    least = min(len(one), len(other))
+    return len(one & other) / least if least else float(one == other)
+
+
+def _bounded(value: float) -> float:
+    return min(max(float(value), 0.0), 1.0)

@@ -1,0 +1,230 @@
+"""Communities of a graph: Leiden to a size limit, small ones merged into their closest neighbour (DGRAG 3.2 step 2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError
+
+Floats = NDArray[np.float32]
+Edges = Mapping[tuple[str, str], float]  # two vertices -> weight; each pair once
+Assignment = dict[str, int]
+RECUT_SHARE = 0.5  # with more of the vertices affected than this, the graph is cut afresh
+
+
+@dataclass(frozen=True, slots=True)
+class CutSettings:
+    """How a graph is cut.
+
+    Parameters
+    ----------
+    most
+        Most vertices of a community.
+    least
+        Communities with fewer are merged into their closest neighbour.
+    resolution
+        Of modularity; higher gives more communities.
+    iterations
+        Leiden cycles.
+    seed
+        Of Leiden's order of moves.
+    """
+
+    most: int = 60
+    least: int = 6
+    resolution: float = 1.0
+    iterations: int = 8
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most or self.resolution <= 0 or self.iterations < 1:
+            raise SettingError("sizes are 1 <= least <= most, and resolution is above 0", where="communities")
+
+
+def leiden(edges: Edges, settings: CutSettings) -> Assignment:
+    """Cut a graph by modularity until no community has more than `most` vertices (Traag et al. 2019).
+
+    Returns
+    -------
+    dict
+        The community of each vertex that has an edge, numbered from 0 in the order of their first vertices.
+    """
+    import graspologic_native  # type: ignore[import-untyped, unused-ignore]
+
+    if not edges:
+        return {}
+    rows = [(one, other, float(weight)) for (one, other), weight in sorted(edges.items())]
+    found = graspologic_native.hierarchical_leiden(
+        rows,
+        resolution=settings.resolution,
+        iterations=settings.iterations,
+        max_cluster_size=settings.most + 1,  # it splits what has as many as this
+        seed=settings.seed,
+    )
+    return _renumbered({one.node: one.cluster for one in found if one.is_final_cluster})
+
+
+def modularity(edges: Edges, assignment: Mapping[str, int], resolution: float = 1.0) -> float:
+    """Newman's modularity of a weighted graph without loops under an assignment of all its vertices."""
+    total = sum(edges.values())
+    if not total:
+        return 0.0
+    inside: defaultdict[int, float] = defaultdict(float)
+    degree: defaultdict[int, float] = defaultdict(float)
+    for (one, other), weight in edges.items():
+        degree[assignment[one]] += weight
+        degree[assignment[other]] += weight
+        if assignment[one] == assignment[other]:
+            inside[assignment[one]] += weight
+    return sum(inside[name] / total - resolution * (degree[name] / (2 * total)) ** 2 for name in degree)
+
+
+def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> Assignment:
+    """Cut a graph into communities of `least` to `most` vertices where its shape allows.
+
+    Parameters
+    ----------
+    edges
+        Of the graph.
+    vectors
+        The vector of every vertex, also of those without an edge, shape (dimension,): communities that no edge joins
+        to others are merged into the one whose mean is nearest.
+    settings
+        The limits.
+    """
+    return merge_small(edges, vectors, _with_lonely(leiden(edges, settings), vectors), settings)
+
+
+def merge_small(
+    edges: Edges, vectors: Mapping[str, Floats], assignment: Mapping[str, int], settings: CutSettings
+) -> Assignment:
+    """Merge communities below `least`, the smallest first, where the heaviest edges lead, or else the nearest mean.
+
+    A community never grows beyond `most`; one that fits nowhere stays.
+    """
+    merger = _Merger(edges, vectors, assignment, settings)
+    merger.run()
+    return _renumbered({name: number for number, names in merger.members.items() for name in names})
+
+
+def recut(
+    edges: Edges,
+    vectors: Mapping[str, Floats],
+    previous: Mapping[str, int],
+    changed: Iterable[str],
+    settings: CutSettings,
+) -> Assignment:
+    """Cut anew only what a change affects: the communities that held a changed vertex, and vertices that are new.
+
+    Parameters
+    ----------
+    edges, vectors
+        The graph as it is now.
+    previous
+        The communities before.
+    changed
+        Vertices with an edge or a statement more or less.
+    settings
+        The limits.
+    """
+    present = set(vectors)
+    touched = {previous[name] for name in (*changed, *(previous.keys() - present)) if name in previous}
+    free = {name for name in present if name not in previous or previous[name] in touched}
+    if not free:
+        return _renumbered({name: number for name, number in previous.items() if name in present})
+    if len(free) > RECUT_SHARE * len(present):
+        return cut(edges, vectors, settings)
+    kept = {name: number for name, number in previous.items() if name in present and name not in free}
+    inner = {pair: weight for pair, weight in edges.items() if pair[0] in free and pair[1] in free}
+    fresh = cut(inner, {name: vectors[name] for name in sorted(free)}, settings)
+    offset = max(kept.values(), default=-1) + 1
+    return _renumbered(kept | {name: number + offset for name, number in fresh.items()})
+
+
+class _Merger:
+    """Merges small communities; keeps members, weights between communities, and sums of vectors up to date."""
+
+    def __init__(
+        self, edges: Edges, vectors: Mapping[str, Floats], assignment: Mapping[str, int], settings: CutSettings
+    ) -> None:
+        self.settings = settings
+        self.members: dict[int, list[str]] = defaultdict(list)
+        for name in sorted(assignment):
+            self.members[assignment[name]].append(name)
+        self.sums = {number: _sum(vectors, names) for number, names in self.members.items()}
+        self.between: defaultdict[int, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for (one, other), weight in edges.items():
+            first, second = assignment[one], assignment[other]
+            if first != second:
+                self.between[first][second] += weight
+                self.between[second][first] += weight
+
+    def run(self) -> None:
+        import heapq
+
+        waiting = [(len(names), number) for number, names in self.members.items() if self._is_small(number)]
+        heapq.heapify(waiting)
+        while waiting:
+            size, number = heapq.heappop(waiting)
+            if number not in self.members or size != len(self.members[number]):
+                continue  # it was merged or has grown since
+            target = self._closest(number)
+            if target is None:
+                continue
+            self._join(number, target)
+            if self._is_small(target):
+                heapq.heappush(waiting, (len(self.members[target]), target))
+
+    def _is_small(self, number: int) -> bool:
+        return len(self.members[number]) < self.settings.least
+
+    def _fits(self, number: int, other: int) -> bool:
+        return len(self.members[number]) + len(self.members[other]) <= self.settings.most
+
+    def _closest(self, number: int) -> int | None:
+        joined = [(-weight, other) for other, weight in self.between[number].items() if self._fits(number, other)]
+        if joined:
+            return min(joined)[1]
+        others = [other for other in self.members if other != number and self._fits(number, other)]
+        if not others:
+            return None
+        means = np.array([_unit(self.sums[other]) for other in others])
+        return others[int(np.argmax(means @ _unit(self.sums[number])))]
+
+    def _join(self, number: int, target: int) -> None:
+        self.members[target] += self.members.pop(number)
+        self.sums[target] = self.sums[target] + self.sums.pop(number)
+        for other, weight in self.between.pop(number, {}).items():
+            del self.between[other][number]
+            if other != target:
+                self.between[target][other] += weight
+                self.between[other][target] += weight
+
+
+def _with_lonely(assignment: Mapping[str, int], vectors: Mapping[str, Floats]) -> Assignment:
+    number = max(assignment.values(), default=-1)
+    whole = dict(assignment)
+    for name in sorted(vectors.keys() - assignment.keys()):
+        number += 1
+        whole[name] = number
+    return whole
+
+
+def _renumbered(assignment: Mapping[str, int]) -> Assignment:
+    numbers: dict[int, int] = {}
+    return {name: numbers.setdefault(assignment[name], len(numbers)) for name in sorted(assignment)}
+
+
+def _sum(vectors: Mapping[str, Floats], names: Sequence[str]) -> Floats:
+    total: Floats = np.sum([vectors[name] for name in names], axis=0)
+    return total
+
+
+def _unit(vector: Floats) -> Floats:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector

@@ -1,0 +1,177 @@
+"""Dual-level retrieval: entities and relations near a question, their neighbours, and the chunks that state them.
+
+DGRAG 3.3 step 4, after LightRAG (Guo et al. 2024). It works from a question's vector alone, so that a device can serve
+another's question without reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
+from fedrag_flwr.records import EvidenceUnit, Passage, Vector
+
+Floats = NDArray[np.float32]
+Level = Literal["entity", "relation", "chunk"]
+LEVELS: frozenset[Level] = frozenset({"entity", "relation", "chunk"})
+RANK_OFFSET = 60.0  # of reciprocal rank fusion (Cormack et al. 2009)
+
+
+@dataclass(frozen=True)
+class VectorTable:
+    """Vectors by id: one of the device's vector indexes.
+
+    Parameters
+    ----------
+    ids
+        Length n.
+    vectors
+        Shape (n, dimension), unit rows.
+    """
+
+    ids: Sequence[str]
+    vectors: Floats
+
+    @classmethod
+    def of(cls, vectors: Mapping[str, Floats]) -> VectorTable:
+        """Tabulate vectors."""
+        return cls(tuple(vectors), np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32))
+
+    def nearest(self, vector: Vector, count: int) -> list[tuple[str, float]]:
+        """The ids nearest to a vector of shape (dimension,) with their cosines, best first."""
+        if not len(self.ids) or count < 1:
+            return []
+        scores = self.vectors @ vector
+        rows = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
+        return sorted(((self.ids[row], float(scores[row])) for row in rows), key=lambda pair: (-pair[1], pair[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class GraphIndex:
+    """The graph with its vector indexes over entities, relations, chunks and sentences."""
+
+    graph: KnowledgeGraph
+    entities: VectorTable
+    relations: VectorTable
+    chunks: VectorTable
+    sentences: VectorTable
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSettings:
+    """How far retrieval looks.
+
+    Parameters
+    ----------
+    entities, relations, chunks
+        Nearest ones that are taken of each.
+    neighbours
+        Heaviest neighbours of each entity.
+    passages
+        Passages whose sentences compete.
+    levels
+        Which levels take part; with ``chunk`` alone the graph is not looked at.
+    """
+
+    entities: int = 10
+    relations: int = 10
+    chunks: int = 10
+    neighbours: int = 3
+    passages: int = 8
+    levels: frozenset[Level] = LEVELS
+
+
+class GraphRetriever:
+    """Finds a device's sentences for a question.
+
+    Parameters
+    ----------
+    device
+        The origin of the units.
+    index
+        The graph and its vectors.
+    passages
+        The device's passages.
+    settings
+        How far it looks.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        index: GraphIndex,
+        passages: Iterable[Passage],
+        settings: RetrievalSettings | None = None,
+    ) -> None:
+        self._device = device
+        self._index = index
+        self._passages = {passage.id: passage for passage in passages}
+        self._settings = settings or RetrievalSettings()
+        self._rows = {name: row for row, name in enumerate(index.sentences.ids)}
+
+    def with_settings(self, settings: RetrievalSettings) -> GraphRetriever:
+        """The same over the same index with other settings."""
+        return GraphRetriever(self._device, self._index, self._passages.values(), settings)
+
+    def passages(self, vector: Vector) -> list[tuple[Passage, float]]:
+        """The passages that the levels agree on, with their fused scores, best first."""
+        rankings = [ranking for level, ranking in self._levels(vector).items() if level in self._settings.levels]
+        scores: dict[str, float] = {}
+        for ranking in rankings:
+            for rank, name in enumerate(ranking, 1):
+                scores[name] = scores.get(name, 0.0) + 1.0 / (RANK_OFFSET + rank)
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[: self._settings.passages]
+        return [(self._passages[name], score) for name, score in best]
+
+    def retrieve(self, vector: Vector, budget: int) -> list[EvidenceUnit]:
+        """At most so many sentences of these passages, those nearest to a vector of shape (dimension,) first."""
+        held = [(passage, sentence) for passage, _ in self.passages(vector) for sentence in passage.sentences]
+        if not held:
+            return []
+        rows = [self._rows[sentence.id] for _, sentence in held]
+        scores = np.clip(self._index.sentences.vectors[rows] @ vector, -1.0, 1.0)
+        order = sorted(range(len(held)), key=lambda place: (-float(scores[place]), held[place][1].id))[:budget]
+        return [
+            EvidenceUnit(held[i][1].id, held[i][1].text, self._device, float(scores[i]), held[i][0].title)
+            for i in order
+        ]
+
+    # --- the levels -------------------------------------------------------------------------------
+
+    def _levels(self, vector: Vector) -> dict[Level, list[str]]:
+        """By level, passages in the order in which it leads to them."""
+        index, most = self._index, self._settings
+        return {
+            "entity": self._by_entities(index.entities.nearest(vector, most.entities)),
+            "relation": self._told_in(
+                row
+                for name, _ in index.relations.nearest(vector, most.relations)
+                if name in index.graph.relations
+                for row in index.graph.relations[name].statements
+            ),
+            "chunk": [name for name, _ in index.chunks.nearest(vector, most.chunks)],
+        }
+
+    def _by_entities(self, near: Sequence[tuple[str, float]]) -> list[str]:
+        """Passages of near entities and of their heaviest edges, by the sum of the cosines that lead there."""
+        graph = self._index.graph
+        weights: dict[str, float] = {}
+        for name, cosine in near:
+            if name not in graph.entities:
+                continue
+            beside = sorted(graph.neighbours.get(name, {}).items(), key=lambda pair: (-pair[1], pair[0]))
+            for passage in self._told_in(graph.entities[name].statements):
+                weights[passage] = weights.get(passage, 0.0) + cosine
+            for other, _ in beside[: self._settings.neighbours]:
+                shared = set(graph.entities[name].statements) & set(graph.entities[other].statements)
+                for passage in self._told_in(sorted(shared)):
+                    weights[passage] = weights.get(passage, 0.0) + 0.5 * cosine
+        return sorted(weights, key=lambda passage: (-weights[passage], passage))
+
+    def _told_in(self, rows: Iterable[int]) -> list[str]:
+        return list(dict.fromkeys(self._index.graph.statements[row].passage_id for row in rows))

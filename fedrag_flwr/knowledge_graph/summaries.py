@@ -1,0 +1,284 @@
+"""What a community is about, in few words: subjects, main entities, key relations (DGRAG 3.2 step 2)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph, Relation
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.records import Cost
+from fedrag_flwr.text.segment import TITLE_SEPARATOR
+
+Detail = Literal["full", "erased"]
+NGRAM = 5  # words in a row that count as copied
+_SUBJECTS, _ENTITIES, _RELATIONS = 4, 16, 10
+_MOST_CHARACTERS = 1_500
+_READ = 12  # statements that the model reads
+_MOST_TOKENS = 90
+_LEAST_PASSAGES = 2  # that tell a name, so that it is no detail of one
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d")
+_ONE_LINE = Grammar(r"root ::= [^\n]+")
+
+_SYSTEM = (
+    "You say in two or three short sentences what a part of a knowledge base is about: its subject, its main entities "
+    "and how they are related. Give no numbers, no dates and no examples, and copy no sentence."
+)
+_EXAMPLES = (
+    (
+        "Subjects: Harbours of Vessland; Salt trade\n"
+        "Entities: Port Ferren, Halden Company, salt, copper, customs house\n"
+        "Notes:\n"
+        "- Port Ferren exports salt and copper\n"
+        "- Halden Company built the customs house in 1887\n"
+        "- the customs house taxed salt",
+        "The harbours of Vessland and their trade in salt and copper. Main entities are Port Ferren and the Halden "
+        "Company, which exported goods, built the port's customs and paid taxes there.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A community as it is to be summed up, the weightiest first.
+
+    Parameters
+    ----------
+    subjects
+        What the passages' titles name, with the headings below them.
+    entities
+        Names of its entities; those in `told_once` only one passage tells.
+    relations
+        Its relations in words.
+    sources
+        The sentences that state all this.
+    """
+
+    subjects: tuple[str, ...]
+    entities: tuple[str, ...]
+    told_once: frozenset[str]
+    relations: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+class Summarizer(Protocol):
+    """Sums up communities."""
+
+    @property
+    def id(self) -> str:
+        """What its summaries depend on."""
+        ...
+
+    def summarize(self, subgraph: Subgraph) -> str:
+        """A community in few words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractiveSummarizer:
+    """Lists subjects, entities and relations, without a model.
+
+    Parameters
+    ----------
+    detail
+        ``full``, or ``erased``: no numbers, no entity that only one passage tells, no wording of a relation.
+    most_copied
+        Largest share of a summary's word 5-grams that may stand in its sources; relations go until it is kept.
+    """
+
+    detail: Detail = "full"
+    most_copied: float = 0.1
+
+    @property
+    def id(self) -> str:
+        """Rules and settings."""
+        return f"extractive-1|{self.detail}|{self.most_copied:g}"
+
+    def summarize(self, subgraph: Subgraph) -> str:
+        """Subjects, main entities and key relations, as lists."""
+        if self.detail == "erased":
+            subgraph = erased(subgraph)
+        relations = list(subgraph.relations[:_RELATIONS])
+        copied = _Copied(subgraph.sources)
+        text = _listed(subgraph, relations)
+        while relations and (copied.share(text) > self.most_copied or len(text) > _MOST_CHARACTERS):
+            relations.remove(max(relations, key=lambda told: (copied.longest(told), told)))
+            text = _listed(subgraph, relations)
+        return text
+
+
+class ModelSummarizer:
+    """Asks a local model, and keeps of what it writes only sentences that copy little; else lists.
+
+    Parameters
+    ----------
+    generator
+        Gives the model; called when it is first needed.
+    fallback
+        Sums up where nothing is left of the model's words; its limits hold for these too.
+    seed
+        Of the model.
+    """
+
+    def __init__(self, generator: Callable[[], Generator], fallback: ExtractiveSummarizer, seed: int = 0) -> None:
+        self._generator = generator
+        self._fallback = fallback
+        self._seed = seed
+        self.cost = Cost()
+
+    @property
+    def id(self) -> str:
+        """The model and the limits."""
+        return f"model-1|{self._generator().id}|{self._fallback.id}"
+
+    def summarize(self, subgraph: Subgraph) -> str:
+        """Two or three sentences of the model's own."""
+        shown = erased(subgraph) if self._fallback.detail == "erased" else subgraph
+        (done,) = self._generator().complete(
+            summary_prompt(shown), grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed
+        )
+        self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
+        copied = _Copied(subgraph.sources)
+        own = [one for one in _sentences(done.text) if copied.share(one) <= self._fallback.most_copied]
+        if self._fallback.detail == "erased":
+            own = [one for one in own if not _NUMBER.search(one)]
+        return " ".join(own) if own else self._fallback.summarize(subgraph)
+
+
+def summary_prompt(subgraph: Subgraph) -> Prompt:
+    """Ask what a community is about."""
+    notes = "\n".join(f"- {told}" for told in subgraph.relations[:_READ])
+    user = (
+        f"Subjects: {'; '.join(subgraph.subjects[:_SUBJECTS])}\n"
+        f"Entities: {', '.join(subgraph.entities[:_ENTITIES])}\nNotes:\n{notes}"
+    )
+    return Prompt(_SYSTEM, user, _EXAMPLES)
+
+
+def erased(subgraph: Subgraph) -> Subgraph:
+    """A community without detail: no numbers, nothing that one passage alone tells, no wording of relations."""
+    return Subgraph(
+        tuple(one for one in subgraph.subjects if not _NUMBER.search(one)),
+        tuple(one for one in subgraph.entities if one not in subgraph.told_once and not _NUMBER.search(one)),
+        frozenset(),
+        (),
+        subgraph.sources,
+    )
+
+
+def copied_share(text: str, sources: Iterable[str]) -> float:
+    """Share of a text's word 5-grams that stand in sources; 0 where it is shorter."""
+    return _Copied(sources).share(text)
+
+
+def longest_copy(text: str, sources: Iterable[str]) -> int:
+    """Most words in a row that a text has in common with one of the sources."""
+    return _Copied(sources).longest(text)
+
+
+def subgraph_of(
+    graph: KnowledgeGraph, members: Sequence[str], titles: Mapping[str, str], sentences: Mapping[str, str]
+) -> Subgraph:
+    """Gather what a community's summary may draw on.
+
+    Parameters
+    ----------
+    graph
+        The whole graph.
+    members
+        The community's entities.
+    titles
+        The running title of each passage.
+    sentences
+        The text of each sentence.
+    """
+    inside = set(members)
+    entities = [graph.entities[name] for name in members]
+    rows = sorted({row for entity in entities for row in entity.statements})
+    passages: defaultdict[str, set[str]] = defaultdict(set)
+    for entity in entities:
+        passages[entity.name] |= {graph.statements[row].passage_id for row in entity.statements}
+    weight: defaultdict[str, float] = defaultdict(float)
+    relations = [one for one in _relations(graph, rows) if one.head in inside and one.tail in inside]
+    for relation in relations:
+        weight[relation.head] += relation.weight
+        weight[relation.tail] += relation.weight
+    entities.sort(key=lambda one: (-weight[one.id], -len(one.statements), one.id))
+    relations.sort(key=lambda one: (-one.weight, -(weight[one.head] + weight[one.tail]), one.id))
+    subjects = Counter(titles[graph.statements[row].passage_id] for row in rows)
+    return Subgraph(
+        tuple(_spoken(title) for title, _ in sorted(subjects.items(), key=lambda pair: (-pair[1], pair[0])) if title),
+        tuple(dict.fromkeys(one.name for one in entities)),
+        frozenset(name for name, told in passages.items() if len(told) < _LEAST_PASSAGES),
+        tuple(f"{_name(graph, one.head)} {one.words} {_name(graph, one.tail)}" for one in relations),
+        tuple(dict.fromkeys(sentences[graph.statements[row].sentence_id] for row in rows)),
+    )
+
+
+def _relations(graph: KnowledgeGraph, rows: Iterable[int]) -> Iterator[Relation]:
+    """The relations that statements tell, each once."""
+    for name in dict.fromkeys(name for row in rows if (name := graph.relation_of(row)) is not None):
+        yield graph.relations[name]
+
+
+def _name(graph: KnowledgeGraph, entity: str) -> str:
+    return graph.entities[entity].name
+
+
+def _spoken(title: str) -> str:
+    return title.replace(TITLE_SEPARATOR, ", ")
+
+
+def _listed(subgraph: Subgraph, relations: Sequence[str]) -> str:
+    parts = (
+        ("Subjects", "; ".join(subgraph.subjects[:_SUBJECTS])),
+        ("Main entities", ", ".join(subgraph.entities[:_ENTITIES])),
+        ("Key relations", "; ".join(relations)),
+    )
+    return " ".join(f"{name}: {told}." for name, told in parts if told)
+
+
+def _sentences(text: str) -> list[str]:
+    """The whole sentences of a text."""
+    return [found[0].strip() for found in re.finditer(r"[^.!?]+[.!?]", text)]
+
+
+class _Copied:
+    """The word n-grams of sources."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._sources = [_words(source) for source in sources]
+        self._grams = {gram for words in self._sources for gram in _grams(words)}
+
+    def share(self, text: str) -> float:
+        grams = list(_grams(_words(text)))
+        return sum(gram in self._grams for gram in grams) / len(grams) if grams else 0.0
+
+    def longest(self, text: str) -> int:
+        words = _words(text)
+        return max((_common_run(words, source) for source in self._sources), default=0)
+
+
+def _common_run(one: Sequence[str], other: Sequence[str]) -> int:
+    """The longest run of words that stands in both."""
+    best, before = 0, [0] * (len(other) + 1)
+    for word in one:
+        now = [0] * (len(other) + 1)
+        for place, told in enumerate(other, 1):
+            if told == word:
+                now[place] = before[place - 1] + 1
+                best = max(best, now[place])
+        before = now
+    return best
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _grams(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[start : start + NGRAM]) for start in range(len(words) - NGRAM + 1))

@@ -1,0 +1,186 @@
+"""Answers over devices of one domain each: naive, local and routed by summaries (DGRAG 4.5 and 4.6).
+
+    python simulations/bench_summary_routing.py --set openstax --documents 25 [--home 12] [--foreign 4]
+        [--systems local-rag,local-graph,summary-routing] [--answers-at home] [--judged 10]
+
+Each device is asked dev questions of its own domain and of each other. `local-rag` is the paper's Naive RAG,
+`local-graph` its Local RAG. Answers are kept as they come, so that a stopped run goes on. Graphs are built by
+`bench_routing_hits.py`, or here where they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from client_app.app import app
+from fedrag_flwr.evaluation.judge import CRITERIA, Judge, Pair, agreement, count_wins
+from fedrag_flwr.evaluation.metrics import accuracy, f1
+from fedrag_flwr.records import Answer
+from simulations.domain_data import DomainQuestion
+from simulations.local_grid import LocalGrid
+from simulations.summary_world import SummaryWorld, as_asked, world
+from strategies import ServerTools, make_strategy
+
+SYSTEMS = "local-rag,local-graph,summary-routing"
+AT_ONCE = 8  # questions of one round
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One answer with its marks; `option` says whether the right option was chosen, None where there are none."""
+
+    id: str
+    system: str
+    home: str
+    at_home: bool
+    text: str
+    path: str
+    sent: bool
+    seconds: float
+    llm_calls: int
+    f1: float
+    acc: float
+    option: float | None
+
+
+def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str) -> list[Row]:
+    """The answers of a system; those given before are read back."""
+    variant = f"{system}-{where}" if system == "summary-routing" else system
+    kept = made.home / f"answers-{made.name}-{made.most}-{variant}.jsonl"
+    known = {row["id"]: Row(**row) for row in map(json.loads, kept.read_text().splitlines())} if kept.is_file() else {}
+    golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}
+    waiting = [name for name in golds if name not in known]
+    if waiting:
+        settings = made.settings(strategy=system, routing__answers_at=where)
+        tools = ServerTools(settings)
+        tools.__dict__["toolbox"] = made.toolbox
+        grid = LocalGrid(app, [{"partition-id": number} for number in range(len(made.devices))], settings.flat())
+        strategy = make_strategy(system, settings, (), tools)
+        strategy.prepare(grid, str(grid.run.run_id))
+        for start in range(0, len(waiting), AT_ONCE):
+            batch = waiting[start : start + AT_ONCE]
+            strategy.ask([as_asked(*golds[name]) for name in batch])
+            for name in batch:
+                known[name] = marked(strategy.answers[name], *golds[name], variant)
+            with kept.open("a", encoding="utf-8") as out:
+                out.writelines(json.dumps(asdict(known[name])) + "\n" for name in batch)
+            print(f"{variant}: {start + len(batch)}/{len(waiting)}", flush=True)
+    return [known[name] for name in golds]
+
+
+def marked(answer: Answer, question: DomainQuestion, home: str, system: str) -> Row:
+    """An answer with its marks."""
+    return Row(
+        id=answer.question_id,
+        system=system,
+        home=home,
+        at_home=question.domain == home,
+        text=answer.text,
+        path=answer.path,
+        sent="; routed by " in answer.explanation,
+        seconds=answer.cost.seconds,
+        llm_calls=answer.cost.llm_calls,
+        f1=f1(answer.text, [question.answer]),
+        acc=accuracy(answer.text, [question.answer]),
+        option=_option(answer.text, question),
+    )
+
+
+def _option(text: str, question: DomainQuestion) -> float | None:
+    """Whether the option that is most like the answer is the right one; an answer unlike all chooses none."""
+    if not question.choices:
+        return None
+    scores = [f1(text, [choice]) for choice in question.choices]
+    best = int(np.argmax(scores))
+    return float(scores[best] > 0 and question.choices[best] == question.answer)
+
+
+def summed(rows: Sequence[Row]) -> dict[str, str]:
+    """Means in per cent and seconds."""
+    options = [row.option for row in rows if row.option is not None]
+    return {
+        "questions": str(len(rows)),
+        "F1": _per_cent(row.f1 for row in rows),
+        "ACC": _per_cent(row.acc for row in rows),
+        "option": _per_cent(options),
+        "declined": _per_cent(row.path == "abstained" for row in rows),
+        "sent": _per_cent(row.sent for row in rows),
+        "LLM calls": f"{np.mean([row.llm_calls for row in rows]):.2f}",
+        "mean s": f"{np.mean([row.seconds for row in rows]):.2f}",
+    }
+
+
+def judged(made: SummaryWorld, rows: Mapping[str, Sequence[Row]], most: int) -> list[str]:
+    """Win rates of the last system over the others, on the first so many home and foreign questions of each."""
+    names = list(rows)
+    judge = Judge(made.toolbox.generator)
+    texts = {as_asked(one, home).id: one.text for one in made.domains.questions for home in made.devices}
+    lines = ["| against | questions | criterion | win rate | ties | agrees with F1 |", "|---|---|---|---|---|---|"]
+    for other in names[:-1]:
+        for at_home in (True, False):
+            both = [(a, b) for a, b in zip(rows[names[-1]], rows[other], strict=True) if a.at_home == at_home][:most]
+            pairs = [Pair(texts[a.id], a.text, b.text) for a, b in both]
+            for criterion in CRITERIA:
+                winners = [judge.compare(pair, criterion) for pair in pairs]
+                found, agreed = (
+                    count_wins(winners),
+                    agreement(winners, [a.f1 for a, _ in both], [b.f1 for _, b in both]),
+                )
+                lines.append(
+                    f"| {other} | {'home' if at_home else 'foreign'} | {criterion} | {100 * found.rate:.1f} "
+                    f"| {100 * found.tied:.1f} | {'-' if agreed is None else f'{100 * agreed:.0f}'} |"
+                )
+    return lines
+
+
+def table(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    """All systems, on home and on foreign questions."""
+    lines: list[str] = []
+    for name, found in rows.items():
+        for where in (True, False):
+            cells = summed([row for row in found if row.at_home == where])
+            if not lines:
+                lines = [f"| system | asked | {' | '.join(cells)} |", "|---" * (len(cells) + 2) + "|"]
+            lines.append(f"| {name} | {'home' if where else 'foreign'} | {' | '.join(cells.values())} |")
+    return lines
+
+
+def _per_cent(values: Iterable[float | bool | None]) -> str:
+    found = [float(value) for value in values if value is not None]
+    return f"{100 * np.mean(found):.1f}" if found else "-"
+
+
+def main() -> None:
+    """Ask, mark, judge, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=("openstax", "medquad"), default="openstax")
+    parser.add_argument("--documents", type=int, default=0)
+    parser.add_argument("--systems", default=SYSTEMS)
+    parser.add_argument("--answers-at", choices=("home", "server"), default="home")
+    parser.add_argument("--home", type=int, default=60, help="questions of its own domain for each device")
+    parser.add_argument("--foreign", type=int, default=20, help="of each other domain")
+    parser.add_argument("--judged", type=int, default=0, help="home and foreign questions that the model judges")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    arguments = parser.parse_args()
+    made = world(arguments.set, arguments.documents, arguments.data)
+    asked = made.domains.dealt("dev", arguments.home, arguments.foreign, arguments.seed)
+    rows = {name: answers(made, name, asked, arguments.answers_at) for name in arguments.systems.split(",")}
+    lines = table(rows)
+    if arguments.judged:
+        lines += ["", *judged(made, rows, arguments.judged)]
+    print("\n".join(lines))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    target = arguments.out / f"summary_routing_{arguments.set}.md"
+    target.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What strategies share in which devices help each other: evidence from owners, and answers at home with it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fedrag_flwr.records import (
+    AnswerBatch,
+    Evidence,
+    EvidenceBatch,
+    EvidenceRequest,
+    EvidenceUnit,
+    FinishRequest,
+    Question,
+    RetrieveBy,
+    RetrieveRequest,
+)
+from strategies.base import FederatedRag
+from strategies.courier import Letter
+
+
+@dataclass(slots=True)
+class Help:
+    """What owners gave for one question, and the seconds that it took them."""
+
+    evidence: list[Evidence] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def units(self) -> list[EvidenceUnit]:
+        """The evidence of all owners."""
+        return [unit for part in self.evidence for unit in part.units]
+
+
+Requests = Mapping[int, Mapping[str, EvidenceRequest]]  # by node and question
+
+
+class HelpingRag(FederatedRag):
+    """Devices ask owners for evidence: one message to an owner for all questions of a round."""
+
+    def ask_owners(self, requests: Requests, by: RetrieveBy) -> dict[str, Help]:
+        """Gather evidence by question; what was not asked for, or is in another's name, is dropped and named."""
+        help_given: dict[str, Help] = defaultdict(Help)
+        budget = self.settings.inference.remote_units
+        letters = [Letter(node_id, RetrieveRequest(tuple(asked.values()), by)) for node_id, asked in requests.items()]
+        batches = self._courier.exchange(letters, "query.retrieve", EvidenceBatch)
+        for node_id, batch in batches.items():
+            owner_name, asked = self._courier.name(node_id), dict(requests[node_id])
+            for part in batch.evidence:
+                honest = all(unit.origin == owner_name for unit in part.units)
+                if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
+                    help_given[part.question_id].evidence.append(part)
+                    help_given[part.question_id].seconds += batch.seconds / len(requests[node_id])
+                else:
+                    self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
+        return help_given
+
+    def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
+        """Let each home answer its open questions with what it was given."""
+        waiting: dict[int, list[Question]] = defaultdict(list)
+        for question_id in self.open:
+            question = self.questions[question_id]
+            if (home := self.node_of(question.home)) is not None:
+                waiting[home].append(question)
+        letters = [
+            Letter(
+                node_id,
+                FinishRequest(
+                    tuple(asked),
+                    tuple(e for q in asked if q.id in help_given for e in help_given[q.id].evidence),
+                    self.mode,
+                ),
+            )
+            for node_id, asked in waiting.items()
+        ]
+        for node_id, batch in self._courier.exchange(letters, "query.finish", AnswerBatch).items():
+            self.take(node_id, batch)

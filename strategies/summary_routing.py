@@ -1,0 +1,161 @@
+"""DGRAG: devices share summaries of what they know, and a question that home cannot answer goes to who knows more."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.graph_answers import answered, nearest
+from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    Cost,
+    EvidenceRequest,
+    ImportReport,
+    OpenQuestion,
+    SummaryBatch,
+)
+from strategies.courier import Letter
+from strategies.helping import Help, HelpingRag
+
+_MOST_LINE = 2_000
+
+
+class SummaryRouting(HelpingRag):
+    """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
+
+    The server sees the summaries and the vectors of open questions, as they pass the door. Devices see the vectors of
+    each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
+    answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
+    them.
+    """
+
+    name = "summary-routing"
+    mode: AnswerMode = "gated"
+    graph = True
+
+    def share(self) -> None:
+        """Take from each device the summaries that are not known yet, and drop those that are no longer true."""
+        courier, shelf = self._courier, self.tools.summaries
+        nodes = list(self.builds)
+        for _ in range(self.settings.federation.most_pages):
+            letters = [Letter(node_id, shelf.known_of(courier.name(node_id))) for node_id in nodes]
+            batches = courier.exchange(letters, "query.summaries", SummaryBatch)
+            nodes = [node_id for node_id, batch in batches.items() if self._more_after(node_id, batch)]
+            if not nodes:
+                break
+        for node_id in nodes:
+            courier.miss(node_id, "it sent summaries without coming to an end")
+        self.__dict__.pop("summary_index", None)
+        self.counts |= {"summaries": len(self.summary_index)}
+        if len(self.summary_index) <= self.settings.routing.overview:
+            told = shelf.overview(self._present)
+            courier.exchange([Letter(node_id, told) for node_id in self.builds], "query.overview", ImportReport)
+
+    def _more_after(self, node_id: int, batch: SummaryBatch) -> bool:
+        courier = self._courier
+        if batch.device != courier.name(node_id):
+            courier.miss(node_id, "it shared summaries in another device's name")
+            return False
+        try:
+            self.tools.summaries.take(batch)
+        except WireError as error:
+            courier.miss(node_id, f"query.summaries: {error}")
+            return False
+        return batch.more
+
+    @cached_property
+    def summary_index(self) -> SummaryIndex:
+        """The summaries of the devices that take part."""
+        return self.tools.summaries.index(self._present, self.settings.seed)
+
+    @property
+    def _present(self) -> frozenset[str]:
+        return frozenset(self._courier.name(node_id) for node_id in self.builds)
+
+    def resolve(self) -> None:
+        """Ask the owners of the nearest summaries, and let home or the server answer."""
+        routes = {question_id: self.route(asking) for question_id, asking in self.open.items()}
+        drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
+        help_given = self.ask_owners(self._requests(routes), "graph")
+        if self.settings.routing.answers_at == "server":
+            self._answer_here(help_given, drafts)
+        else:
+            self.finish_at_home(help_given)
+        for question_id, route in routes.items():
+            self._settle(question_id, route, help_given.get(question_id, Help()), drafts[question_id])
+        self.counts |= {
+            f"routing-{name}": count
+            for name, count in Counter(owner for route in routes.values() for owner in route.owners).items()
+        } | {"routed": len(routes)}
+
+    def route(self, asking: OpenQuestion) -> Route:
+        """Which owners to ask; home among them only where the server answers, which does not see home's evidence."""
+        routing, home = self.settings.routing, self.questions[asking.question_id].home
+        without = () if routing.answers_at == "server" else (home,)
+        if not len(self.summary_index) or asking.vector.shape != (self.tools.toolbox.encoder.dimension,):
+            return Route((), ())
+        return self.summary_index.route(asking.vector, routing.summaries, routing.devices, without)
+
+    def _requests(self, routes: Mapping[str, Route]) -> dict[int, dict[str, EvidenceRequest]]:
+        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
+        for question_id, route in routes.items():
+            for owner in route.owners:
+                if (node_id := self.node_of(owner)) is not None:
+                    requests[node_id][question_id] = EvidenceRequest(
+                        question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
+                    )
+        return requests
+
+    def _settle(self, question_id: str, route: Route, given: Help, draft: Answer) -> None:
+        """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
+        answer = self.answers.get(question_id)
+        if answer is None:
+            answer = replace(draft, explanation=f"nobody could help; {draft.explanation}", cost=Cost())
+            self.open.pop(question_id, None)
+        told = f"{answer.explanation}; routed by {route.explanation}; {draft.explanation}"
+        cost = answer.cost + draft.cost + Cost(seconds=given.seconds)
+        self.answers[question_id] = replace(answer, explanation=told[:_MOST_LINE], cost=cost)
+
+    # --- the server's own answers -----------------------------------------------------------------
+
+    def _answer_here(self, help_given: Mapping[str, Help], drafts: Mapping[str, Answer]) -> None:
+        """Answer over what owners gave, and send each home its answers."""
+        batches: dict[int, list[Answer]] = defaultdict(list)
+        for question_id in list(self.open):
+            given = help_given.get(question_id)
+            if given is None or not given.units:
+                continue
+            answer = self._reasoned(question_id, given)
+            self.answers[question_id] = answer
+            del self.open[question_id]
+            if (home := self.node_of(self.questions[question_id].home)) is not None:
+                batches[home].append(answer)
+        letters = [
+            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
+            for node_id, answers in batches.items()
+        ]
+        self._courier.exchange(letters, "query.deliver", ImportReport)
+
+    def _reasoned(self, question_id: str, given: Help) -> Answer:
+        question, inference = self.questions[question_id], self.settings.inference
+        tools = self.tools.toolbox
+        cognizer = Cognizer(tools.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed)
+        units = nearest(given.units, inference.evidence_units)
+        verdict = cognizer.answer(question.text, tools.pipeline.question(question.text), units, always=True)
+        told = replace(verdict, explanation=f"at the server: {verdict.explanation}")
+        return answered(question, told, units, remote=True)
+
+
+def draft_of(asking: OpenQuestion) -> Answer:
+    """Home's draft for an open question; an abstention where it sent none, or one of another question."""
+    for draft in asking.drafts:
+        if draft.question_id == asking.question_id:
+            return draft
+    return Answer(asking.question_id, "", "abstained", 0.0, "home sent no draft")

@@ -1,0 +1,80 @@
+"""The judge: swapped positions, ties, win rates, and agreement with a score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fedrag_flwr.evaluation.judge import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from tests.strategies.federation import toolbox
+
+LONG, SHORT = "Salt and copper, which go out by ship.", "Salt."
+PAIR = Pair("What does the town export?", LONG, SHORT)
+
+
+@dataclass
+class Biased:
+    """A judge with one rule: the longer answer, or always one place."""
+
+    rule: str
+    id: str = "biased"
+    asked: list[str] = field(default_factory=list)
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        self.asked.append(prompt.user)
+        one, two = (line.partition(": ")[2] for line in prompt.user.splitlines()[1:3])
+        said = {"longer": "1" if len(one) > len(two) else "2", "place": "1"}[self.rule]
+        return [Completion(said, 1, 1, 0.0)]
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(continuations))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+# (rule, pair, verdict, calls)
+CASES: list[tuple[str, Pair, Winner, int]] = [
+    ("longer", PAIR, "first", 2),
+    ("longer", Pair(PAIR.question, SHORT, LONG), "second", 2),
+    ("place", PAIR, "tie", 2),
+    ("longer", Pair(PAIR.question, SHORT, SHORT), "tie", 0),
+]
+
+
+@pytest.mark.parametrize(("rule", "pair", "verdict", "calls"), CASES)
+def test_a_preference_must_survive_the_swap(rule: str, pair: Pair, verdict: Winner, calls: int) -> None:
+    model = Biased(rule)
+    assert Judge(lambda: model).compare(pair, "overall") == verdict
+    assert len(model.asked) == calls
+
+
+def test_each_criterion_is_asked_in_its_own_words() -> None:
+    model = Biased("longer")
+    rates = Judge(lambda: model).rates([PAIR, PAIR])
+    assert rates == dict.fromkeys(CRITERIA, WinRates(2, 0, 0))
+    assert len({line.splitlines()[-1] for line in model.asked}) == len(CRITERIA)
+
+
+def test_a_real_model_gives_a_verdict() -> None:
+    judge = Judge(toolbox().generator)
+    assert judge.compare(PAIR, "overall") in ("first", "second", "tie")
+
+
+def test_a_tie_is_half_a_win() -> None:
+    rates = count_wins(["first", "tie", "second", "tie", "first"])
+    assert (rates.rate, rates.tied) == (0.6, 0.4)
+    assert count_wins([]).rate == 0.5
+
+
+def test_agreement_counts_what_both_decide() -> None:
+    winners: list[Winner] = ["first", "second", "first", "tie", "second"]
+    assert agreement(winners, [1.0, 1.0, 0.5, 1.0, 0.0], [0.0, 0.0, 0.5, 0.0, 1.0]) == pytest.approx(2 / 3)
+    assert agreement(["tie"], [1.0], [0.0]) is None

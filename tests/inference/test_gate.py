@@ -1,0 +1,153 @@
+"""The gate: each signal on its own, the choice among candidates, and what is fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
+from fedrag_flwr.inference.gate_signals import SIGNALS, SignalReader, Signals, is_telling
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.toolbox import Toolbox
+
+UNITS = (
+    EvidenceUnit("s1", "Tarn Bridge was designed by the engineer Odile Varro in 1924.", "a", 0.8, "Tarn Bridge"),
+    EvidenceUnit("s2", "It crosses the river Ossel.", "a", 0.4, "Tarn Bridge"),
+)
+
+# (answer, whether it says something)
+ANSWERS = [
+    ("Odile Varro", True),
+    ("The bridge was designed by Odile Varro.", True),
+    ("No, it was not.", True),
+    ("It provides information on rivers.", True),
+    ("unknown", False),
+    ("Unknown.", False),
+    ("", False),
+    (" - ", False),
+    ("Insufficient information. I don't know.", False),
+    ("The notes do not mention the designer.", False),
+    ("There is not enough information to answer.", False),
+    ("This cannot be determined from the notes.", False),
+    ("The designer is not specified.", False),
+    ("I need more details.", False),
+]
+
+
+@pytest.mark.parametrize(("text", "telling"), ANSWERS)
+def test_an_answer_that_says_it_is_none(text: str, telling: bool) -> None:
+    assert is_telling(text) is telling
+
+
+def measured(toolbox: Toolbox, *candidates: str, units: tuple[EvidenceUnit, ...] = UNITS) -> tuple[Signals, int]:
+    analysis = toolbox.pipeline.question("Who designed Tarn Bridge?")
+    return SignalReader(toolbox.encoder, toolbox.pipeline).measure(analysis, candidates, units)
+
+
+def test_agreement_on_what_the_evidence_says(toolbox: Toolbox) -> None:
+    signals, chosen = measured(toolbox, "Odile Varro", "Odile Varro", "Odile Varro")
+    assert chosen == 0
+    assert signals.values == pytest.approx((1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 1.0, 0.5), abs=1e-3)
+
+
+# (candidates, the signals that fall below those of an agreement, the place of the choice)
+CASES = [
+    (("Odile Varro", "Jonas Keel", "salt"), {"cosine", "jaccard", "claims", "supported"}, None),
+    (("Odile Varro", "unknown", "Odile Varro"), {"certain", "supported"}, 0),
+    (("copper", "Odile Varro", "Odile Varro"), {"cosine", "jaccard", "claims", "supported"}, 1),
+    (("the engineer Odile Varro", "Odile Varro", "Odile Varro"), {"cosine", "jaccard"}, 1),
+]
+
+
+@pytest.mark.parametrize(("candidates", "lower", "place"), CASES)
+def test_each_signal_tells_its_own(
+    toolbox: Toolbox, candidates: tuple[str, ...], lower: set[str], place: int | None
+) -> None:
+    signals, chosen = measured(toolbox, *candidates)
+    usual = measured(toolbox, "Odile Varro", "Odile Varro", "Odile Varro")[0]
+    below = {n for n, a, b in zip(SIGNALS, signals.values, usual.values, strict=True) if a < b - 1e-3}
+    assert below == lower
+    assert place is None or chosen == place
+
+
+def test_far_evidence_shows(toolbox: Toolbox) -> None:
+    far = (EvidenceUnit("s9", "The harbour exports salt.", "a", 0.1),)
+    near, away = (measured(toolbox, "salt", "salt", units=units)[0] for units in (UNITS, far))
+    assert away.nearness < near.nearness
+    assert away.coverage < near.coverage
+
+
+def test_where_no_candidate_says_anything_the_question_leaves(toolbox: Toolbox) -> None:
+    trusting = GateModel(("nearness",), (0.0,), 9.0, 0.1)
+    gate = Gate(SignalReader(toolbox.encoder, toolbox.pipeline), trusting)
+    analysis = toolbox.pipeline.question("Who designed Tarn Bridge?")
+    decision = gate.decide(analysis, ["unknown", ""], UNITS)
+    assert (decision.at_home, decision.chosen) == (False, -1)
+    told = gate.decide(analysis, ["Odile Varro"], UNITS)
+    assert (told.at_home, told.chosen) == (True, 0)
+    assert all(name in told.explanation for name in SIGNALS)
+
+
+unit_interval = st.floats(0.0, 1.0)
+signal_sets = st.builds(Signals, *[unit_interval] * len(SIGNALS))
+
+
+@given(signal_sets, st.sampled_from(SIGNALS), unit_interval)
+def test_trust_grows_with_a_signal_of_positive_weight(signals: Signals, name: str, value: float) -> None:
+    model = GateModel(SIGNALS, (1.5,) * len(SIGNALS), -3.0, 0.5)
+    other = dataclasses.replace(signals, **{name: value})
+    assert (model.trust(other) >= model.trust(signals)) == (value >= getattr(signals, name)) or np.isclose(
+        value, getattr(signals, name)
+    )
+
+
+def questions(count: int) -> tuple[list[Signals], list[bool]]:
+    rng = np.random.default_rng(4)
+    home = rng.random(count) < 0.5
+    values = np.clip(rng.random((count, len(SIGNALS))) * 0.6 + 0.4 * home[:, None], 0.0, 1.0)
+    return [Signals(*row) for row in values.tolist()], [bool(one) for one in home]
+
+
+@pytest.mark.parametrize("least_sent", [0.5, 0.9, 1.0])
+def test_the_threshold_sends_what_it_must_and_no_more(least_sent: float) -> None:
+    signals, home = questions(400)
+    model = fit_gate(signals, home, least_sent=least_sent)
+    sent = [model.trust(one) < model.threshold for one, here in zip(signals, home, strict=True) if not here]
+    assert least_sent <= np.mean(sent) <= least_sent + 1.5 / len(sent)
+    kept = [model.trust(one) >= model.threshold for one, here in zip(signals, home, strict=True) if here]
+    assert np.mean(kept) > 0.5
+
+
+def test_an_ablation_looks_at_less(tmp_path: Path) -> None:
+    signals, home = questions(100)
+    model = fit_gate(signals, home, ("cosine", "jaccard"))
+    assert model.signals == ("cosine", "jaccard")
+    changed = dataclasses.replace(signals[0], nearness=0.0, certain=0.0)
+    assert model.trust(changed) == model.trust(signals[0])
+    model.save(tmp_path / "gate.json")
+    assert GateModel.load(tmp_path / "gate.json") == model
+
+
+def test_what_cannot_be_fitted_or_read_is_refused(tmp_path: Path) -> None:
+    signals, _ = questions(10)
+    with pytest.raises(SettingError):
+        fit_gate(signals, [True] * 10)
+    with pytest.raises(SettingError):
+        GateModel(("mood",), (1.0,), 0.0, 0.5)
+    (tmp_path / "torn.json").write_text('{"signals": ["cos')
+    with pytest.raises(StoreCorruptError):
+        GateModel.load(tmp_path / "torn.json")
+
+
+@pytest.mark.parametrize("path", [ALONE, INFORMED])
+def test_the_packaged_gates_are_whole(path: Path) -> None:
+    model = GateModel.load(path)
+    assert 0.0 < model.threshold < 1.0
+    assert model.fitted_on
+    assert ("lead" in model.signals) == (path == INFORMED)

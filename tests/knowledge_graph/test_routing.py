@@ -1,0 +1,108 @@
+"""Routing: the nearest summaries, the owners that they speak for, and grouping beside the exact search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
+from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.records import SubgraphSummary, SummaryBatch
+
+DIMENSION = 12
+
+
+def vectors(count: int, seed: int) -> Floats:
+    found: Floats = np.random.default_rng(seed).normal(size=(count, DIMENSION)).astype(np.float32)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 40), st.integers(1, 8), st.integers(1, 4), st.integers(0, 3), st.integers(0, 2**16))
+def test_the_nearest_are_those_of_a_full_scan(count: int, m: int, k: int, hidden: int, seed: int) -> None:
+    matrix, [question] = vectors(count, seed), vectors(1, seed + 1)
+    owners = [f"device-{row % 4}" for row in range(count)]
+    without = {f"device-{number}" for number in range(hidden)}
+    index = SummaryIndex([f"s{row}" for row in range(count)], owners, matrix)
+    scores = matrix @ question
+    order = sorted((row for row in range(count) if owners[row] not in without), key=lambda row: -scores[row])[:m]
+    hits = index.nearest(question, m, without)
+    assert [hit.id for hit in hits] == [f"s{row}" for row in order]
+    assert [hit.score for hit in hits] == pytest.approx([float(scores[row]) for row in order], abs=1e-5)
+    route = index.route(question, m, k, without)
+    assert len(route.owners) == min(k, len({owners[row] for row in order}))
+    assert {hit.owner for hit in route.hits} == set(route.owners)
+
+
+def test_two_voices_outweigh_one() -> None:
+    matrix = np.eye(DIMENSION, dtype=np.float32)[[0, 1, 1]]
+    question = np.zeros(DIMENSION, dtype=np.float32)
+    question[:2] = 0.75, 0.66
+    index = SummaryIndex(["a1", "b1", "b2"], ["a", "b", "b"], matrix)
+    assert index.route(question, 1, 1).owners == ("a",)
+    assert index.route(question, 3, 1).owners == ("b",)
+    assert "b 0.66" in index.route(question, 3, 1).explanation
+
+
+def test_grouping_finds_what_a_full_scan_finds() -> None:
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(50, DIMENSION))
+    matrix = (centres[rng.integers(0, 50, 4000)] + 0.3 * rng.normal(size=(4000, DIMENSION))).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    names = [f"s{row}" for row in range(len(matrix))]
+    owners = [f"device-{row % 7}" for row in range(len(matrix))]
+    exact, grouped = SummaryIndex(names, owners, matrix), SummaryIndex(names, owners, matrix, exact_up_to=100)
+    questions = matrix[rng.integers(0, 4000, 200)]
+    same = [exact.nearest(one, 1)[0].id == grouped.nearest(one, 1)[0].id for one in questions]
+    assert np.mean(same) >= 0.95
+    assert grouped.bytes < exact.bytes / 2
+
+
+# --- the shelf --------------------------------------------------------------------------------------
+
+
+def batch(device: str, *names: str, generation: str = "g1", retracted: tuple[str, ...] = ()) -> SummaryBatch:
+    told = tuple(
+        SubgraphSummary(name, f"about {name}", vector, device)
+        for name, vector in zip(names, vectors(len(names), len(names)), strict=True)
+    )
+    return SummaryBatch(device, generation, 1, told, retracted)
+
+
+def ids(shelf: SummaryShelf, device: str) -> tuple[str, ...]:
+    return shelf.known_of(device).known
+
+
+def test_a_shelf_outlives_the_run_and_takes_back_what_is_void(tmp_path: Path) -> None:
+    shelf = SummaryShelf(tmp_path, DIMENSION)
+    shelf.take(batch("a", "a1", "a2"))
+    shelf.take(batch("b", "a1"))  # the same id at another device is another summary
+    shelf.close()
+    shelf = SummaryShelf(tmp_path, DIMENSION)
+    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a1", "a2"), ("a1",))
+    shelf.take(batch("a", "a3", retracted=("a1",)))
+    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a2", "a3"), ("a1",))
+    shelf.take(batch("a", "a4", generation="g2"))
+    assert (ids(shelf, "a"), shelf.known_of("a").generation) == (("a4",), "g2")
+    assert len(shelf.index(frozenset({"a", "b"}))) == 2
+    assert len(shelf.index(frozenset({"b"}))) == 1
+    shelf.close()
+
+
+def test_a_device_speaks_for_itself_alone(tmp_path: Path) -> None:
+    shelf = SummaryShelf(tmp_path, DIMENSION)
+    shelf.take(batch("a", "a1"))
+    foreign = SubgraphSummary("x", "", vectors(1, 1)[0], "a")
+    short = SubgraphSummary("x", "", np.array([1.0], dtype=np.float32), "b")
+    for wrong in (foreign, short):
+        with pytest.raises(WireError):
+            shelf.take(SummaryBatch("b", "g1", 1, (wrong,), ()))
+    shelf.take(SummaryBatch("b", "g1", 1, (), ("a1",)))
+    assert ids(shelf, "a") == ("a1",)
+    shelf.close()

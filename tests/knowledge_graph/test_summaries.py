@@ -1,0 +1,78 @@
+"""Summaries: what they say, what they leave out, and how little they copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.knowledge_graph.summaries import (
+    ExtractiveSummarizer,
+    ModelSummarizer,
+    Subgraph,
+    copied_share,
+    erased,
+    longest_copy,
+)
+from tests.strategies.federation import toolbox
+
+HARBOURS = Subgraph(
+    subjects=("Harbours of Vessland", "Founded 1702"),
+    entities=("Port Ferren", "salt", "Jonas Keel", "Pier 4"),
+    told_once=frozenset({"Jonas Keel"}),
+    relations=("Port Ferren exports salt", "the tall harbour crane of Port Ferren lifts crates"),
+    sources=("In spring the tall harbour crane of Port Ferren lifts crates of salt.", "Port Ferren exports salt."),
+)
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g"]), max_size=30).map(" ".join)
+
+
+def test_a_summary_names_subjects_entities_and_relations() -> None:
+    text = ExtractiveSummarizer(most_copied=1.0).summarize(HARBOURS)
+    assert all(told in text for told in ("Harbours of Vessland", "Port Ferren", "Jonas Keel", "exports salt"))
+
+
+def test_what_copies_too_much_goes() -> None:
+    text = ExtractiveSummarizer(most_copied=0.1).summarize(HARBOURS)
+    assert "exports salt" in text
+    assert "crane" not in text
+
+
+@pytest.mark.parametrize("detail", ["1702", "Jonas Keel", "Pier 4", "exports"])
+def test_erasure_leaves_details_out(detail: str) -> None:
+    assert detail in ExtractiveSummarizer("full", 1.0).summarize(HARBOURS)
+    assert detail not in ExtractiveSummarizer("erased", 1.0).summarize(HARBOURS)
+    assert erased(erased(HARBOURS)) == erased(HARBOURS)
+
+
+@given(st.lists(WORDS, max_size=6), st.lists(WORDS, min_size=1, max_size=4), st.sampled_from([0.0, 0.1, 0.5]))
+def test_the_limit_on_copies_holds(relations: list[str], sources: list[str], limit: float) -> None:
+    subgraph = Subgraph((), (), frozenset(), tuple(relations), tuple(sources))
+    assert copied_share(ExtractiveSummarizer("full", limit).summarize(subgraph), sources) <= limit
+
+
+@given(WORDS, WORDS)
+def test_the_longest_copy_is_the_longest_common_run(text: str, source: str) -> None:
+    words, told = text.split(), source.split()
+    runs = [
+        len(words[i:j])
+        for i in range(len(words))
+        for j in range(i, len(words) + 1)
+        if any(told[k : k + j - i] == words[i:j] for k in range(len(told)))
+    ]
+    assert longest_copy(text, [source]) == max(runs, default=0)
+
+
+def test_a_model_s_summary_keeps_the_limit() -> None:
+    summarizer = ModelSummarizer(toolbox().generator, ExtractiveSummarizer(most_copied=0.1))
+    text = summarizer.summarize(HARBOURS)
+    assert text.strip()
+    assert summarizer.cost.llm_calls == 1
+    assert copied_share(text, HARBOURS.sources) <= 0.1
+
+
+def test_a_model_that_only_copies_gives_way_to_lists() -> None:
+    strict = ModelSummarizer(toolbox().generator, ExtractiveSummarizer(most_copied=0.0))
+    copied = replace(HARBOURS, sources=("Subjects: " + " ".join(HARBOURS.subjects),))
+    assert copied_share(strict.summarize(copied), copied.sources) == 0.0

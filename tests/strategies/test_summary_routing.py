@@ -1,0 +1,173 @@
+"""Summary routing over five tiny devices: who is asked, who answers, what travels, and what a liar achieves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.evaluation.results import read_summary
+from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch
+from fedrag_flwr.settings import Plain
+from strategies import ServerTools, SummaryRouting
+from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, toolbox
+
+FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
+HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
+SMALL: dict[str, Plain] = {
+    "strategy": "summary-routing",
+    "graph__community_most": 8,
+    "graph__community_least": 2,
+    "routing__summaries": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """The federation with all graphs built."""
+    root = tmp_path_factory.mktemp("routing")
+    files = shared_federation(tmp_path_factory).copy_to(root).with_changes(**SMALL)
+    run(files)
+    return files
+
+
+def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = SummaryRouting(files.settings, questions or (HOME, FOREIGN), tools)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    tools.summaries.close()
+    return strategy, grid.sent
+
+
+def mistrusting(files: Federation, **changes: Plain) -> Federation:
+    return files.with_changes(gate__threshold=1.0, **changes)
+
+
+def test_a_trusted_home_asks_nobody(built: Federation) -> None:
+    strategy, sent = run(built.with_changes(gate__threshold=0.0), HOME)
+    assert strategy.answers["f1"].path == "cognizer"
+    assert "trust" in strategy.answers["f1"].explanation
+    assert not [data for data in sent if b"query.retrieve" in data]
+
+
+@pytest.mark.parametrize("where", ["home", "server"])
+def test_a_foreign_question_goes_to_who_knows(built: Federation, where: str) -> None:
+    strategy, sent = run(mistrusting(built, routing__answers_at=where), FOREIGN)
+    answer = strategy.answers["f7"]
+    assert strategy.counts["routing-rivers"] == 1
+    assert "routed by rivers" in answer.explanation
+    assert answer.path in ("remote", "abstained")
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert answer.cost.llm_calls == 2  # the candidates at home, and the answer
+    asked = [data for data in sent if b"query.retrieve" in data]
+    assert len(asked) == 2  # one message and its reply
+    assert not any(FOREIGN.text.encode() in data for data in asked)
+    with built.device("bridges") as home:
+        assert ("f7" in home.graph.received()) == (where == "server")
+
+
+def test_all_questions_for_an_owner_are_one_message(built: Federation) -> None:
+    questions = [replace(FOREIGN, id=f"q{number}") for number in range(3)]
+    strategy, sent = run(mistrusting(built), *questions)
+    assert set(strategy.answers) == {"q0", "q1", "q2"}
+    assert len([data for data in sent if b"query.retrieve" in data]) == 2
+
+
+def test_summaries_travel_once(built: Federation) -> None:
+    def told(sent: list[bytes]) -> int:
+        return sum(len(data) for data in sent if b"query.summaries" in data and b"Subjects: " in data)
+
+    first, _ = run(built, HOME)
+    again, sent = run(built, HOME)
+    assert first.counts["summaries"] == again.counts["summaries"] > len(DEVICES)
+    assert told(sent) == 0
+
+
+def test_home_never_asks_itself(built: Federation) -> None:
+    strategy, _ = run(mistrusting(built, routing__summaries=50, routing__devices=5), HOME)
+    assert "routing-bridges" not in strategy.counts
+    assert sum(name.startswith("routing-") for name in strategy.counts) == len(DEVICES) - 1
+
+
+def test_where_the_server_answers_home_gives_evidence_too(built: Federation) -> None:
+    strategy, _ = run(mistrusting(built, routing__answers_at="server"), HOME)
+    assert strategy.counts["routing-bridges"] == 1
+    assert any(source.startswith("bridges/") for source in strategy.answers["f1"].sources)
+
+
+def test_private_names_do_not_travel(built: Federation) -> None:
+    climber = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
+    _, sent = run(mistrusting(built, routing__answers_at="server"), climber)
+    assert not any(b"Tveit" in data for data in sent)
+    assert any(b"[PERSON]" in data for data in sent)
+
+
+def tampering(kind: type[object], change: object) -> Tamper:
+    """Replace what one device says in messages of a kind."""
+
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == kind.__name__:
+            record = wire.decode(reply.content, kind, run="1")
+            reply.content = wire.encode(change(record), run="1")  # type: ignore[operator]
+        return reply
+
+    return tamper
+
+
+def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
+    def lie(batch: SummaryBatch) -> SummaryBatch:
+        return replace(batch, device="bridges") if batch.device == "rivers" else batch
+
+    files = mistrusting(built.copy_to(tmp_path))
+    strategy, _ = run(files, FOREIGN, tamper=tampering(SummaryBatch, lie))
+    assert "summaries in another device's name" in strategy.outcome().traffic.missing["rivers"]
+    assert strategy.answers["f7"].path in ("remote", "cognizer", "abstained")
+
+
+def test_evidence_in_another_s_name_is_dropped_and_the_draft_stands(built: Federation) -> None:
+    def lie(batch: EvidenceBatch) -> EvidenceBatch:
+        unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "harbours", 0.99, "Mount Cairl")
+        return replace(batch, evidence=tuple(Evidence(part.question_id, (unit,)) for part in batch.evidence))
+
+    files = mistrusting(built, routing__answers_at="server")
+    strategy, _ = run(files, FOREIGN, tamper=tampering(EvidenceBatch, lie))
+    assert "another's name" in strategy.outcome().traffic.missing["rivers"]
+    answer = strategy.answers["f7"]
+    assert answer.explanation.startswith("nobody could help")
+    assert not any(source.startswith("harbours/") for source in answer.sources)
+
+
+def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
+    def silent(reply: Message) -> Message | None:
+        return None if wire.kind_of(reply.content) == EvidenceBatch.__name__ else reply
+
+    files = mistrusting(built, federation__round_timeout=20.0, routing__answers_at="server")
+    strategy, _ = run(files, FOREIGN, tamper=silent)
+    answer: Answer = strategy.answers["f7"]
+    assert answer.explanation.startswith("nobody could help")
+    assert answer.cost.llm_calls == 1
+
+
+def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
+    from server_app.run import run_systems
+
+    files = built.with_changes(baselines="local-graph", results=str(tmp_path / "results"))
+    summary = read_summary(run_systems(files.grid(), "1", files.settings))
+    assert set(summary.systems) == {"summary-routing", "local-graph"}
+    taken = {path for path, share in summary.systems["local-graph"].paths.items() if share}
+    assert taken <= {"cognizer", "abstained"}
+
+
+def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path) -> None:
+    def babble(batch: SummaryBatch) -> SummaryBatch:
+        return replace(batch, more=batch.device == "rivers")
+
+    files = mistrusting(built.copy_to(tmp_path), federation__most_pages=3)
+    strategy, _ = run(files, HOME, tamper=tampering(SummaryBatch, babble))
+    assert "without coming to an end" in strategy.outcome().traffic.missing["rivers"]
+    assert "f1" in strategy.answers

@@ -1,0 +1,183 @@
+"""A device's graph: built once, changed only where documents did, gone with them, and shared through the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.graph_building import GraphReport
+from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    SubgraphSummary,
+    SummaryBatch,
+    SummaryOverview,
+    SummaryRequest,
+    silent,
+)
+from fedrag_flwr.settings import Plain, Settings
+from tests.strategies.federation import DOCUMENTS, toolbox
+
+ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}
+SMALL: dict[str, Plain] = {"graph.community-most": 8, "graph.community-least": 2, "privacy.public-names": ""}
+
+
+def device_at(root: Path, **changes: Plain) -> EdgeDevice:
+    settings = Settings.from_config({**SMALL, "home": str(root / "home"), **changes})
+    return EdgeDevice("vessland", root / "documents", root / "store", settings, toolbox())
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[EdgeDevice]:
+    (tmp_path / "documents").mkdir()
+    for name, text in ALL.items():
+        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+    with device_at(tmp_path) as opened:
+        yield opened
+
+
+def built(device: EdgeDevice) -> GraphReport:
+    device.build(memories=False)
+    return device.graph.refresh(silent)
+
+
+def tables(device: EdgeDevice) -> GraphStore:
+    return GraphStore(device.store.database, device.toolbox.encoder.dimension)
+
+
+def everything(device: EdgeDevice) -> tuple[object, ...]:
+    """All that the graph's tables hold, vectors by their digests."""
+    store = tables(device)
+    vectors = {kind: {i: one.digest for i, one in store.vectors(kind).items()} for kind in ("entity", "relation")}
+    return store.statements(), vectors, store.communities()
+
+
+def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
+    first, kept = built(device), everything(device)
+    again = built(device)
+    assert first.read == len(ALL)
+    assert min(first.entities, first.relations, first.communities, first.encoded, first.summarised) > 0
+    assert first.modularity > 0.3
+    assert (again.read, again.encoded, again.summarised) == (0, 0, 0)
+    assert everything(device) == kept
+
+
+def test_a_removed_document_takes_all_that_rested_on_it(device: EdgeDevice) -> None:
+    built(device)
+    assert device.documents is not None
+    (device.documents / "mount-cairl.md").unlink()
+    device.build(memories=False)  # the graph is not refreshed: what rested on the document must be gone already
+    kept = repr((tables(device).statements(), tables(device).communities()))
+    assert "Enno Tveit" not in kept
+    assert "mount cairl" not in tables(device).vectors("entity")
+    built(device)
+    with device_at(device.documents.parent, home=str(device.documents.parent / "other")) as fresh:
+        assert "enno tveit" not in repr(everything(fresh)).casefold()
+
+
+def test_a_change_leaves_other_communities_alone(device: EdgeDevice) -> None:
+    first = built(device)
+    before = tables(device).communities()
+    assert device.documents is not None
+    note = device.documents / "odile-varro.md"
+    note.write_text(note.read_text(encoding="utf-8") + "\nVarro painted kites.\n", encoding="utf-8")
+    second = built(device)
+    after = tables(device).communities()
+    touched = {name for name, one in before.items() if "odile varro" in repr(one.members)}
+    assert 0 < second.summarised < first.summarised
+    assert second.read == 1
+    assert len(before.keys() & after.keys()) >= len(before) // 2
+    assert not touched & after.keys()
+
+
+def test_a_change_and_back_ends_where_it_began(device: EdgeDevice) -> None:
+    built(device)
+    statements, vectors, _ = everything(device)
+    assert device.documents is not None
+    note = device.documents / "ossel.md"
+    text = note.read_text(encoding="utf-8")
+    note.write_text(text.replace("Bay of Herons", "Gulf of Quails"), encoding="utf-8")
+    built(device)
+    assert everything(device)[:2] != (statements, vectors)
+    note.write_text(text, encoding="utf-8")
+    built(device)
+    assert everything(device)[:2] == (statements, vectors)
+
+
+def shared(device: EdgeDevice, *known: str, generation: str = "1") -> SummaryBatch:
+    return device.graph.share(SummaryRequest("1", known), generation)
+
+
+def test_summaries_leave_through_the_door(device: EdgeDevice) -> None:
+    built(device)
+    batch = shared(device)
+    own = tables(device).communities()
+    assert len(batch.summaries) == len(own)
+    assert "Enno Tveit" in repr(own)
+    assert "Tveit" not in repr(batch)
+    assert "[PERSON]" in repr(batch)
+    assert not {one.id for one in batch.summaries} & own.keys()
+    texts = [one.text for one in batch.summaries]
+    again = device.toolbox.encoder.encode(texts)
+    for one, vector in zip(batch.summaries, again, strict=True):
+        assert np.allclose(one.vector, vector, atol=2e-3)  # of what was written, not of what was masked
+
+
+def test_only_news_travel_and_what_is_void_is_named(device: EdgeDevice) -> None:
+    built(device)
+    first = shared(device)
+    ids = [one.id for one in first.summaries]
+    assert shared(device, *ids).summaries == ()
+    assert device.documents is not None
+    (device.documents / "mount-cairl.md").unlink()
+    built(device)
+    second = shared(device, *ids)
+    assert second.retracted
+    assert set(second.retracted) <= set(ids)
+    assert not {one.id for one in second.summaries} & set(ids)
+    anew = shared(device, *ids, generation="2")
+    left = set(ids) - set(second.retracted)
+    assert {one.id for one in anew.summaries} == left | {one.id for one in second.summaries}
+
+
+def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:
+    built(device)
+    with device_at(device.documents.parent, **{"graph.share": "vector"}) as shy:  # type: ignore[union-attr]
+        assert {one.text for one in shared(shy).summaries} == {""}
+
+
+def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
+    built(device)
+    [near, far] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?", "How do volcanoes erupt?"])
+    assert device.graph.lead(near) == 0.5  # nothing is known of others
+    own = shared(device).summaries
+    device.graph.take_overview(SummaryOverview((*own, SubgraphSummary("x", "", far, "volcanoes"))))
+    assert device.graph.lead(near) > 0.6
+    assert device.graph.lead(far) < 0.4
+    with pytest.raises(WireError):
+        device.graph.take_overview(SummaryOverview((SubgraphSummary("x", "", far[:8], "volcanoes"),)))
+    assert device.graph.lead(far) < 0.4
+
+
+def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
+    answer = Answer("q1", "Odile Varro", "remote", 0.8, "at the server", ("people/x",))
+    device.graph.receive(AnswerBatch("vessland", (answer,), (), 0.0))
+    assert device.graph.received() == {"q1": answer}
+    with pytest.raises(WireError):
+        device.graph.receive(AnswerBatch("people", (answer,), (), 0.0))
+
+
+def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:
+    built(device)
+    [vector] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?"])
+    units = device.graph.retrieve(vector, 3)
+    assert len(units) == 3
+    assert "Odile Varro" in units[0].text
+    assert units == sorted(units, key=lambda one: -one.score)
+    assert {one.origin for one in units} == {"vessland"}
