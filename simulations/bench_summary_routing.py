@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from client_app.app import app
-from fedrag_flwr.evaluation.judge import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.evaluation.metrics import accuracy, f1
+from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
 from simulations.domain_data import DomainQuestion
 from simulations.local_grid import LocalGrid

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fedrag_flwr.evaluation.judge import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
+from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from tests.strategies.federation import toolbox
 
