@@ -1,6 +1,6 @@
 """Fit the trees that choose sentences and spans, on training questions, and say how well they do on ones left out.
 
-    python simulations/fit_reader.py --data FOLDER [--limit 200] [--out fedrag_flwr/inference/weights]
+    python simulations/fit_reader.py --data FOLDER [--limit 500] [--out fedrag_flwr/inference/weights]
 
 FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Rows of ``split = train`` only: the 100 of HotpotQA, with
 weight 2, and the first `--limit` of 2WikiMultihopQA. A second stage always sees scores that the first gave to questions
@@ -206,7 +206,7 @@ def main() -> None:
     """Fit, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
-    parser.add_argument("--limit", type=int, default=200, help="questions of 2WikiMultihopQA")
+    parser.add_argument("--limit", type=int, default=500, help="questions of 2WikiMultihopQA")
     parser.add_argument("--out", type=Path, default=WEIGHTS)
     arguments = parser.parse_args()
     if arguments.data is None:
