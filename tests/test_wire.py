@@ -439,7 +439,7 @@ def test_a_hostile_message_is_refused_and_not_quoted(case: str) -> None:
     assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize("schema", [0, 1, 3, -1, SECRET, 1.5, b"1", [1], None])
+@pytest.mark.parametrize("schema", [0, 1, wire.SCHEMA - 1, wire.SCHEMA + 1, -1, SECRET, 1.5, b"1", [1], None])
 def test_another_protocol_version_is_told_apart(schema: Any) -> None:
     whole = parts()
     if schema is None:
