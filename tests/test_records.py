@@ -41,7 +41,7 @@ def dataclasses_of_records() -> dict[str, type[Any]]:
     return {
         name: kind
         for name, kind in vars(records).items()
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == records.__name__
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__.startswith(records.__name__)
     }
 
 

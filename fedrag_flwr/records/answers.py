@@ -1,0 +1,99 @@
+"""Memories, questions and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fedrag_flwr.records.base import AnswerPath, Bound, Cosine, Count, Line, Name, Paragraph, Seconds, Vector
+from fedrag_flwr.records.documents import ChosenPath
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryItem:
+    """A question-answer memory with its support (FD-RAG eq. 10).
+
+    At its origin `hyperedges` and `support` are ids of the device's own hyperedges and sentences; in a shared item
+    `hyperedges` are opaque ids that only the origin can resolve, and `support` is empty.
+    """
+
+    id: Name
+    question: Line
+    answer: Line
+    kind: Name  # single, set, comparison, aggregation, multi-hop, post-processing, false-premise
+    answer_type: Name
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=16)]
+    anchors: Annotated[tuple[Line, ...], Bound(items=64)]
+    embedding: Vector  # (dimension,), unit norm
+    origin: Name
+    support: Annotated[tuple[Name, ...], Bound(items=16)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory item with its score for a question (FD-RAG eq. 11) and the two signals that the score combines."""
+
+    item: MemoryItem
+    score: float
+    similarity: float
+    cover: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the device at which it is asked. Gold answers never travel with it."""
+
+    id: Name
+    text: Line
+    home: Name
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceUnit:
+    """One sentence or passage handed to the generator, and where it came from."""
+
+    id: Name  # the unit's id at home, an opaque id when it came from another device
+    text: Paragraph
+    origin: Name
+    score: Cosine
+    title: Line = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one answer or build cost; `replayed` seconds come from the generation cache and were not measured now."""
+
+    seconds: Seconds = 0.0
+    llm_calls: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    replayed: bool = False
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.seconds + other.seconds,
+            self.llm_calls + other.llm_calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.replayed or other.replayed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, how it came about, and the ids by which it is traced to documents.
+
+    `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
+    `evidence`, and the answer `paths` by which its passages were chosen, stay on the device: the wire never carries
+    them.
+    """
+
+    question_id: Name
+    text: Line
+    path: AnswerPath
+    score: float
+    explanation: Line
+    sources: Annotated[tuple[Line, ...], Bound(items=64)] = ()
+    cost: Cost = field(default_factory=Cost)
+    evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
+    paths: tuple[ChosenPath, ...] = field(default=(), metadata={"local": True})

@@ -1,0 +1,58 @@
+"""What fields of records are made of: bounded texts and numbers, vectors, and the choices that messages name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Clock = Callable[[], float]
+Vector = NDArray[np.float32]
+Granularity = Literal["paragraph", "sentence"]
+AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
+AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated"]
+RetrieveBy = Literal["hyperedges", "graph"]
+Share = Literal["memories"]
+ControllerStage = Literal["moments", "fit", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that a field of a travelling record may hold.
+
+    Parameters
+    ----------
+    chars
+        Longest text, in characters.
+    items
+        Most elements of a sequence.
+    low, high
+        Smallest and largest number.
+    """
+
+    chars: int = 0
+    items: int = 0
+    low: float = 0.0
+    high: float = 0.0
+
+
+Name = Annotated[str, Bound(chars=200)]
+Line = Annotated[str, Bound(chars=2_000)]
+Paragraph = Annotated[str, Bound(chars=20_000)]
+Count = Annotated[int, Bound(low=0, high=2**40)]
+Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
+Weight = Annotated[float, Bound(low=-1e6, high=1e6)]
+Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
+
+
+class Progress(Protocol):
+    """Told about long work as it goes on."""
+
+    def __call__(self, phase: str, done: int, total: int) -> None: ...
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Ignore progress."""

@@ -1,0 +1,106 @@
+"""What single strategies exchange beyond that: summaries, documents, and what trains a controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedrag_flwr.records.base import Bound, ControllerStage, Count, Line, Name, Paragraph, Vector, Weight
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphSummary:
+    """What a part of a device's knowledge graph is about (DGRAG 3.2); `text` is empty where the vector is enough.
+
+    The id is opaque and stands for the content: what is about something else has another.
+    """
+
+    id: Name
+    text: Line
+    vector: Vector  # (dimension,), unit norm
+    origin: Name
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """Asks a device for the summaries beyond those that the asking side knows by id, of one generation."""
+
+    generation: Name
+    known: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryBatch:
+    """Summaries that are new, ids that are no longer true, and whether there are more to ask for.
+
+    Where the generation is another than was asked for, everything that the asking side knows of the device is void.
+    """
+
+    device: Name
+    generation: Name
+    version: Count
+    summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
+    retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count"
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryOverview:
+    """The vectors of all devices' summaries, without texts, by which a device sees whether others know more."""
+
+    summaries: Annotated[tuple[SubgraphSummary, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsRequest:
+    """Asks a device for its whole documents; only the centralised reference does, and only who allows it complies."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """A whole document under an opaque id; its text in parts, one after the other."""
+
+    id: Name
+    title: Line
+    parts: Annotated[tuple[Paragraph, ...], Bound(items=10_000)]
+
+    @property
+    def text(self) -> str:
+        """The parts together."""
+        return "".join(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBatch:
+    """A device's whole documents."""
+
+    device: Name
+    documents: Annotated[tuple[SharedDocument, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRequest:
+    """One step of training a controller together.
+
+    `moments` asks for the moments of the features, `fit` for weights after some epochs over own questions, and `keep`
+    hands out the weights that came of it. `weights` end with the bias; `features` names the features.
+    """
+
+    stage: ControllerStage
+    features: Name
+    round: Count = 0
+    devices: Count = 0  # that train
+    epochs: Annotated[int, Bound(low=1, high=10_000)] = 1
+    mean: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    deviation: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    weights: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerUpdate:
+    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none."""
+
+    device: Name
+    examples: Annotated[int, Bound(low=0, high=1_000_000)]
+    values: Annotated[tuple[Weight, ...], Bound(items=1_024)]

@@ -1,0 +1,222 @@
+"""The messages that all strategies share (DESIGN section 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, MemoryItem, Question
+from fedrag_flwr.records.base import AnswerMode, Bound, Count, Line, Name, RetrieveBy, Seconds, Share, Vector
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cursor:
+    """A place in a delta: after so many retractions, and after the memory in one row of one version of a store."""
+
+    retracted: Count = 0
+    version: Count = 0
+    row: Count = 0
+
+
+START = Cursor()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A delta of which some pages have come: of which generation, between which versions, and where the rest begins."""
+
+    generation: Name = ""
+    since: Count = 0
+    version: Count = 0
+    after: Cursor = START
+
+    def place(self, generation: str, since: int, version: int) -> Cursor:
+        """Where the delta between these versions goes on: its start, if this is a part of another."""
+        same = (self.generation, self.since, self.version) == (generation, since, version)
+        return self.after if same else START
+
+
+NOTHING_PENDING = Pending()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeRequest:
+    """Asks a device who it is."""
+
+    settings_digest: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCard:
+    """A device's name, models and counts."""
+
+    name: Name
+    sources: Annotated[tuple[Name, ...], Bound(items=32)]
+    encoder_id: Name
+    dimension: Annotated[int, Bound(low=1, high=8192)]
+    generator_id: Name
+    documents: Count
+    items: Count
+    version: Count
+    bank: Name  # id of the fused bank that this device has taken in, "" before the first
+    bank_version: Count
+    pending: Pending = NOTHING_PENDING  # the part of the bank's next delta that it has
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """Asks a device to bring its memory up to date with its documents."""
+
+    memories: bool  # False: units and their vectors only, as a device without memories needs
+    graph: bool = False  # whether the knowledge graph, its communities and their summaries are needed
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did and what it cost; failed documents are named by opaque id, never by text."""
+
+    device: Name
+    version: Count
+    documents: Count
+    added: Count
+    changed: Count
+    removed: Count
+    passages: Count
+    sentences: Count
+    hyperedges: Count
+    orphans: Count
+    items: Count
+    corpus_tokens: Count
+    failed: Annotated[tuple[Line, ...], Bound(items=10_000)]
+    rejects: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
+    loss: Annotated[tuple[float, ...], Bound(items=4_096)]
+    cost: Cost
+    peak_rss_mb: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRequest:
+    """Asks a device for what it shares and has changed since a version of a generation of its store."""
+
+    what: Share
+    since: Count
+    generation: Name = ""
+    pending: Pending = NOTHING_PENDING  # the part of the delta that the asking side has
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """New and retracted memories of one origin (upload) or of the fused bank (download).
+
+    `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
+    Versions count within one `generation`: a store made anew, or a door that lets something else pass, begins another.
+    What is too large for one message comes in pages: each holds what follows `after`, and the next one begins at
+    `next`, which is `START` in the last; only then is the delta taken.
+    """
+
+    origin: Name
+    since: Count
+    version: Count
+    items: Annotated[tuple[MemoryItem, ...], Bound(items=1_000_000)]
+    retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the door kept back
+    generation: Name = ""
+    after: Cursor = START
+    next: Cursor = START
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What a device took from a delta; `next` is where the page that it waits for begins, `START` with the last."""
+
+    device: Name
+    accepted: Count
+    retracted: Count
+    refused: Annotated[tuple[Name, ...], Bound(items=64)]  # "reason=count"
+    version: Count
+    next: Cursor = START
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """Questions for a device to answer in one mode."""
+
+    mode: AnswerMode
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """Hyperedges of one owner whose evidence an open question needs."""
+
+    question_id: Name
+    owner: Name
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question that home cannot close: its needs, the vector that stands for it abroad, and the seconds so far.
+
+    `seconds` are those that no draft's cost holds.
+    """
+
+    question_id: Name
+    vector: Vector
+    wants: Annotated[tuple[Want, ...], Bound(items=64)]
+    seconds: Seconds = 0.0
+    drafts: Annotated[tuple[Answer, ...], Bound(items=1)] = ()  # what home would answer if nobody can help
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBatch:
+    """Answers, and the questions still open."""
+
+    device: Name
+    answers: Annotated[tuple[Answer, ...], Bound(items=10_000)]
+    open: Annotated[tuple[OpenQuestion, ...], Bound(items=10_000)]
+    peak_rss_mb: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRequest:
+    """One question's vector, the hyperedges asked about, and how many units may come back."""
+
+    question_id: Name
+    vector: Vector
+    hyperedges: Annotated[tuple[Name, ...], Bound(items=64)]
+    budget: Annotated[int, Bound(low=1, high=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveRequest:
+    """Evidence requests of one round for one owner: from the hyperedges that they name, or by its knowledge graph."""
+
+    requests: Annotated[tuple[EvidenceRequest, ...], Bound(items=10_000)]
+    by: RetrieveBy = "hyperedges"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Evidence of one question, through the owner's privacy door."""
+
+    question_id: Name
+    units: Annotated[tuple[EvidenceUnit, ...], Bound(items=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceBatch:
+    """An owner's evidence for one round."""
+
+    device: Name
+    evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
+    seconds: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRequest:
+    """Open questions with the evidence that other devices gave."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    evidence: Annotated[tuple[Evidence, ...], Bound(items=10_000)]
+    mode: AnswerMode = "memory"  # that left them open
