@@ -10,25 +10,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
+from fedrag_flwr.engines import Engines, Memories
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.graphing import DeviceGraph
-from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
-from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.inference.fitting import Fitting
-from fedrag_flwr.inference.hops import Hops
-from fedrag_flwr.inference.leads import EvidenceLimits, Leads
-from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.inference.rewriting import Rewriter
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
-from fedrag_flwr.memory.matching import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door, policy_digest
@@ -71,7 +63,6 @@ _LOG = logging.getLogger(__name__)
 
 _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
-Memories = Literal["all", "own", "none"]
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 NAMES = "names.sqlite"
 
@@ -118,10 +109,10 @@ class EdgeDevice:
         except BaseException:
             self.store.close()
             raise
-        self._engines: dict[Memories, tuple[int, Engine]] = {}
         sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
         self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
+        self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self._informed = -1  # the store's version that the door knows the private names of
 
@@ -337,41 +328,12 @@ class EdgeDevice:
         memories
             Which memories it knows: all, this device's own, or none.
         """
-        version, engine = self._engines.get(memories, (-1, None))
-        if engine is None or version != self.store.version:
-            engine = self._make_engine(memories)
-            self._engines[memories] = (self.store.version, engine)
-        return engine
+        return self._engines.over(memories)
 
     def _folder(self) -> Path:
         if self.documents is None:
             raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
         return self.documents
-
-    def _make_engine(self, memories: Memories) -> Engine:
-        memory, inference = self.settings.memory, self.settings.inference
-        known = [] if memories == "none" else self.store.items(origin=self.name if memories == "own" else None)
-        matcher = Matcher(known, memory.alpha)
-        fitting = Fitting(self.toolbox.encoder, matcher.items)
-        shelf = EvidenceShelf(self.name, self.store, inference.evidence_units)
-        rewriter = Rewriter(matcher, fitting, self.toolbox.encoder, self.toolbox.pipeline, shelf.nearest_sentences)
-        leads = Leads(
-            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self.name),
-            rewriter=rewriter,
-            hops=Hops(matcher, fitting.misfit),
-            encoder=self.toolbox.encoder,
-            pipeline=self.toolbox.pipeline,
-            limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
-        )
-        cognizer = Cognizer(
-            self.toolbox.generator,
-            inference.max_answer_tokens,
-            inference.abstain_below,
-            self.settings.seed,
-            fitting.is_called,
-            inference.free_answers,
-        )
-        return Engine(leads, shelf, cognizer, self.orders.chosen())
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":
