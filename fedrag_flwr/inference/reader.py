@@ -18,7 +18,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 READ = 6  # sentences whose spans may answer
 FEWEST = 2  # sentences that are read however unlikely they are
 LEAST_EVIDENCE = -1.1  # log-odds (one in four) from which a further sentence is worth its tokens
-SURE = -1.2  # log-odds from which a span is at least as often right as what the small model says
+SURE = -0.9  # log-odds from which a span is more often right than what the small model says
 
 
 @dataclass(frozen=True, slots=True)
