@@ -154,17 +154,18 @@ class GraphBuilder:
         """The members of each community, by the id that stands for its content."""
         vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
         known = self._graphs.communities()
+        titles = {passage.id: passage.title for passage in self._store.passages()}
         changed = {
             member
             for name, one in known.items()
-            if _content(name) != _content(self._id(graph, one.members))
+            if _content(name) != _content(self._id(graph, one.members, titles))
             for member in one.members
         }
         assignment = recut(graph.edges, vectors, as_dict(known), changed, self._settings)
         groups: defaultdict[int, list[str]] = defaultdict(list)
         for name, number in assignment.items():
             groups[number].append(name)
-        return {self._id(graph, names): tuple(names) for names in groups.values()}
+        return {self._id(graph, names, titles): tuple(names) for names in groups.values()}
 
     def _summarise(self, graph: KnowledgeGraph, groups: Mapping[str, Sequence[str]], progress: Progress) -> int:
         known = self._graphs.communities()
@@ -189,11 +190,15 @@ class GraphBuilder:
         progress("summarise", len(new), len(new))
         return len(new)
 
-    def _id(self, graph: KnowledgeGraph, members: Iterable[str]) -> str:
-        """Stands for the members, all that is stated of them, and the way of summing up."""
+    def _id(self, graph: KnowledgeGraph, members: Iterable[str], titles: Mapping[str, str]) -> str:
+        """Stands for the members, all that is stated of them and under which titles, and the way of summing up."""
         present = [name for name in sorted(members) if name in graph.entities]
-        told = (graph.statements[row] for row in _rows(graph, present))
-        content = [*present, *(f"{one.passage_id} {one.head.text} {one.relation} {one.tail.text}" for one in told)]
+        told = [graph.statements[row] for row in _rows(graph, present)]
+        content = [
+            *present,
+            *(f"{one.passage_id} {one.head.text} {one.relation} {one.tail.text}" for one in told),
+            *(titles[one.passage_id] for one in told),
+        ]
         return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest
+from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
     Answer,
@@ -20,6 +20,7 @@ from fedrag_flwr.records import (
     ImportReport,
     OpenQuestion,
     SummaryBatch,
+    SummaryOverview,
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
@@ -39,26 +40,30 @@ class SummaryRouting(HelpingRag):
     name = "summary-routing"
     mode: AnswerMode = "gated"
     graph = True
+    _present: frozenset[str] = frozenset()  # the devices that shared their summaries to the end
 
     def share(self) -> None:
         """Take from each device the summaries that are not known yet, and drop those that are no longer true."""
         courier, shelf = self._courier, self.tools.summaries
-        nodes = list(self.builds)
+        nodes, ended = list(self.builds), set[int]()
         for _ in range(self.settings.federation.most_pages):
             letters = [Letter(node_id, shelf.known_of(courier.name(node_id))) for node_id in nodes]
             batches = courier.exchange(letters, "query.summaries", SummaryBatch)
-            nodes = [node_id for node_id, batch in batches.items() if self._more_after(node_id, batch)]
+            taken = {node_id: batch.more for node_id, batch in batches.items() if self._takes(node_id, batch)}
+            ended |= {node_id for node_id, more in taken.items() if not more}
+            nodes = [node_id for node_id, more in taken.items() if more]
             if not nodes:
                 break
         for node_id in nodes:
             courier.miss(node_id, "it sent summaries without coming to an end")
+        self._present = frozenset(courier.name(node_id) for node_id in ended)
         self.__dict__.pop("summary_index", None)
         self.counts |= {"summaries": len(self.summary_index)}
-        if len(self.summary_index) <= self.settings.routing.overview:
-            told = shelf.overview(self._present)
-            courier.exchange([Letter(node_id, told) for node_id in self.builds], "query.overview", ImportReport)
+        fits = len(self.summary_index) <= self.settings.routing.overview
+        told = shelf.overview(self._present) if fits else SummaryOverview(())  # an empty one replaces an older
+        courier.exchange([Letter(node_id, told) for node_id in self.builds], "query.overview", ImportReport)
 
-    def _more_after(self, node_id: int, batch: SummaryBatch) -> bool:
+    def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
         courier = self._courier
         if batch.device != courier.name(node_id):
             courier.miss(node_id, "it shared summaries in another device's name")
@@ -68,16 +73,12 @@ class SummaryRouting(HelpingRag):
         except WireError as error:
             courier.miss(node_id, f"query.summaries: {error}")
             return False
-        return batch.more
+        return True
 
     @cached_property
     def summary_index(self) -> SummaryIndex:
         """The summaries of the devices that take part."""
         return self.tools.summaries.index(self._present, self.settings.seed)
-
-    @property
-    def _present(self) -> frozenset[str]:
-        return frozenset(self._courier.name(node_id) for node_id in self.builds)
 
     def resolve(self) -> None:
         """Ask the owners of the nearest summaries, and let home or the server answer."""
@@ -147,7 +148,8 @@ class SummaryRouting(HelpingRag):
         question, inference = self.questions[question_id], self.settings.inference
         tools = self.tools.toolbox
         cognizer = Cognizer(tools.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed)
-        units = nearest(given.units, inference.evidence_units)
+        asked = self.open[question_id].vector
+        units = nearest(rescored(given.units, asked, tools.encoder), inference.evidence_units)
         verdict = cognizer.answer(question.text, tools.pipeline.question(question.text), units, always=True)
         told = replace(verdict, explanation=f"at the server: {verdict.explanation}")
         return answered(question, told, units, remote=True)

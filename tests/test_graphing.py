@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device import NAMES, EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.graph_building import GraphReport
+from fedrag_flwr.inference.graph_answers import rescored
 from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
+    EvidenceUnit,
     SubgraphSummary,
     SummaryBatch,
     SummaryOverview,
@@ -144,6 +147,53 @@ def test_only_news_travel_and_what_is_void_is_named(device: EdgeDevice) -> None:
     anew = shared(device, *ids, generation="2")
     left = set(ids) - set(second.retracted)
     assert {one.id for one in anew.summaries} == left | {one.id for one in second.summaries}
+
+
+def test_a_changed_heading_is_another_summary(device: EdgeDevice) -> None:
+    assert device.documents is not None
+    page = device.documents / "mount-cairl.md"
+    built(device)
+    known = [one.id for one in shared(device).summaries]
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("# Mount Cairl", "# The old name of Mount Cairl", 1), encoding="utf-8")
+    built(device)
+    later = shared(device, *known)
+    assert later.retracted
+    assert "The old name" in repr(later.summaries)
+
+
+def test_a_name_that_is_learnt_later_voids_what_was_shared(device: EdgeDevice) -> None:
+    built(device)
+    first = device.share_summaries(SummaryRequest("", ()))
+    known = tuple(one.id for one in first.summaries)
+    assert device.share_summaries(SummaryRequest(first.generation, known)).summaries == ()
+    [named] = [one.text for one in first.summaries if "Mount Cairl" in one.text][:1]
+    assert device.documents is not None
+    KnownNames(device.documents.parent / "store" / NAMES).learn([("Mount Cairl", "PERSON")])
+    later = device.share_summaries(SummaryRequest(first.generation, known))
+    assert later.generation != first.generation
+    assert len(later.summaries) == len(first.summaries)
+    assert "Mount Cairl" in named
+    assert "Mount Cairl" not in repr(later)
+
+
+def test_an_empty_overview_replaces_an_older(device: EdgeDevice) -> None:
+    built(device)
+    [far] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    told = SummaryOverview((*shared(device).summaries, SubgraphSummary("x", "", far, "volcanoes")))
+    device.graph.take_overview(told)
+    assert device.graph.lead(far) < 0.5
+    device.graph.take_overview(SummaryOverview(()))
+    assert device.graph.lead(far) == 0.5
+
+
+def test_what_others_say_of_their_evidence_is_measured_here(device: EdgeDevice) -> None:
+    [asked] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    boast = EvidenceUnit("u", "The harbour is open in May.", "people", 1.0)
+    [unit] = rescored([boast], asked, device.toolbox.encoder)
+    assert unit.score < 0.5
+    assert (unit.id, unit.text, unit.origin) == (boast.id, boast.text, boast.origin)
+    assert rescored([], asked, device.toolbox.encoder) == []
 
 
 def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fedrag_flwr.text.anchors import normalise_anchor
-
 _LEAST = re.compile(
     r"\b(?:first|earlier|earliest|older|oldest|before|elder|longer ago|lower|fewer|less|smaller|shorter)\b", re.I
 )
 _MOST = re.compile(
     r"\b(?:later|latest|last|younger|youngest|newer|newest|recently|recent|more|most|higher|highest|larger|largest|bigger|"
-    r"greater|taller|longer|after|second)\b",
+    r"greater|taller|longer(?! ago)|after|second)\b",
     re.I,
 )
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
@@ -20,9 +18,11 @@ _DYING = re.compile(r"\b(?:die[ds]?|dead|death|pass(?:ed)? away)\b", re.I)
 _ENDED = re.compile(
     r"(?:[-–—]|\b(?:died|death|killed|assassinated|executed)\b)[^().;]*?\b(1[0-9]{3}|20[0-9]{2})\b", re.I
 )
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _COUNTING = re.compile(
-    r"\b(?:more|most|higher|highest|larger|largest|bigger|greater|taller|lower|fewer|less|smaller|shorter)\b", re.I
+    r"\b(?:more|most|higher|highest|larger|largest|bigger|greater|taller|longer(?! ago)|longest|lower|fewer|less|"
+    r"smaller|shorter)\b",
+    re.I,
 )
 
 
@@ -49,7 +49,7 @@ def _value(question: str, texts: Sequence[str]) -> float | None:
     """The first number that sentences tell, a year where the question does not compare amounts."""
     for text in texts:
         if _COUNTING.search(question):
-            found = [n for n in _NUMBER.findall(normalise_anchor(text)) if not _YEAR.fullmatch(n)]
+            found = [n.replace(",", "") for n in _NUMBER.findall(text) if not _YEAR.fullmatch(n)]
         else:
             found = _years(question, text)
         if found:

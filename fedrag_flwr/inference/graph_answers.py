@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
 from fedrag_flwr.inference.gate import Decision, Gate
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.segment import under_title
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64
@@ -78,9 +81,8 @@ class GraphAnswers:
         """An answer over home's evidence and others', the nearest first."""
         start = self.clock()
         vector, analysis = self._read(question)
-        return self._reasoned(
-            question, analysis, nearest([*self.retrieve(vector, self.units), *foreign], self.units), start
-        )
+        units = [*self.retrieve(vector, self.units), *rescored(foreign, vector, self.encoder)]
+        return self._reasoned(question, analysis, nearest(units, self.units), start)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
         """Candidates over one prompt state with their cost, and the seconds of loading the model."""
@@ -129,6 +131,14 @@ def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit]
         cost=verdict.cost,
         evidence=tuple(units),
     )
+
+
+def rescored(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
+    """Others' units with this side's own cosine to a question's vector, shape (dimension,): theirs is a claim."""
+    if not units:
+        return []
+    scores = np.clip(encoder.encode([under_title(unit.title, unit.text) for unit in units]) @ vector, -1.0, 1.0)
+    return [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
 
 
 def nearest(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:

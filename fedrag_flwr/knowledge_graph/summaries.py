@@ -82,12 +82,15 @@ class Summarizer(Protocol):
 class ExtractiveSummarizer:
     """Lists subjects, entities and relations, without a model.
 
+    Titles and headings stay as subjects in any case but for numbers: they say what a device has.
+
     Parameters
     ----------
     detail
         ``full``, or ``erased``: no numbers, no entity that only one passage tells, no wording of a relation.
     most_copied
-        Largest share of a summary's word 5-grams that may stand in its sources; relations go until it is kept.
+        Largest share of a summary's word 5-grams that may stand in its sources; relations go until it is kept, then
+        subjects, then entities.
     """
 
     detail: Detail = "full"
@@ -96,19 +99,19 @@ class ExtractiveSummarizer:
     @property
     def id(self) -> str:
         """Rules and settings."""
-        return f"extractive-1|{self.detail}|{self.most_copied:g}"
+        return f"extractive-2|{self.detail}|{self.most_copied:g}"
 
     def summarize(self, subgraph: Subgraph) -> str:
         """Subjects, main entities and key relations, as lists."""
         if self.detail == "erased":
             subgraph = erased(subgraph)
+        subjects, entities = list(subgraph.subjects[:_SUBJECTS]), list(subgraph.entities[:_ENTITIES])
         relations = list(subgraph.relations[:_RELATIONS])
         copied = _Copied(subgraph.sources)
-        text = _listed(subgraph, relations)
-        while relations and (copied.share(text) > self.most_copied or len(text) > _MOST_CHARACTERS):
-            relations.remove(max(relations, key=lambda told: (copied.longest(told), told)))
-            text = _listed(subgraph, relations)
-        return text
+        for parts in (relations, subjects, entities):
+            while parts and copied.too_much(_listed(subjects, entities, relations), self.most_copied):
+                parts.remove(max(parts, key=lambda told: (copied.longest(told), len(told), told)))
+        return _listed(subjects, entities, relations)
 
 
 class ModelSummarizer:
@@ -160,7 +163,7 @@ def summary_prompt(subgraph: Subgraph) -> Prompt:
 
 
 def erased(subgraph: Subgraph) -> Subgraph:
-    """A community without detail: no numbers, nothing that one passage alone tells, no wording of relations."""
+    """A community without detail: no numbers, no entity that one passage alone tells, no wording of relations."""
     return Subgraph(
         tuple(one for one in subgraph.subjects if not _NUMBER.search(one)),
         tuple(one for one in subgraph.entities if one not in subgraph.told_once and not _NUMBER.search(one)),
@@ -201,7 +204,7 @@ def subgraph_of(
     rows = sorted({row for entity in entities for row in entity.statements})
     passages: defaultdict[str, set[str]] = defaultdict(set)
     for entity in entities:
-        passages[entity.name] |= {graph.statements[row].passage_id for row in entity.statements}
+        passages[entity.id] |= {graph.statements[row].passage_id for row in entity.statements}
     weight: defaultdict[str, float] = defaultdict(float)
     relations = [one for one in _relations(graph, rows) if one.head in inside and one.tail in inside]
     for relation in relations:
@@ -213,7 +216,7 @@ def subgraph_of(
     return Subgraph(
         tuple(_spoken(title) for title, _ in sorted(subjects.items(), key=lambda pair: (-pair[1], pair[0])) if title),
         tuple(dict.fromkeys(one.name for one in entities)),
-        frozenset(name for name, told in passages.items() if len(told) < _LEAST_PASSAGES),
+        frozenset(one.name for one in entities if len(passages[one.id]) < _LEAST_PASSAGES),
         tuple(f"{_name(graph, one.head)} {one.words} {_name(graph, one.tail)}" for one in relations),
         tuple(dict.fromkeys(sentences[graph.statements[row].sentence_id] for row in rows)),
     )
@@ -233,10 +236,10 @@ def _spoken(title: str) -> str:
     return title.replace(TITLE_SEPARATOR, ", ")
 
 
-def _listed(subgraph: Subgraph, relations: Sequence[str]) -> str:
+def _listed(subjects: Sequence[str], entities: Sequence[str], relations: Sequence[str]) -> str:
     parts = (
-        ("Subjects", "; ".join(subgraph.subjects[:_SUBJECTS])),
-        ("Main entities", ", ".join(subgraph.entities[:_ENTITIES])),
+        ("Subjects", "; ".join(subjects)),
+        ("Main entities", ", ".join(entities)),
         ("Key relations", "; ".join(relations)),
     )
     return " ".join(f"{name}: {told}." for name, told in parts if told)
@@ -257,6 +260,10 @@ class _Copied:
     def share(self, text: str) -> float:
         grams = list(_grams(_words(text)))
         return sum(gram in self._grams for gram in grams) / len(grams) if grams else 0.0
+
+    def too_much(self, text: str, most: float) -> bool:
+        """Whether a summary copies more than may be, or is too long to leave."""
+        return self.share(text) > most or len(text) > _MOST_CHARACTERS
 
     def longest(self, text: str) -> int:
         words = _words(text)

@@ -206,6 +206,8 @@ def _projection(folder: Path) -> Tensor:
 
 
 def _tensor(file: Path) -> Tensor | None:
+    from pickle import UnpicklingError
+
     import torch
     from safetensors import SafetensorError, safe_open
 
@@ -215,7 +217,7 @@ def _tensor(file: Path) -> Tensor | None:
                 return weights.get_tensor(_PROJECTION) if _PROJECTION in weights.keys() else None  # noqa: SIM118
         found: Tensor | None = torch.load(file, map_location="cpu", weights_only=True).get(_PROJECTION)
         return found
-    except (SafetensorError, OSError, RuntimeError, ValueError, AttributeError) as error:
+    except (SafetensorError, OSError, EOFError, RuntimeError, ValueError, AttributeError, UnpicklingError) as error:
         raise ModelError("the weights cannot be read", where=file.name, fix="verify the file") from error
 
 

@@ -121,6 +121,10 @@ class ExportDoor:
         """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
         return self._names.pending() if self._operators else frozenset()
 
+    def names_known(self) -> int:
+        """How many private names are looked for in all that leaves; it only grows."""
+        return len(self._names) if self._operators else 0
+
     def settle_names(self, names: Iterable[str]) -> None:
         """Record that what was shared before names were known is withdrawn or will be released anew."""
         self._names.settle(names)

@@ -63,6 +63,11 @@ class KnownNames:
             for form in (fact.text, *(name_tokens(fact.text) if fact.type == PERSON else ()))
         )
 
+    def __len__(self) -> int:
+        """How many names are known, as forms; it only grows."""
+        self._refresh()
+        return len(self._types)
+
     def is_doubtful(self, name: str, types: frozenset[str]) -> bool:
         """Tell whether a recogniser that gave a name one of these types may have erred, as documents use the name."""
         return self._register.doubts(name, types)

@@ -46,9 +46,14 @@ def test_erasure_leaves_details_out(detail: str) -> None:
     assert erased(erased(HARBOURS)) == erased(HARBOURS)
 
 
-@given(st.lists(WORDS, max_size=6), st.lists(WORDS, min_size=1, max_size=4), st.sampled_from([0.0, 0.1, 0.5]))
-def test_the_limit_on_copies_holds(relations: list[str], sources: list[str], limit: float) -> None:
-    subgraph = Subgraph((), (), frozenset(), tuple(relations), tuple(sources))
+@given(
+    st.lists(WORDS, max_size=6),
+    st.lists(WORDS, max_size=6),
+    st.lists(WORDS, min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.1, 0.5]),
+)
+def test_the_limit_on_copies_holds(relations: list[str], subjects: list[str], sources: list[str], limit: float) -> None:
+    subgraph = Subgraph(tuple(subjects), tuple(subjects), frozenset(), tuple(relations), tuple(sources))
     assert copied_share(ExtractiveSummarizer("full", limit).summarize(subgraph), sources) <= limit
 
 

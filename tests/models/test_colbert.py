@@ -175,12 +175,18 @@ def _wrong_projection(folder: Path) -> None:
     save_file({**weights, "linear.weight": torch.zeros(WIDTH, HIDDEN + 1)}, str(folder / "model.safetensors"))
 
 
+def _as_empty_pickle(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"")
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (_without_projection, "no projection"),
         (_wrong_projection, "does not fit"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "weights cannot be read"),
+        (_as_empty_pickle, "weights cannot be read"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no projection"),
         (lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),
         (lambda folder: (folder / "artifact.metadata").write_text("[]"), "settings cannot be read"),
