@@ -276,7 +276,9 @@ class EdgeDevice:
 
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of training the controller together with other devices, on own questions."""
-        return self.controller.train(request, questions)
+        update = self.controller.train(request, questions)
+        self._engines.forget()  # they may order evidence by the weights before
+        return update
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.

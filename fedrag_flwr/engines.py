@@ -56,6 +56,10 @@ class Engines:
             self._kept[memories] = (self._store.version, engine)
         return engine
 
+    def forget(self) -> None:
+        """Make all engines anew when they are next needed."""
+        self._kept.clear()
+
     def _made(self, memories: Memories) -> Engine:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
