@@ -75,12 +75,5 @@ class Engines:
             pipeline=tools.pipeline,
             limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
         )
-        cognizer = Cognizer(
-            tools.generator,
-            inference.max_answer_tokens,
-            inference.abstain_below,
-            self._settings.seed,
-            fitting.is_called,
-            inference.free_answers,
-        )
+        cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
         return Engine(leads, shelf, cognizer, self._orders.chosen())

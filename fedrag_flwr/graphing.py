@@ -197,9 +197,7 @@ class DeviceGraph:
             lead=self.lead,
             encoder=tools.encoder,
             pipeline=tools.pipeline,
-            cognizer=Cognizer(
-                tools.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed
-            ),
+            cognizer=Cognizer.of(self.settings, tools.generator),
             gate=Gate(SignalReader(tools.encoder, tools.pipeline), model),
             units=inference.evidence_units,
             candidates=gate.candidates,

@@ -147,7 +147,7 @@ class SummaryRouting(HelpingRag):
     def _reasoned(self, question_id: str, given: Help) -> Answer:
         question, inference = self.questions[question_id], self.settings.inference
         tools = self.tools.toolbox
-        cognizer = Cognizer(tools.generator, inference.max_answer_tokens, inference.abstain_below, self.settings.seed)
+        cognizer = Cognizer.of(self.settings, tools.generator)
         asked = self.open[question_id].vector
         units = nearest(rescored(given.units, asked, tools.encoder), inference.evidence_units)
         verdict = cognizer.answer(question.text, tools.pipeline.question(question.text), units, always=True)

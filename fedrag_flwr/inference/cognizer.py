@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
@@ -11,6 +11,7 @@ from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
@@ -28,6 +29,11 @@ class Verdict:
     explanation: str
     cost: Cost
     setup: float = 0.0
+
+    def timed(self, seconds: float) -> Verdict:
+        """The same with the seconds of everything since the question came; a replayed generation keeps its own."""
+        total = self.cost.seconds + seconds if self.cost.replayed else seconds - self.setup
+        return replace(self, cost=replace(self.cost, seconds=total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,13 @@ class Cognizer:
     seed: int = 0
     is_called: IsCalled = unknown
     free: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings, generator: Callable[[], Generator], is_called: IsCalled = unknown) -> Cognizer:
+        """The slow path as a run's settings ask for it."""
+        asked = settings.inference
+        most, floor = asked.max_answer_tokens, asked.abstain_below
+        return cls(generator, most, floor, settings.seed, is_called, asked.free_answers)
 
     def answer(
         self,

@@ -74,7 +74,7 @@ class Engine:
         else:
             units = self.shelf.passages([one.passage_id for one in retriever.rank(question.text, most)], asked.vector)
         verdict = self.cognizer.answer(question.text, asked.analysis, units, always=True)
-        verdict = self._timed(verdict, self.clock() - start)
+        verdict = verdict.timed(self.clock() - start)
         return self._answer(question, verdict, "cognizer", units)
 
     def from_memory(self, question: Question) -> Answer | OpenQuestion:
@@ -136,7 +136,7 @@ class Engine:
             reading,
             wording=question.text,
         )
-        verdict = self._timed(verdict, self.clock() - start)
+        verdict = verdict.timed(self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
         remote = any(unit.origin != self.shelf.device for unit in units)
         answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)
@@ -207,12 +207,6 @@ class Engine:
             cost=verdict.cost,
             evidence=tuple(units),
         )
-
-    @staticmethod
-    def _timed(verdict: Verdict, seconds: float) -> Verdict:
-        # A replayed generation keeps the seconds that it took when it was measured.
-        total = verdict.cost.seconds + seconds if verdict.cost.replayed else seconds - verdict.setup
-        return replace(verdict, cost=replace(verdict.cost, seconds=total))
 
 
 def _hop(lead: Lead) -> str:

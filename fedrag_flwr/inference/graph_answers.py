@@ -111,11 +111,8 @@ class GraphAnswers:
         self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float
     ) -> Answer:
         verdict = self.cognizer.answer(question.text, analysis, units, always=True)
-        seconds = self.clock() - start
-        cost = verdict.cost
-        seconds = cost.seconds + seconds if cost.replayed else seconds - verdict.setup
         remote = any(unit.origin != self.device for unit in units)
-        return answered(question, replace(verdict, cost=replace(cost, seconds=seconds)), units, remote)
+        return answered(question, verdict.timed(self.clock() - start), units, remote)
 
 
 def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit], remote: bool) -> Answer:

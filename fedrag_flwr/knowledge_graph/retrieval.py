@@ -120,10 +120,9 @@ class GraphRetriever:
 
     def passages(self, vector: Vector) -> list[tuple[Passage, float]]:
         """The passages that the levels agree on, with their fused scores, best first."""
-        rankings = [ranking for level, ranking in self._levels(vector).items() if level in self._settings.levels]
         scores: dict[str, float] = {}
-        for ranking in rankings:
-            for rank, name in enumerate(ranking, 1):
+        for level in sorted(self._settings.levels):
+            for rank, name in enumerate(self._led_to(level, vector), 1):
                 scores[name] = scores.get(name, 0.0) + 1.0 / (RANK_OFFSET + rank)
         best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[: self._settings.passages]
         return [(self._passages[name], score) for name, score in best]
@@ -143,19 +142,19 @@ class GraphRetriever:
 
     # --- the levels -------------------------------------------------------------------------------
 
-    def _levels(self, vector: Vector) -> dict[Level, list[str]]:
-        """By level, passages in the order in which it leads to them."""
+    def _led_to(self, level: Level, vector: Vector) -> list[str]:
+        """Passages in the order in which a level leads to them."""
         index, most = self._index, self._settings
-        return {
-            "entity": self._by_entities(index.entities.nearest(vector, most.entities)),
-            "relation": self._told_in(
+        if level == "entity":
+            return self._by_entities(index.entities.nearest(vector, most.entities))
+        if level == "relation":
+            return self._told_in(
                 row
                 for name, _ in index.relations.nearest(vector, most.relations)
                 if name in index.graph.relations
                 for row in index.graph.relations[name].statements
-            ),
-            "chunk": [name for name, _ in index.chunks.nearest(vector, most.chunks)],
-        }
+            )
+        return [name for name, _ in index.chunks.nearest(vector, most.chunks)]
 
     def _by_entities(self, near: Sequence[tuple[str, float]]) -> list[str]:
         """Passages of near entities and of their heaviest edges, by the sum of the cosines that lead there."""
