@@ -1,6 +1,6 @@
 """Documents in: folders of files, benchmark files and their partition over devices."""
 
-from fedrag_flwr.sources.base import Failure, Reading, Source, digest_of, make_document
+from fedrag_flwr.sources.base import Failure, Reading, SearchableSource, Source, SourceHit, digest_of, make_document
 from fedrag_flwr.sources.benchmark import Benchmark, data_root, read_multihop
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.partition import Partition, device_name, partition_documents, write_partition
@@ -11,7 +11,9 @@ __all__ = [
     "FolderSource",
     "Partition",
     "Reading",
+    "SearchableSource",
     "Source",
+    "SourceHit",
     "data_root",
     "device_name",
     "digest_of",

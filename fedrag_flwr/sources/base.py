@@ -41,6 +41,39 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SourceHit:
+    """A record that a source found for a question; it stays on the device.
+
+    `document_id` is that of the document which the same source's `read` makes of the record, `provenance` says where in
+    the source it stands (a file, a table with its key, a vertex), and `score` grows with relevance within one search.
+    """
+
+    document_id: str
+    title: str
+    text: str
+    score: float
+    provenance: str
+
+
+class SearchableSource(Source, Protocol):
+    """A source that can also be asked (HyFedRAG 3.2)."""
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        """Find at most `k` records, best first.
+
+        Raises
+        ------
+        SourceError
+            The source cannot be reached, or took longer than its limit.
+        """
+        ...
+
+    def version(self) -> str:
+        """Give what changes whenever a record changes: what was made from another version is void."""
+        ...
+
+
 def make_document(document_id: str, title: str, text: str) -> Document:
     """Make a document in normal form with its digest.
 
