@@ -18,6 +18,7 @@ from fedrag_flwr.engines import Engines, Memories
 from fedrag_flwr.errors import FedragError, SettingError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
+from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
@@ -300,7 +301,7 @@ class EdgeDevice:
                 units = self.graph.retrieve(request.vector, budget)
             else:
                 edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
-                units = self.engine.evidence_for(request.vector, edges, budget)
+                units = self.shelf.units_of(edges, request.vector)[:budget]
             evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
         return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
 
@@ -324,6 +325,11 @@ class EdgeDevice:
             return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")
 
     # --- its parts --------------------------------------------------------------------------------
+
+    @property
+    def shelf(self) -> EvidenceShelf:
+        """Its own evidence."""
+        return EvidenceShelf(self.name, self.store, self.settings.inference.evidence_units)
 
     @property
     def engine(self) -> Engine:
@@ -365,7 +371,7 @@ class EdgeDevice:
 
     def _inform_door(self) -> None:
         """Tell the door what the documents as they are now show to be private."""
-        if self._informed != (version := self.store.version):
+        if self.door.rewrites and self._informed != (version := self.store.version):
             self.door.know(read_register(self.store.passages()))
             self._informed = version
 

@@ -23,7 +23,6 @@ from fedrag_flwr.records import (
     MemoryItem,
     OpenQuestion,
     Question,
-    Vector,
     Want,
 )
 from fedrag_flwr.retrieval import Retriever
@@ -97,10 +96,6 @@ class Engine:
         """Answer an open question at home with whatever other devices gave."""
         start = self.clock()
         return self._reasoned(question, self.leads.lead(question.text), foreign, start)
-
-    def evidence_for(self, vector: Vector, hyperedges: Sequence[str], budget: int) -> list[EvidenceUnit]:
-        """The units of own hyperedges that come nearest to another's question; nothing beyond those hyperedges."""
-        return self.shelf.units_of(hyperedges, vector)[:budget]
 
     # --- steps ----------------------------------------------------------------------------------
 

@@ -108,6 +108,11 @@ class ExportDoor:
         """What passed, what was withheld and what was changed why, since the door was made."""
         return MappingProxyType(dict(self._counts))
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether any operator changes what leaves."""
+        return bool(self._operators)
+
     def know(self, register: Register) -> None:
         """Mask from now on also what the device's documents show to be private."""
         self._register = register

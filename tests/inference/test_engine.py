@@ -11,7 +11,16 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Answer, Delta, EvidenceRequest, EvidenceUnit, MemoryItem, OpenQuestion, Question
+from fedrag_flwr.records import (
+    Answer,
+    Delta,
+    EvidenceRequest,
+    EvidenceUnit,
+    MemoryItem,
+    OpenQuestion,
+    Question,
+    ShareRequest,
+)
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 from tests.strategies.federation import Federation, shared_federation
@@ -135,19 +144,27 @@ def test_a_question_over_others_memories_stays_open_and_names_whom_to_ask(
         assert (own.path, own.text) == ("memorizer", "Lindmoor")
 
 
-@pytest.mark.parametrize("budget", [1, 2, 4])
-def test_evidence_for_others_keeps_its_budget_and_its_order(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
+def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
     edges = [edge.id for edge in people.store.hyperedges()]
     for named in (edges[:1], edges, [*edges, "no-such-edge"]):
-        units = people.engine.evidence_for(vector, named, budget)
-        assert 0 < len(units) <= budget
+        units = people.shelf.units_of(named, vector)
+        assert units
         assert len({unit.id for unit in units}) == len(units)
         assert {unit.origin for unit in units} == {"people"}
         assert [unit.score for unit in units] == sorted((unit.score for unit in units), reverse=True)
-    assert people.engine.evidence_for(vector, edges, budget)[0].id.startswith("jonas-keel#")
-    assert people.engine.evidence_for(vector, [], budget) == []  # nobody fishes with a vector alone
-    assert people.engine.evidence_for(vector, ["no-such-edge"], budget) == []
+    assert people.shelf.units_of(edges, vector)[0].id.startswith("jonas-keel#")
+    assert people.shelf.units_of([], vector) == []  # nobody fishes with a vector alone
+    assert people.shelf.units_of(["no-such-edge"], vector) == []
+
+
+@pytest.mark.parametrize("budget", [1, 2, 4])
+def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    shared = people.share(ShareRequest("memories", 0)).items
+    edges = tuple(sorted({edge for item in shared for edge in item.hyperedges}))[:64]
+    [given] = people.retrieve([EvidenceRequest("q", vector, edges, budget)]).evidence
+    assert 0 < len(given.units) <= budget
 
 
 def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encoder: Encoder) -> None:
