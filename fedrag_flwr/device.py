@@ -268,6 +268,8 @@ class EdgeDevice:
             return engine.from_passages(question)
         if mode == "controlled":
             return engine.from_passages(question, self.controller.retriever())
+        if mode == "assisted":
+            return engine.assisted(question, self.graph.near)
         return engine.from_memory(question)
 
     def ask_at_home(self, question: Question) -> Answer:
@@ -301,7 +303,8 @@ class EdgeDevice:
                 units = self.graph.retrieve(request.vector, budget)
             else:
                 edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
-                units = self.shelf.units_of(edges, request.vector)[:budget]
+                offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
+                units = offered(edges, request.vector)[:budget]
             evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
         return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
 

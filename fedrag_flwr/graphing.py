@@ -168,6 +168,16 @@ class DeviceGraph:
         scores: NDArray[np.float32] = vectors @ vector
         return float(np.clip(UNKNOWN_LEAD + scores[own].max() - scores[~own].max(), 0.0, 1.0))
 
+    def near(self, vector: Vector) -> tuple[str, ...]:
+        """The other devices whose summaries come nearest to a question's vector, shape (dimension,), best first."""
+        owners, vectors = self._known()
+        scores: NDArray[np.float32] = vectors @ vector
+        best: dict[str, float] = {}
+        for owner, score in zip(owners, scores.tolist(), strict=True):
+            if owner != self.device:
+                best[owner] = max(score, best.get(owner, score))
+        return tuple(sorted(best, key=lambda owner: (-best[owner], owner))[: self.settings.routing.devices])
+
     def receive(self, batch: AnswerBatch) -> ImportReport:
         """Keep what the server answered for this device.
 

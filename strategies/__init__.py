@@ -10,6 +10,7 @@ from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
+from strategies.fedrag import FedRag
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
@@ -17,7 +18,7 @@ from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+    *(FedRag, MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -43,6 +44,7 @@ __all__ = [
     "STRATEGIES",
     "Centralized",
     "ControllerFedAvg",
+    "FedRag",
     "FederatedRag",
     "LocalGraph",
     "LocalMemory",

@@ -18,6 +18,7 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     ImportReport,
     Pending,
+    RetrieveBy,
 )
 from strategies.courier import Letter
 from strategies.helping import HelpingRag
@@ -34,6 +35,7 @@ class MemoryFusion(HelpingRag):
     name = "memory-fusion"
     mode: AnswerMode = "memory"
     memories = True
+    retrieve_by: RetrieveBy = "hyperedges"
 
     def share(self) -> None:
         """Take each device's delta into the bank, and give each what it lacks."""
@@ -91,12 +93,12 @@ class MemoryFusion(HelpingRag):
                     pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
 
     def _report(self, fusion: FusionReport) -> None:
-        self.counts = {f"fusion-{name.replace('_', '-')}": count for name, count in asdict(fusion).items()}
+        self.counts |= {f"fusion-{name.replace('_', '-')}": count for name, count in asdict(fusion).items()}
         log(INFO, "%s: %s", self.name, ", ".join(f"{name} {count}" for name, count in self.counts.items()))
 
     def resolve(self) -> None:
         """Ask the owners of the supporting hyperedges for evidence, and let home finish."""
-        help_given = self.ask_owners(self._requests(), "hyperedges")
+        help_given = self.ask_owners(self._requests(), self.retrieve_by)
         for asking in self.open.values():
             help_given[asking.question_id].seconds += asking.seconds
         self.finish_at_home(help_given)

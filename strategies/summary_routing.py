@@ -84,7 +84,7 @@ class SummaryRouting(HelpingRag):
         """Ask the owners of the nearest summaries, and let home or the server answer."""
         routes = {question_id: self.route(asking) for question_id, asking in self.open.items()}
         drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
-        help_given = self.ask_owners(self._requests(routes), "graph")
+        help_given = self.ask_owners(self._routed(routes), "graph")
         if self.settings.routing.answers_at == "server":
             self._answer_here(help_given, drafts)
         else:
@@ -104,7 +104,7 @@ class SummaryRouting(HelpingRag):
             return Route((), ())
         return self.summary_index.route(asking.vector, routing.summaries, routing.devices, without)
 
-    def _requests(self, routes: Mapping[str, Route]) -> dict[int, dict[str, EvidenceRequest]]:
+    def _routed(self, routes: Mapping[str, Route]) -> dict[int, dict[str, EvidenceRequest]]:
         requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
         for question_id, route in routes.items():
             for owner in route.owners:

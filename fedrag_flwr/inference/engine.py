@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
@@ -23,13 +23,14 @@ from fedrag_flwr.records import (
     MemoryItem,
     OpenQuestion,
     Question,
+    Vector,
     Want,
 )
 from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import subject_of
 
-_MOST_SOURCES = 64
+_MOST_SOURCES = _MOST_WANTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,27 @@ class Engine:
             return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
         return self._reasoned(question, lead, (), start)
 
+    def assisted(self, question: Question, near: Callable[[Vector], Sequence[str]]) -> Answer | OpenQuestion:
+        """Memory if it is near enough, or what home's evidence says beyond doubt; else an open question.
+
+        It goes to the owners of the nearest memories' hyperedges, and to the devices that `near` gives for its vector.
+        """
+        start = self.clock()
+        lead = self.leads.lead(question.text)
+        if lead.known is not None:
+            return self._recalled(question, lead, lead.known, self.clock() - start)
+        reading = self._read(lead, ())
+        if reading.certain:
+            return self._reasoned(question, lead, (), start, reading)
+        wants = {want.owner: want for want in self._wants(question, lead.matches)}
+        for owner in near(lead.asked.vector):
+            wants.setdefault(owner, Want(question.id, owner, ()))
+        if wants:
+            return OpenQuestion(
+                question.id, lead.asked.vector, tuple(wants.values())[:_MOST_WANTS], self.clock() - start
+            )
+        return self._reasoned(question, lead, (), start, reading)
+
     def recall(self, question: Question) -> Answer | None:
         """What memory alone answers; None where it does not know."""
         start = self.clock()
@@ -116,10 +138,22 @@ class Engine:
             cost=Cost(seconds=seconds),
         )
 
-    def _reasoned(self, question: Question, lead: Lead, foreign: Sequence[EvidenceUnit], start: float) -> Answer:
+    def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
+        """What home's evidence and foreign units say without the model."""
         asked = lead.asked
         candidates = self.shelf.gather(asked.vector, lead.matches, self._first_passages(asked.text))
-        reading = read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)])
+        return read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)])
+
+    def _reasoned(
+        self,
+        question: Question,
+        lead: Lead,
+        foreign: Sequence[EvidenceUnit],
+        start: float,
+        reading: Reading | None = None,
+    ) -> Answer:
+        asked = lead.asked
+        reading = reading or self._read(lead, foreign)
         units = self._chosen(reading, foreign, lead.via.name if lead.via else "")
         memories = lead.notes(units, self.leads.limits.notes)
         verdict = self.cognizer.answer(

@@ -116,6 +116,11 @@ class EvidenceShelf:
         members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
         return self._sentences(members, vector)
 
+    def offered(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """The sentences of own hyperedges, and those nearest to a vector of shape (dimension,), best first."""
+        units = _merge(self.units_of(hyperedges, vector), self.nearest_sentences(vector, POOL))
+        return sorted(units, key=lambda unit: (-unit.score, unit.id))
+
     def sentences_of(self, passages: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
         """The sentences of passages, those nearest to a vector first."""
         return self._sentences({s.id for p in self.store.passages(passages) for s in p.sentences}, vector)

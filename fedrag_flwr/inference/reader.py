@@ -18,6 +18,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 READ = 6  # sentences whose spans may answer
 FEWEST = 2  # sentences that are read however unlikely they are
 LEAST_EVIDENCE = -1.1  # log-odds (one in four) from which a further sentence is worth its tokens
+CERTAIN = 0.9  # log-odds from which a span that home alone offers is right TODO
 SURE = -0.9  # log-odds from which a span is more often right than what the small model says
 
 
@@ -74,6 +75,11 @@ class Reading:
         if self.agrees is not None:
             return "yes" if self.agrees else "no"
         return self.best if self.spans and float(self.likely.max()) >= SURE else ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether a span answers so surely that evidence from elsewhere is not needed."""
+        return bool(self.spans) and float(self.likely.max()) >= CERTAIN
 
 
 def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candidate]) -> Reading:

@@ -1,0 +1,29 @@
+"""Ours: memories are shared and fused, and summaries say who else may know; home decides whom it asks, and answers."""
+
+from __future__ import annotations
+
+from strategies.memory_fusion import MemoryFusion
+from strategies.summary_routing import SummaryRouting
+
+
+class FedRag(SummaryRouting, MemoryFusion):
+    """FD-RAG's memories before DGRAG's routing.
+
+    A device answers from memory, its own or the fused bank's, or from its own sentences where these leave no doubt.
+    Else it asks the owners of the memories that come nearest, and the devices whose summaries do: it knows the vectors
+    of all summaries and compares them itself, so the server sees whom it asks and not why. Home answers over what they
+    give.
+    """
+
+    name = "fedrag"
+    mode = "assisted"
+    retrieve_by = "nearest"
+
+    def share(self) -> None:
+        """Exchange memories, then summaries."""
+        MemoryFusion.share(self)
+        SummaryRouting.share(self)
+
+    def resolve(self) -> None:
+        """Ask those whom home named, and let home finish."""
+        MemoryFusion.resolve(self)
