@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,14 +101,19 @@ def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> A
 
 
 def merge_small(
-    edges: Edges, vectors: Mapping[str, Floats], assignment: Mapping[str, int], settings: CutSettings
+    edges: Edges,
+    vectors: Mapping[str, Floats],
+    assignment: Mapping[str, int],
+    settings: CutSettings,
+    stay: frozenset[int] = frozenset(),
 ) -> Assignment:
     """Merge communities below `least`, the smallest first, where the heaviest edges lead, or else the nearest mean.
 
-    A community never grows beyond `most`; one that fits nowhere stays.
+    A community never grows beyond `most`; one that fits nowhere stays, and so do those that `stay` names, though others
+    may join them.
     """
     merger = _Merger(edges, vectors, assignment, settings)
-    merger.run()
+    merger.run(stay)
     return _renumbered({name: number for number, names in merger.members.items() for name in names})
 
 
@@ -120,6 +125,8 @@ def recut(
     settings: CutSettings,
 ) -> Assignment:
     """Cut anew only what a change affects: the communities that held a changed vertex, and vertices that are new.
+
+    What is left too small joins a community that was there before, which is all that happens to such a one.
 
     Parameters
     ----------
@@ -143,11 +150,12 @@ def recut(
     inner = {pair: weight for pair, weight in edges.items() if pair[0] in free and pair[1] in free}
     fresh = cut(inner, {name: vectors[name] for name in sorted(free)}, settings)
     offset = max(kept.values(), default=-1) + 1
-    return _renumbered(kept | {name: number + offset for name, number in fresh.items()})
+    whole = kept | {name: number + offset for name, number in fresh.items()}
+    return merge_small(edges, vectors, whole, settings, frozenset(kept.values()))
 
 
 class _Merger:
-    """Merges small communities; keeps members, weights between communities, and sums of vectors up to date."""
+    """Merges small communities; keeps members, weights between communities, and means of vectors up to date."""
 
     def __init__(
         self, edges: Edges, vectors: Mapping[str, Floats], assignment: Mapping[str, int], settings: CutSettings
@@ -156,7 +164,12 @@ class _Merger:
         self.members: dict[int, list[str]] = defaultdict(list)
         for name in sorted(assignment):
             self.members[assignment[name]].append(name)
-        self.sums = {number: _sum(vectors, names) for number, names in self.members.items()}
+        self.numbers = np.array(sorted(self.members), dtype=np.int64)  # the community of each row
+        self.row = {int(number): row for row, number in enumerate(self.numbers)}
+        groups = [self.members[int(number)] for number in self.numbers]
+        self.sizes = np.array([len(names) for names in groups], dtype=np.int64)  # 0: it was merged into another
+        self.sums = np.array([np.sum([vectors[name] for name in names], axis=0) for names in groups])
+        self.means = np.array([_unit(total) for total in self.sums])
         self.between: defaultdict[int, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
         for (one, other), weight in edges.items():
             first, second = assignment[one], assignment[other]
@@ -164,10 +177,11 @@ class _Merger:
                 self.between[first][second] += weight
                 self.between[second][first] += weight
 
-    def run(self) -> None:
+    def run(self, stay: frozenset[int]) -> None:
         import heapq
 
-        waiting = [(len(names), number) for number, names in self.members.items() if self._is_small(number)]
+        small = (number for number in self.members.keys() - stay if self._is_small(number))
+        waiting = [(len(self.members[number]), number) for number in small]
         heapq.heapify(waiting)
         while waiting:
             size, number = heapq.heappop(waiting)
@@ -177,7 +191,7 @@ class _Merger:
             if target is None:
                 continue
             self._join(number, target)
-            if self._is_small(target):
+            if self._is_small(target) and target not in stay:
                 heapq.heappush(waiting, (len(self.members[target]), target))
 
     def _is_small(self, number: int) -> bool:
@@ -190,15 +204,21 @@ class _Merger:
         joined = [(-weight, other) for other, weight in self.between[number].items() if self._fits(number, other)]
         if joined:
             return min(joined)[1]
-        others = [other for other in self.members if other != number and self._fits(number, other)]
-        if not others:
+        row = self.row[number]
+        fits = (self.sizes > 0) & (self.sizes + self.sizes[row] <= self.settings.most)
+        fits[row] = False
+        if not fits.any():
             return None
-        means = np.array([_unit(self.sums[other]) for other in others])
-        return others[int(np.argmax(means @ _unit(self.sums[number])))]
+        scores = np.where(fits, self.means @ self.means[row], -np.inf)
+        return int(self.numbers[int(np.argmax(scores))])
 
     def _join(self, number: int, target: int) -> None:
         self.members[target] += self.members.pop(number)
-        self.sums[target] = self.sums[target] + self.sums.pop(number)
+        gone, grown = self.row[number], self.row[target]
+        self.sizes[grown] += self.sizes[gone]
+        self.sums[grown] += self.sums[gone]
+        self.means[grown] = _unit(self.sums[grown])
+        self.sizes[gone] = 0
         for other, weight in self.between.pop(number, {}).items():
             del self.between[other][number]
             if other != target:
@@ -218,11 +238,6 @@ def _with_lonely(assignment: Mapping[str, int], vectors: Mapping[str, Floats]) -
 def _renumbered(assignment: Mapping[str, int]) -> Assignment:
     numbers: dict[int, int] = {}
     return {name: numbers.setdefault(assignment[name], len(numbers)) for name in sorted(assignment)}
-
-
-def _sum(vectors: Mapping[str, Floats], names: Sequence[str]) -> Floats:
-    total: Floats = np.sum([vectors[name] for name in names], axis=0)
-    return total
 
 
 def _unit(vector: Floats) -> Floats:

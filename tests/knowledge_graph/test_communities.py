@@ -108,6 +108,15 @@ def test_a_change_leaves_other_communities_as_they_are() -> None:
     assert "003-004" not in after
 
 
+def test_what_a_change_leaves_too_small_joins_a_community_that_was_there() -> None:
+    edges = blocks(6, 8, 0.9, 0.01, seed=4)
+    before = cut(edges, vectors_of(edges), SMALL)
+    more = edges | {("003-000", "new-0"): 1.0, ("new-0", "new-1"): 1.0}
+    after = recut(more, vectors_of(more), before, {"new-0", "new-1"}, SMALL)
+    assert after["new-0"] == after["new-1"] == after["003-000"]
+    assert all(after[one] == after[other] for one in before for other in before if before[one] == before[other])
+
+
 def test_no_change_changes_nothing() -> None:
     edges = blocks(6, 10, 0.8, 0.01, seed=2)
     before = cut(edges, vectors_of(edges), SMALL)
