@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from fedrag_flwr.records import MOST_LINE
 from strategies.memory_fusion import MemoryFusion
 from strategies.summary_routing import SummaryRouting
 
@@ -25,5 +28,10 @@ class FedRag(SummaryRouting, MemoryFusion):
         SummaryRouting.share(self)
 
     def resolve(self) -> None:
-        """Ask those whom home named, and let home finish."""
+        """Ask those whom home named, and let home finish; each answer says who was asked."""
+        asked = {name: [want.owner for want in asking.wants] for name, asking in self.open.items()}
         MemoryFusion.resolve(self)
+        for name in asked.keys() & self.answers.keys():
+            answer = self.answers[name]
+            told = f"{answer.explanation}; asked {', '.join(asked[name])}"
+            self.answers[name] = replace(answer, explanation=told[:MOST_LINE])

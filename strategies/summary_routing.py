@@ -12,6 +12,7 @@ from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
+    MOST_LINE,
     Answer,
     AnswerBatch,
     AnswerMode,
@@ -24,8 +25,6 @@ from fedrag_flwr.records import (
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
-
-_MOST_LINE = 2_000
 
 
 class SummaryRouting(HelpingRag):
@@ -122,7 +121,7 @@ class SummaryRouting(HelpingRag):
             self.open.pop(question_id, None)
         told = f"{answer.explanation}; routed by {route.explanation}; {draft.explanation}"
         cost = answer.cost + draft.cost + Cost(seconds=given.seconds)
-        self.answers[question_id] = replace(answer, explanation=told[:_MOST_LINE], cost=cost)
+        self.answers[question_id] = replace(answer, explanation=told[:MOST_LINE], cost=cost)
 
     # --- the server's own answers -----------------------------------------------------------------
 

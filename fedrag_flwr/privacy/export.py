@@ -12,12 +12,13 @@ import numpy as np
 
 from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.items import MOST_LINE, TOO_LONG, item_bundle, item_refusal, words
+from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import (
+    MOST_LINE,
     Answer,
     Document,
     EvidenceUnit,

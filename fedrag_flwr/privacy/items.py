@@ -9,13 +9,12 @@ from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import PERSON
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
-from fedrag_flwr.records import Fact, MemoryItem
+from fedrag_flwr.records import MOST_LINE, Fact, MemoryItem
 
 ANSWER_MASKED = "answer-masked"
 QUESTION_EMPTY = "question-empty"
 TOO_LONG = "too-long"
 MALFORMED = "malformed"
-MOST_LINE = 2_000
 
 _LEAST_WORDS = 2  # content words that a masked question must keep to be of use
 _MOST_ANCHORS = 64

@@ -2,6 +2,7 @@
 
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, Match, MemoryItem, Question
 from fedrag_flwr.records.base import (
+    MOST_LINE,
     AnswerMode,
     AnswerPath,
     Bound,
@@ -67,6 +68,7 @@ from fedrag_flwr.records.messages import (
 )
 
 __all__ = [
+    "MOST_LINE",
     "NOTHING_PENDING",
     "START",
     "Answer",

@@ -40,7 +40,8 @@ class Bound:
 
 
 Name = Annotated[str, Bound(chars=200)]
-Line = Annotated[str, Bound(chars=2_000)]
+MOST_LINE = 2_000
+Line = Annotated[str, Bound(chars=MOST_LINE)]
 Paragraph = Annotated[str, Bound(chars=20_000)]
 Count = Annotated[int, Bound(low=0, high=2**40)]
 Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]

@@ -1,0 +1,61 @@
+"""Our own strategy over five tiny devices: memory first, then whom home itself names, and home answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.records import Question
+from fedrag_flwr.settings import Plain
+from strategies import FedRag, ServerTools
+from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
+
+REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
+FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
+SMALL: dict[str, Plain] = {"strategy": "fedrag", "graph__community_most": 8, "graph__community_least": 2}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """The federation with all graphs built."""
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("fedrag")).with_changes(**SMALL)
+    run(files, REMEMBERED)
+    return files
+
+
+def run(files: Federation, *questions: Question) -> tuple[FedRag, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = FedRag(files.settings, questions, tools)
+    grid = files.grid(None)
+    strategy.run(grid, "1")
+    tools.summaries.close()
+    return strategy, grid.sent
+
+
+def test_what_memory_knows_asks_nobody(built: Federation) -> None:
+    strategy, sent = run(built, REMEMBERED)
+    answer = strategy.answers["k1"]
+    assert (answer.path, answer.text) == ("memorizer", "1924")
+    assert answer.cost.llm_calls == 0
+    assert not [data for data in sent if b"query.retrieve" in data]
+
+
+def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation) -> None:
+    """Home compares the question with the summaries itself; it leaves home as a vector alone."""
+    files = built.with_changes(memory__delta=1.0, memory__top_k=1, routing__devices=1)
+    strategy, sent = run(files, FOREIGN)
+    answer = strategy.answers["k2"]
+    assert "asked " in answer.explanation
+    assert "rivers" in answer.explanation.rpartition("asked ")[2]
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    asked = [data for data in sent if b"query.retrieve" in data]
+    assert asked
+    assert not any(FOREIGN.text.encode() in data for data in asked)
+
+
+def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
+    def asked(devices: int) -> int:
+        strategy, _ = run(built.with_changes(memory__delta=1.0, routing__devices=devices), FOREIGN)
+        return len(strategy.answers["k2"].explanation.rpartition("asked ")[2].split(", "))
+
+    assert asked(1) <= asked(4) == len(DEVICES) - 1
