@@ -17,6 +17,7 @@ from fedrag_flwr.files import replace_file
 from fedrag_flwr.privacy.ckks.diagonals import chunks
 from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes
 from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
+from fedrag_flwr.processes import Child
 
 Floats = NDArray[np.float32]
 T = TypeVar("T")
@@ -114,6 +115,11 @@ class SummaryScorer:
         self._sandbox = Sandbox()
         self._matrix = folder / "none.npy"
         self.shape = (0, 0)
+
+    @property
+    def worker(self) -> Child:
+        """The process that scores."""
+        return self._sandbox.worker
 
     def close(self) -> None:
         """End the worker."""
