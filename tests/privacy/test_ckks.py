@@ -179,7 +179,7 @@ def test_parties_that_send_different_numbers_of_ciphertexts_are_refused(pair: Pa
 def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
     places, (sandbox, scorer) = targets(tmp_path)
     harmless = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another ciphertext: tags tell
-    for name, target in places.items():
+    for target in places.values():
         became = {kind: attack(target, forge(kind, target.good, np.random.default_rng(7))) for kind in FORGERIES}
         assert {kind for kind, what in became.items() if what == "taken"} <= harmless
         assert attack(target, target.good) == "taken"
@@ -195,7 +195,7 @@ def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
 def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, tmp_path: Path) -> None:
     small = Sandbox(memory=2**27, timeout=5.0)
     with pytest.raises(CipherError):
-        small.call("make_keys", secret=str(tmp_path / "key"), dimension="0")
+        small.call("encrypt_questions", [bytes(2**27)], secret=str(tmp_path / "key"))
     small.close()
     assert pair.device.encrypt(rows_of(1, DIMENSION, 0))
 
@@ -215,8 +215,8 @@ def coefficients(plain: seal.Plaintext, count: int) -> list[int]:
 def recovered(sent: list[bytes], values: list[Values]) -> list[int]:
     """The secret key's coefficients at the first prime, from two scores' ciphertexts and their decrypted slots.
 
-    Decrypted real slots tell ``m + conj(m)`` of ``m = a + b s``. In the order of SEAL's transform conjugation swaps places
-    i and N - 1 - i, so two ciphertexts give two linear equations for s at each such pair.
+    Decrypted real slots tell ``m + conj(m)`` of ``m = a + b s``. In the order of SEAL's transform conjugation swaps
+    places i and N - 1 - i, so two ciphertexts give two linear equations for s at each such pair.
     """
     prime, equations = MODULI[0], []
     for data, slots in zip(sent, values, strict=True):
