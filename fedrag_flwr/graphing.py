@@ -159,9 +159,15 @@ class DeviceGraph:
         self._overview = None
         return ImportReport(self.device, len(overview.summaries), 0, (), self.store.version)
 
+    def known_summaries(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Owners and vectors, (n, dimension), of the overview that was handed out last; empty before the first."""
+        if self._overview is None:
+            self._overview = self._store().overview()
+        return self._overview
+
     def lead(self, vector: Vector) -> float:
         """How far this device's summaries are nearer to a question than all others', in [0, 1]; 0.5 where unknown."""
-        owners, vectors = self._known()
+        owners, vectors = self.known_summaries()
         own = np.array([owner == self.device for owner in owners], dtype=bool)
         if not own.any() or own.all():
             return UNKNOWN_LEAD
@@ -188,7 +194,7 @@ class DeviceGraph:
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""
         inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
-        model = GateModel.load(INFORMED if self._known()[0] else ALONE)
+        model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
         return GraphAnswers(
@@ -202,12 +208,6 @@ class DeviceGraph:
             units=inference.evidence_units,
             candidates=gate.candidates,
         )
-
-    def _known(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The overview that was handed out last; empty before the first."""
-        if self._overview is None:
-            self._overview = self._store().overview()
-        return self._overview
 
     # --- parts ------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedrag_flwr.records.base import Bound, ControllerStage, Count, Line, Name, Paragraph, Vector, Weight
+from fedrag_flwr.records.base import Bound, Ciphertext, ControllerStage, Count, Line, Name, Paragraph, Vector, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,19 @@ class ControllerRequest:
     mean: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     deviation: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     weights: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    encrypted: bool = False  # mean, deviation and weights are in the sums below then, and the update is encrypted
+    moments_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    weights_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerUpdate:
-    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none."""
+    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none.
+
+    Encrypted ones hold the values times the number of examples, and that number; `examples` is 1 then.
+    """
 
     device: Name
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
+    ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()

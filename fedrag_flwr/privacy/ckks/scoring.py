@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -63,8 +63,8 @@ class QuestionCipher:
     def _secret(self) -> Path:
         return self._folder / f"{self._dimension}-{_SECRET}"
 
-    def encrypt(self, vectors: Floats) -> list[bytes]:
-        """Encrypt question vectors, shape (n, dimension), unit rows; one ciphertext each."""
+    def encrypt(self, vectors: Iterable[Floats]) -> list[bytes]:
+        """Encrypt question vectors, each of shape (dimension,) and unit norm; one ciphertext each."""
         _ = self.public  # the keys are there from now on
         rows = [np.ascontiguousarray(row, dtype=np.float32).tobytes() for row in vectors]
         return self._sandbox.call("encrypt_questions", rows, secret=str(self._secret))
