@@ -58,6 +58,9 @@ LIMITS: Mapping[type, int] = {
     records.HiddenRequest: 64 * KIB,
     records.ConfidedQuestion: 64 * KIB,
     records.GroupRequest: 16 * MIB,
+    records.ConfideRequest: 16 * MIB,
+    records.CentroidRequest: 64 * KIB,
+    records.CentroidBatch: 2 * MIB,
 }
 
 R = TypeVar("R")

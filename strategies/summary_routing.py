@@ -60,6 +60,7 @@ class SummaryRouting(HelpingRag):
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
     ) -> None:
         super().__init__(settings, questions, tools, progress)
+        self.routes: dict[str, tuple[str, ...]] = {}  # the owners that were asked, by question
         if settings.exchange != "plain" and settings.routing.answers_at == "server":
             raise SettingError(
                 "the server cannot answer over evidence that it may not see",
@@ -156,7 +157,8 @@ class SummaryRouting(HelpingRag):
         self._count(owners)
         self.counts |= {"scored": self._private.scored, "scoring-ms": round(1000 * self._private.scoring_seconds)}
 
-    def _count(self, owners: Mapping[str, Sequence[str]]) -> None:
+    def _count(self, owners: Mapping[str, tuple[str, ...]]) -> None:
+        self.routes |= owners
         asked = Counter(name for names in owners.values() for name in names)
         self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(owners)}
 

@@ -55,6 +55,9 @@ from fedrag_flwr.records.documents import (
     Sentence,
 )
 from fedrag_flwr.records.exchanges import (
+    Centroid,
+    CentroidBatch,
+    CentroidRequest,
     ControllerRequest,
     ControllerUpdate,
     DocumentBatch,
@@ -100,6 +103,9 @@ __all__ = [
     "Box",
     "BuildReport",
     "BuildRequest",
+    "Centroid",
+    "CentroidBatch",
+    "CentroidRequest",
     "ChosenPassage",
     "ChosenPath",
     "Ciphertext",

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedrag_flwr.records.base import Bound, Ciphertext, ControllerStage, Count, Line, Name, Paragraph, Vector, Weight
+from fedrag_flwr.records.base import (
+    Bound,
+    Ciphertext,
+    ControllerStage,
+    Cosine,
+    Count,
+    Line,
+    Name,
+    Paragraph,
+    Vector,
+    Weight,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,30 @@ class DocumentBatch:
 
     device: Name
     documents: Annotated[tuple[SharedDocument, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class CentroidRequest:
+    """Asks a device for the middles of what it holds."""
+
+    most: Annotated[int, Bound(low=1, high=1_024)]
+
+
+@dataclass(frozen=True, slots=True)
+class Centroid:
+    """The direction of a group of passages, how many they are, and their mean cosine to it."""
+
+    vector: Vector
+    passages: Count
+    closeness: Cosine
+
+
+@dataclass(frozen=True, slots=True)
+class CentroidBatch:
+    """A device's centroids, through the door."""
+
+    device: Name
+    centroids: Annotated[tuple[Centroid, ...], Bound(items=1_024)]
 
 
 @dataclass(frozen=True, slots=True)
