@@ -12,6 +12,7 @@ from client_app.devices import device_name, device_of, training_questions
 from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError
+from fedrag_flwr.private_routing import restored
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
@@ -20,8 +21,14 @@ from fedrag_flwr.records import (
     Delta,
     DescribeRequest,
     DocumentsRequest,
+    EncryptRequest,
     FinishRequest,
+    GroupRequest,
     RetrieveRequest,
+    RoundedOverview,
+    RouteRequest,
+    SealedFinish,
+    SealedMessages,
     ShareRequest,
     SummaryOverview,
     SummaryRequest,
@@ -116,6 +123,50 @@ def finish(message: Message, context: Context) -> Message:
     )
 
 
+@app.train("group")
+def group(message: Message, context: Context) -> Message:
+    """Make the key of a group's encrypted sums, or take it from a peer."""
+    return _handle(message, context, GroupRequest, lambda device, request: device.join_group(request))
+
+
+@app.query("rounded_overview")
+def rounded_overview(message: Message, context: Context) -> Message:
+    """Take in the vectors of all devices' summaries, a byte for each value."""
+    return _handle(
+        message,
+        context,
+        RoundedOverview,
+        lambda device, told: device.graph.take_overview(SummaryOverview(restored(told))),
+    )
+
+
+@app.query("encrypt")
+def encrypt(message: Message, context: Context) -> Message:
+    """Encrypt own open questions."""
+    return _handle(message, context, EncryptRequest, lambda device, asked: device.private_routing.encrypt(asked))
+
+
+@app.query("route")
+def route(message: Message, context: Context) -> Message:
+    """Choose owners for own open questions, and seal requests for them."""
+    run = _run(message)
+    return _handle(message, context, RouteRequest, lambda device, asked: device.private_routing.route(asked, run))
+
+
+@app.query("retrieve_sealed")
+def retrieve_sealed(message: Message, context: Context) -> Message:
+    """Give evidence for requests in boxes, through the door, sealed."""
+    run = _run(message)
+    return _handle(message, context, SealedMessages, lambda device, asked: device.retrieve_sealed(asked, run))
+
+
+@app.query("finish_sealed")
+def finish_sealed(message: Message, context: Context) -> Message:
+    """Answer open questions with what others sealed."""
+    run = _run(message)
+    return _handle(message, context, SealedFinish, lambda device, given: device.finish_sealed(given, run))
+
+
 @app.query("documents")
 def documents(message: Message, context: Context) -> Message:
     """Hand over whole documents, where this device allows it."""
@@ -124,7 +175,7 @@ def documents(message: Message, context: Context) -> Message:
 
 def _handle(message: Message, context: Context, kind: type[R], act: Callable[[EdgeDevice, R], object]) -> Message:
     """Run one handler; whatever goes wrong leaves the device as a sentence without document text."""
-    run = str(message.metadata.run_id)
+    run = _run(message)
     try:
         request = wire.decode(message.content, kind, run=run)
         with device_of(context) as device:
@@ -135,6 +186,10 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
         # The text of an unknown error may quote a document: only its kind and place in our code leave.
         content = _failure(context, error, f"an unexpected error at {_place(error)}", run)
     return Message(content, reply_to=message)
+
+
+def _run(message: Message) -> str:
+    return str(message.metadata.run_id)
 
 
 def _failure(context: Context, error: Exception, what: str, run: str) -> RecordDict:

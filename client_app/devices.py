@@ -17,6 +17,7 @@ from fedrag_flwr.settings import ModelSettings, Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
+EXCHANGES = ("plain", "download", "encrypted")  # the most open first
 OWN = {  # node config key -> the setting that it decides
     "home": "home",
     "model-path": "models.generator",
@@ -27,6 +28,7 @@ OWN = {  # node config key -> the setting that it decides
     "epsilon": "privacy.epsilon",
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
+    "exchange": "exchange",
 }
 
 
@@ -48,10 +50,11 @@ def settings_of(context: Context) -> Settings:
 def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Settings:
     """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
 
-    The run may ask for a stricter export than the device's, never for a laxer one. A deployed device (one with a
-    ``data-path``) has an own value for everything that its privacy rests on, also where its node config is silent: type
-    masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller groups than the
-    program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are kept there.
+    The run may ask for a stricter export or exchange than the device's, never for a laxer one. A deployed device (one
+    with a ``data-path``) has an own value for everything that its privacy rests on, also where its node config is
+    silent: type masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller groups
+    than the program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are kept
+    there.
 
     Raises
     ------
@@ -65,9 +68,12 @@ def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Sett
         local = Settings.from_config(settings.flat() | own)
     except SettingError as error:
         raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
-    if STRICTNESS.index(local.privacy.export) >= STRICTNESS.index(settings.privacy.export):
-        return local
-    return Settings.from_config(local.flat() | {"privacy.export": settings.privacy.export})
+    stricter: dict[str, Plain] = {}
+    if STRICTNESS.index(local.privacy.export) < STRICTNESS.index(settings.privacy.export):
+        stricter["privacy.export"] = settings.privacy.export
+    if EXCHANGES.index(local.exchange) < EXCHANGES.index(settings.exchange):
+        stricter["exchange"] = settings.exchange
+    return Settings.from_config(local.flat() | stricter) if stricter else local
 
 
 def _unless_told(settings: Settings) -> dict[str, Plain]:

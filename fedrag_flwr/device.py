@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.engines import Engines, Memories
-from fedrag_flwr.errors import FedragError, SettingError, WireError
+from fedrag_flwr.errors import FedragError, PrivacyError, SettingError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -24,8 +26,13 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering import EvidenceOrders
+from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
+from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.private_routing import PrivateRouting
+from fedrag_flwr.private_training import PrivateTraining
 from fedrag_flwr.records import (
     START,
     Answer,
@@ -41,17 +48,22 @@ from fedrag_flwr.records import (
     EvidenceBatch,
     EvidenceRequest,
     EvidenceUnit,
+    GroupRequest,
     ImportReport,
     OpenQuestion,
     Progress,
     Question,
     RetrieveBy,
+    SealedFinish,
+    SealedMessages,
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
+    Vector,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
+from fedrag_flwr.sealed_evidence import give_sealed, open_evidence
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
@@ -115,6 +127,18 @@ class EdgeDevice:
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.key = BoxKey.kept(kept / "box.key")
+        sandbox = shared_sandbox()
+        self.private_routing = PrivateRouting(
+            name,
+            self.key,
+            QuestionCipher(kept, toolbox.encoder.dimension, sandbox),
+            toolbox.encoder,
+            self.door,
+            self.graph.known_summaries,
+            settings,
+        )
+        self._private_training = PrivateTraining(name, kept, self.key, sandbox)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -145,6 +169,7 @@ class EdgeDevice:
             bank=self.store.meta(BANK) or "",
             bank_version=int(self.store.meta(BANK_VERSION) or 0),
             pending=self.store.pending(),
+            key=self.key.public,
         )
 
     def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
@@ -279,9 +304,30 @@ class EdgeDevice:
 
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of training the controller together with other devices, on own questions."""
-        update = self.controller.train(request, questions)
+        if request.encrypted:
+            noise, rng = self.settings.controller.noise, np.random.default_rng()  # nobody may foresee this noise
+            update = self._private_training.train(
+                request, noise, rng, lambda plain: self.controller.train(plain, questions)
+            )
+        elif self.settings.exchange == "encrypted":
+            raise PrivacyError("this device trains on encrypted sums only", where=self.name)
+        else:
+            update = self.controller.train(request, questions)
         self._engines.forget()  # they may order evidence by the weights before
         return update
+
+    def join_group(self, request: GroupRequest) -> SealedMessages:
+        """Make the key of a group that adds up encrypted numbers, or take it from a peer."""
+        return self._private_training.join(request)
+
+    def retrieve_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
+        """Evidence for requests in boxes, sealed for those who asked."""
+        return give_sealed(self.name, self.key, asked, self.retrieve, run)
+
+    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
+        """Answer open questions with what other devices sealed for this one."""
+        evidence = open_evidence(self.key, given.messages, self.settings.inference.remote_units, run)
+        return self.finish(given.questions, evidence, given.mode)
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.
@@ -365,12 +411,17 @@ class EdgeDevice:
         asking = tuple(
             replace(
                 question,
-                vector=self.door.release_vector(question.vector),
+                vector=self._told(question),
                 drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
             )
             for question in still_open
         )
         return AnswerBatch(self.name, released, asking, peak_rss_mb())
+
+    def _told(self, question: OpenQuestion) -> Vector:
+        """The vector that stands for a question abroad; nothing where owners are found without it."""
+        hidden = self.settings.exchange != "plain" and not question.wants
+        return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)
 
     def _inform_door(self) -> None:
         """Tell the door what the documents as they are now show to be private."""

@@ -114,5 +114,13 @@ class BudgetError(PrivacyError):
     """A privacy budget is spent."""
 
 
+class ProcessError(FedragError, RuntimeError):
+    """A process of our own that works apart from this one died or did not answer."""
+
+
+class CipherError(FedragError, ValueError):
+    """A ciphertext, key or sealed box of another party is not what it must be."""
+
+
 class FederationError(FedragError, RuntimeError):
     """A federated run cannot go on, for instance because too few devices answered."""

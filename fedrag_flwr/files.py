@@ -14,3 +14,17 @@ def replace_file(path: Path, body: bytes) -> None:
         handle.flush()
         os.fsync(handle.fileno())
     fresh.replace(path)
+
+
+def write_private(path: Path, body: bytes) -> None:
+    """Write a new file that its owner alone can read.
+
+    Raises
+    ------
+    FileExistsError
+        There is one already.
+    """
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:
+        handle.write(body)
+        handle.flush()
+        os.fsync(handle.fileno())

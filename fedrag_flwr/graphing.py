@@ -24,6 +24,7 @@ from fedrag_flwr.knowledge_graph.retrieval import (
     RetrievalSettings,
     VectorTable,
 )
+from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.memory.graph_store import GraphStore
 from fedrag_flwr.memory.store import MemoryStore
@@ -159,9 +160,15 @@ class DeviceGraph:
         self._overview = None
         return ImportReport(self.device, len(overview.summaries), 0, (), self.store.version)
 
+    def known_summaries(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Owners and vectors, (n, dimension), of the overview that was handed out last; empty before the first."""
+        if self._overview is None:
+            self._overview = self._store().overview()
+        return self._overview
+
     def lead(self, vector: Vector) -> float:
         """How far this device's summaries are nearer to a question than all others', in [0, 1]; 0.5 where unknown."""
-        owners, vectors = self._known()
+        owners, vectors = self.known_summaries()
         own = np.array([owner == self.device for owner in owners], dtype=bool)
         if not own.any() or own.all():
             return UNKNOWN_LEAD
@@ -170,13 +177,9 @@ class DeviceGraph:
 
     def near(self, vector: Vector) -> tuple[str, ...]:
         """The other devices whose summaries come nearest to a question's vector, shape (dimension,), best first."""
-        owners, vectors = self._known()
-        scores: NDArray[np.float32] = vectors @ vector
-        best: dict[str, float] = {}
-        for owner, score in zip(owners, scores.tolist(), strict=True):
-            if owner != self.device:
-                best[owner] = max(score, best.get(owner, score))
-        return tuple(sorted(best, key=lambda owner: (-best[owner], owner))[: self.settings.routing.devices])
+        owners, vectors = self.known_summaries()
+        routing = self.settings.routing
+        return choose_owners(vectors @ vector, owners, routing.summaries, routing.devices, (self.device,))
 
     def receive(self, batch: AnswerBatch) -> ImportReport:
         """Keep what the server answered for this device.
@@ -198,7 +201,7 @@ class DeviceGraph:
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""
         inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
-        model = GateModel.load(INFORMED if self._known()[0] else ALONE)
+        model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
         return GraphAnswers(
@@ -212,12 +215,6 @@ class DeviceGraph:
             units=inference.evidence_units,
             candidates=gate.candidates,
         )
-
-    def _known(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The overview that was handed out last; empty before the first."""
-        if self._overview is None:
-            self._overview = self._store().overview()
-        return self._overview
 
     # --- parts ------------------------------------------------------------------------------------
 

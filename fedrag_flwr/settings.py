@@ -106,6 +106,7 @@ class ControllerSettings(_Group):
 
     rounds: int = Field(20, ge=1, le=10_000)
     local_epochs: int = Field(4, ge=1, le=10_000)
+    noise: float = Field(0.0, ge=0, le=1e6)
 
 
 class RetrievalSettings(_Group):
@@ -142,6 +143,8 @@ class RoutingSettings(_Group):
     devices: int = Field(1, ge=1, le=1_000)
     overview: int = Field(20_000, ge=0, le=80_000)
     answers_at: Literal["home", "server"] = "home"
+    precision: Literal["float16", "int8"] = "float16"
+    quota: int = Field(200, ge=0, le=1_000_000)
 
 
 class DataSettings(_Group):
@@ -158,6 +161,7 @@ class Settings(_Group):
 
     strategy: str = "memory-fusion"
     baselines: str = "local-rag"
+    exchange: Literal["plain", "download", "encrypted"] = "plain"
     seed: int = Field(7, ge=0, le=2**31)
     results: str = ""
     home: str = ""

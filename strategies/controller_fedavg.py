@@ -17,6 +17,7 @@ from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval import Moments
 from strategies.base import FederatedRag
 from strategies.courier import Letter
+from strategies.private_sums import PrivateSums
 
 _VALUES, _EXAMPLES = "values", "num-examples"
 Floats = NDArray[np.float64]
@@ -30,7 +31,7 @@ class ControllerFedAvg(FederatedRag):
     comes back by the number of examples. In the end all devices keep the weights, those without questions too.
 
     The server sees each device's moments and weights. They rest on how the candidates of its questions are ranked, and
-    hold no text.
+    hold no text. With `exchange = "encrypted"` it adds up ciphertexts and sees none of these numbers.
     """
 
     name = "controller-fedavg"
@@ -44,15 +45,15 @@ class ControllerFedAvg(FederatedRag):
         FederationError
             No device has training questions with passages to tell apart.
         """
+        if self.settings.exchange == "encrypted":
+            self._share_privately()
+        else:
+            self._share_openly()
+
+    def _share_openly(self) -> None:
         asked, width = ControllerRequest("moments", features_id(FEATURES)), len(FEATURES.names)
         updates = self._updates(list(self.builds), asked, 2 * width)
-        trainers = list(updates)
-        if not trainers:
-            raise FederationError(
-                "no device has training questions whose documents it holds",
-                where=self.name,
-                fix="give devices questions of the split 'train'",
-            )
+        trainers = self._trainers(updates)
         moments = fedavg(list(updates.values()))
         scaling = Moments(moments[:width], moments[width:]).scaling
         weights = np.zeros(width + 1)
@@ -69,16 +70,49 @@ class ControllerFedAvg(FederatedRag):
             asked = replace(asked, round=number, weights=tuple(weights.tolist()))
             if updates := self._updates(trainers, asked, width + 1):
                 weights = fedavg(list(updates.values()))
-        asked = replace(asked, stage="keep", round=settings.rounds, weights=tuple(weights.tolist()))
+        self._keep(replace(asked, stage="keep", round=settings.rounds, weights=tuple(weights.tolist())))
+        self.counts |= {
+            "controller-devices": len(trainers),
+            "controller-examples": sum(update.examples for update in updates.values()),
+        }
+
+    def _share_privately(self) -> None:
+        """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
+        sums = PrivateSums(self._courier, self.cards)
+        group = sums.agree(list(self.builds))
+        asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True)
+        updates = self._updates(group, asked, 0)
+        trainers = self._trainers(updates)
+        settings = self.settings.controller
+        asked = replace(
+            asked,
+            stage="fit",
+            devices=len(trainers),
+            epochs=settings.local_epochs,
+            moments_sum=sums.add(updates),
+        )
+        for number in range(settings.rounds):
+            if total := sums.add(self._updates(trainers, replace(asked, round=number), 0)):
+                asked = replace(asked, weights_sum=total)
+        self._keep(replace(asked, stage="keep", round=settings.rounds))
+        self.counts |= {"controller-devices": len(trainers)}
+
+    def _trainers(self, updates: Mapping[int, ControllerUpdate]) -> list[int]:
+        if not updates:
+            raise FederationError(
+                "no device has training questions whose documents it holds",
+                where=self.name,
+                fix="give devices questions of the split 'train'",
+            )
+        return list(updates)
+
+    def _keep(self, asked: ControllerRequest) -> None:
+        """Hand out the weights; only devices that keep them go on."""
         kept = self._courier.exchange(
             [Letter(node_id, asked) for node_id in self.builds], "train.controller", ControllerUpdate
         )
         self.builds = {node_id: report for node_id, report in self.builds.items() if node_id in kept}
         self._require_quorum(len(kept), len(self.cards), "controller")
-        self.counts |= {
-            "controller-devices": len(trainers),
-            "controller-examples": sum(update.examples for update in updates.values()),
-        }
 
     def _updates(self, nodes: Sequence[int], asked: ControllerRequest, length: int) -> Mapping[int, ControllerUpdate]:
         """One round: the updates that rest on examples; a device whose numbers are not what was asked is named."""

@@ -28,7 +28,13 @@ class FedRag(SummaryRouting, MemoryFusion):
         SummaryRouting.share(self)
 
     def resolve(self) -> None:
-        """Ask those whom home named, and let home finish; each answer says who was asked."""
+        """Ask those whom home named, and let home finish; each answer says who was asked.
+
+        Under private routing homes name devices by summaries alone, in sealed boxes.
+        """
+        if self.settings.exchange != "plain":
+            self._resolve_privately()
+            return
         asked = {name: [want.owner for want in asking.wants] for name, asking in self.open.items()}
         MemoryFusion.resolve(self)
         for name in asked.keys() & self.answers.keys():

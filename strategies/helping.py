@@ -57,13 +57,18 @@ class HelpingRag(FederatedRag):
                     self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given
 
-    def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
-        """Let each home answer its open questions with what it was given."""
+    def waiting(self) -> dict[int, list[Question]]:
+        """The open questions, by the node of their home."""
         waiting: dict[int, list[Question]] = defaultdict(list)
         for question_id in self.open:
             question = self.questions[question_id]
             if (home := self.node_of(question.home)) is not None:
                 waiting[home].append(question)
+        return waiting
+
+    def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
+        """Let each home answer its open questions with what it was given."""
+        waiting = self.waiting()
         letters = [
             Letter(
                 node_id,

@@ -48,7 +48,7 @@ class MemoryFusion(HelpingRag):
             self._gather(group)
         self._report(bank.fuse())
         for group in _groups(nodes):
-            self._hand_out(group)
+            self._hand_out_bank(group)
 
     def _gather(self, nodes: Sequence[int]) -> None:
         """Take devices' deltas page by page; one whose pages do not end is named, and the bank keeps what it had."""
@@ -74,7 +74,7 @@ class MemoryFusion(HelpingRag):
             courier.miss(node_id, f"query.share: {error}")
             return False
 
-    def _hand_out(self, nodes: Sequence[int]) -> None:
+    def _hand_out_bank(self, nodes: Sequence[int]) -> None:
         """Give devices page by page what they lack of the bank."""
         courier, bank = self._courier, self.tools.bank
         pending = {node_id: self.cards[node_id].pending for node_id in nodes}

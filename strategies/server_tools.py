@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FusionRules
 from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
+from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -33,6 +36,25 @@ class ServerTools:
         """The devices' summaries, which outlive the run; one shelf for each set of documents."""
         root = fedrag_home(self.settings.home) / "summaries" / self.settings.data_key
         return SummaryShelf(root, self.toolbox.encoder.dimension)
+
+    @cached_property
+    def key(self) -> BoxKey:
+        """The server's key, by which devices and server tag what they send each other."""
+        return BoxKey.kept(self._private / "box.key")
+
+    @cached_property
+    def scorer(self) -> SummaryScorer:
+        """Scores encrypted questions; it keeps devices' public keys, which outlive the run."""
+        return SummaryScorer(self._private / "ckks")
+
+    @cached_property
+    def quota(self) -> QuestionQuota:
+        """How many questions devices had scored, which outlives the run."""
+        return QuestionQuota(self._private / "quota.sqlite", self.settings.routing.quota)
+
+    @property
+    def _private(self) -> Path:
+        return fedrag_home(self.settings.home) / "server" / self.settings.data_key
 
     @cached_property
     def bank(self) -> MemoryBank:

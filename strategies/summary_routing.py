@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from fedrag_flwr.errors import WireError
+from fedrag_flwr.errors import SettingError, WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
@@ -20,11 +20,21 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     ImportReport,
     OpenQuestion,
+    Progress,
+    Question,
+    RetrieveBy,
+    SealedFinish,
     SummaryBatch,
     SummaryOverview,
+    silent,
 )
+from fedrag_flwr.settings import Settings
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
+from strategies.private_routing import PrivateRouter
+from strategies.server_tools import ServerTools
+
+_NO_OVERVIEW = SummaryOverview(())
 
 
 class SummaryRouting(HelpingRag):
@@ -33,13 +43,32 @@ class SummaryRouting(HelpingRag):
     The server sees the summaries and the vectors of open questions, as they pass the door. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
     answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
-    them.
+    them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed boxes.
+
+    Raises
+    ------
+    SettingError
+        The server is to answer over evidence that it may not see.
     """
 
     name = "summary-routing"
     mode: AnswerMode = "gated"
     graph = True
+    retrieve_by: RetrieveBy = "graph"
     _present: frozenset[str] = frozenset()  # the devices that shared their summaries to the end
+    _private: PrivateRouter
+
+    def __init__(
+        self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
+    ) -> None:
+        super().__init__(settings, questions, tools, progress)
+        self.routes: dict[str, tuple[str, ...]] = {}  # the owners that were asked, by question
+        if settings.exchange != "plain" and settings.routing.answers_at == "server":
+            raise SettingError(
+                "the server cannot answer over evidence that it may not see",
+                where="routing.answers-at",
+                fix='set it to "home", or exchange to "plain"',
+            )
 
     def share(self) -> None:
         """Take from each device the summaries that are not known yet, and drop those that are no longer true."""
@@ -58,9 +87,18 @@ class SummaryRouting(HelpingRag):
         self._present = frozenset(courier.name(node_id) for node_id in ended)
         self.__dict__.pop("summary_index", None)
         self.counts |= {"summaries": len(self.summary_index)}
-        fits = len(self.summary_index) <= self.settings.routing.overview
-        told = shelf.overview(self._present) if fits else SummaryOverview(())  # an empty one replaces an older
-        courier.exchange([Letter(node_id, told) for node_id in self.builds], "query.overview", ImportReport)
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give devices the vectors of all summaries, or nothing in place of what they had before."""
+        settings, nodes = self.settings, list(self.builds)
+        self._private = PrivateRouter(self._courier, self.tools, settings, self.cards, self._present, self.retrieve_by)
+        if settings.exchange == "download" and settings.routing.precision == "int8" and self._present:
+            self._private.hand_out(nodes)
+            return
+        fits = len(self.summary_index) <= settings.routing.overview and settings.exchange == "plain"
+        told = self.tools.summaries.overview(self._present) if fits or settings.exchange == "download" else _NO_OVERVIEW
+        self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.overview", ImportReport)
 
     def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
         courier = self._courier
@@ -81,19 +119,50 @@ class SummaryRouting(HelpingRag):
 
     def resolve(self) -> None:
         """Ask the owners of the nearest summaries, and let home or the server answer."""
+        if self.settings.exchange == "plain":
+            self._resolve_openly()
+        else:
+            self._resolve_privately()
+
+    def _resolve_openly(self) -> None:
         routes = {question_id: self.route(asking) for question_id, asking in self.open.items()}
         drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
-        help_given = self.ask_owners(self._routed(routes), "graph")
+        help_given = self.ask_owners(self._routed(routes), self.retrieve_by)
         if self.settings.routing.answers_at == "server":
             self._answer_here(help_given, drafts)
         else:
             self.finish_at_home(help_given)
         for question_id, route in routes.items():
-            self._settle(question_id, route, help_given.get(question_id, Help()), drafts[question_id])
-        self.counts |= {
-            f"routing-{name}": count
-            for name, count in Counter(owner for route in routes.values() for owner in route.owners).items()
-        } | {"routed": len(routes)}
+            seconds = help_given.get(question_id, Help()).seconds
+            self._settle(question_id, f"routed by {route.explanation}", seconds, drafts[question_id])
+        self._count({question_id: route.owners for question_id, route in routes.items()})
+
+    def _resolve_privately(self) -> None:
+        """Homes choose and ask through boxes that the server relays; it sees which owners a home asks, not for what."""
+        drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
+        waiting = self.waiting()
+        boxes = self._private.route(waiting)
+        given, seconds = self._private.relay(boxes)
+        letters = [
+            Letter(node_id, SealedFinish(tuple(asked), tuple(given.get(node_id, ())), self.mode))
+            for node_id, asked in waiting.items()
+        ]
+        for node_id, batch in self._courier.exchange(letters, "query.finish_sealed", AnswerBatch).items():
+            self.take(node_id, batch)
+        owners: dict[str, tuple[str, ...]] = dict.fromkeys(drafts, ())
+        for messages in boxes.values():
+            for message in messages:
+                owners[message.question_id] += (message.device,)
+        for question_id, asked in owners.items():
+            told = f"routed at home to {', '.join(asked) or 'nobody'}"
+            self._settle(question_id, told, seconds.get(question_id, 0.0), drafts[question_id])
+        self._count(owners)
+        self.counts |= {"scored": self._private.scored, "scoring-ms": round(1000 * self._private.scoring_seconds)}
+
+    def _count(self, owners: Mapping[str, tuple[str, ...]]) -> None:
+        self.routes |= owners
+        asked = Counter(name for names in owners.values() for name in names)
+        self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(owners)}
 
     def route(self, asking: OpenQuestion) -> Route:
         """Which owners to ask; home among them only where the server answers, which does not see home's evidence."""
@@ -113,14 +182,14 @@ class SummaryRouting(HelpingRag):
                     )
         return requests
 
-    def _settle(self, question_id: str, route: Route, given: Help, draft: Answer) -> None:
+    def _settle(self, question_id: str, routed: str, seconds: float, draft: Answer) -> None:
         """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
         answer = self.answers.get(question_id)
         if answer is None:
-            answer = replace(draft, explanation=f"nobody could help; {draft.explanation}", cost=Cost())
+            answer = replace(draft, explanation="nobody could help", cost=Cost())
             self.open.pop(question_id, None)
-        told = f"{answer.explanation}; routed by {route.explanation}; {draft.explanation}"
-        cost = answer.cost + draft.cost + Cost(seconds=given.seconds)
+        told = "; ".join(part for part in (answer.explanation, routed, draft.explanation) if part)
+        cost = answer.cost + draft.cost + Cost(seconds=seconds)
         self.answers[question_id] = replace(answer, explanation=told[:MOST_LINE], cost=cost)
 
     # --- the server's own answers -----------------------------------------------------------------
@@ -159,4 +228,4 @@ def draft_of(asking: OpenQuestion) -> Answer:
     for draft in asking.drafts:
         if draft.question_id == asking.question_id:
             return draft
-    return Answer(asking.question_id, "", "abstained", 0.0, "home sent no draft")
+    return Answer(asking.question_id, "", "abstained", 0.0, "")

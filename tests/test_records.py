@@ -15,11 +15,13 @@ from fedrag_flwr import errors, records, wire
 from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
-    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ChosenPassage ChosenPath "
-    "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch "
-    "DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
-    "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
-    "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
+    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Centroid CentroidBatch CentroidRequest "
+    "ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate Cost Cursor "
+    "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest EncryptRequest EncryptedQuestion "
+    "EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple EvidenceUnit Fact "
+    "FinishRequest GroupRequest HiddenRequest Hyperedge ImportReport Match MemoryItem OpenQuestion OwnedRows "
+    "Passage PathStep PeerKey Pending Question RetrieveRequest RoundedOverview RouteRequest SealedFinish "
+    "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
     "SummaryOverview SummaryRequest Want"
 )
 AT_HOME = {
@@ -89,6 +91,8 @@ def test_every_travelling_text_and_sequence_is_bounded(name: str, hint: Any) -> 
         assert 0 < bound.items <= 1_000_000
     elif plain is int:
         assert bound.high > 0
+    elif plain is bytes:
+        assert 0 < bound.size <= 2**26
     else:
         assert plain in (bool, float) or dataclasses.is_dataclass(plain) or get_origin(plain) is not None
 

@@ -26,6 +26,10 @@ from fedrag_flwr.records import (
     Bound,
     BuildReport,
     BuildRequest,
+    CentroidBatch,
+    CentroidRequest,
+    ConfidedQuestion,
+    ConfideRequest,
     ControllerRequest,
     ControllerUpdate,
     Cost,
@@ -34,16 +38,24 @@ from fedrag_flwr.records import (
     DeviceCard,
     DocumentBatch,
     DocumentsRequest,
+    EncryptedQuestions,
+    EncryptRequest,
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
+    GroupRequest,
+    HiddenRequest,
     ImportReport,
     MemoryItem,
     OpenQuestion,
     Question,
     RetrieveRequest,
+    RoundedOverview,
+    RouteRequest,
+    SealedFinish,
+    SealedMessages,
     ShareRequest,
     SummaryBatch,
     SummaryOverview,
@@ -106,6 +118,7 @@ def values_of(hint: Any, bound: Bound = Bound()) -> st.SearchStrategy[Any]:  # n
     limits = (bound.low, bound.high) if bound.low or bound.high else (-1e6, 1e6)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         str: st.text(st.characters(codec="utf-8"), max_size=min(bound.chars or 200, 30)),
+        bytes: st.binary(max_size=min(bound.size, 30)),
         bool: st.booleans(),
         int: st.integers(math.ceil(limits[0]), math.floor(limits[1])),
         float: st.floats(*limits),
@@ -149,8 +162,50 @@ def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
     asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
-    replied |= {ControllerUpdate, SummaryBatch}
-    assert set(KINDS.values()) == asked | replied
+    replied |= {ControllerUpdate, SummaryBatch, CentroidBatch}
+    asked |= {
+        CentroidRequest,
+        RoundedOverview,
+        EncryptRequest,
+        RouteRequest,
+        SealedFinish,
+        GroupRequest,
+        ConfideRequest,
+    }
+    replied |= {EncryptedQuestions, SealedMessages}
+    in_boxes = {HiddenRequest, ConfidedQuestion}
+    assert set(KINDS.values()) == asked | replied | in_boxes
+
+
+def test_what_is_sealed_is_a_record_of_one_kind() -> None:
+    asked = HiddenRequest(b"k" * 32, "graph", EvidenceRequest("q", unit(1), (), 4))
+    data = wire.pack(asked, run=RUN)
+    assert same(wire.unpack(data, HiddenRequest, run=RUN), asked)
+    for wrong, kind, run in (
+        (data, ConfidedQuestion, RUN),
+        (data, HiddenRequest, "4712"),
+        (data[:-5], HiddenRequest, RUN),
+        (b"", HiddenRequest, RUN),
+        (data + bytes(2**18), HiddenRequest, RUN),
+        (b"\xff" * 100, HiddenRequest, RUN),
+    ):
+        with pytest.raises(WireError):
+            wire.unpack(wrong, kind, run=run)
+
+
+def test_a_vector_is_left_out_only_where_it_may_be() -> None:
+    hidden = OpenQuestion("q", np.zeros(0, dtype=np.float32), ())
+    content = travel(wire.encode(AnswerBatch("a", (), (hidden,), 1.0), run=RUN))
+    [found] = wire.decode(content, AnswerBatch, run=RUN).open
+    assert found.vector.shape == (0,)
+    request = RetrieveRequest((EvidenceRequest("q", hidden.vector, (), 4),))
+    with pytest.raises(WireError, match="unit length"):
+        wire.decode(travel(wire.encode(request, run=RUN)), RetrieveRequest, run=RUN)
+
+
+def test_bytes_are_bounded_at_the_sender() -> None:
+    with pytest.raises(WireError, match="33 bytes, at most 32"):
+        wire.encode(ConfideRequest((), b"k" * 33), run=RUN)
 
 
 def test_an_int_stands_for_a_float() -> None:

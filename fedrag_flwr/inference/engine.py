@@ -90,7 +90,7 @@ class Engine:
     def assisted(self, question: Question, near: Callable[[Vector], Sequence[str]]) -> Answer | OpenQuestion:
         """Memory if it is near enough, or what home's evidence says beyond doubt; else an open question.
 
-        It goes to the owners of the nearest memories' hyperedges, and to the devices that `near` gives for its vector.
+        It names the owners of the nearest memories' hyperedges, and to the devices that `near` gives for its vector.
         """
         start = self.clock()
         lead = self.leads.lead(question.text)
@@ -102,11 +102,8 @@ class Engine:
         wants = {want.owner: want for want in self._wants(question, lead.matches)}
         for owner in near(lead.asked.vector):
             wants.setdefault(owner, Want(question.id, owner, ()))
-        if wants:
-            return OpenQuestion(
-                question.id, lead.asked.vector, tuple(wants.values())[:_MOST_WANTS], self.clock() - start
-            )
-        return self._reasoned(question, lead, (), start, reading)
+        named = tuple(wants.values())[:_MOST_WANTS]
+        return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
 
     def recall(self, question: Question) -> Answer | None:
         """What memory alone answers; None where it does not know."""

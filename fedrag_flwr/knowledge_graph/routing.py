@@ -111,11 +111,35 @@ class SummaryIndex:
     def route(self, vector: Vector, m: int, k: int, without: Iterable[str] = ()) -> Route:
         """The k owners that the m nearest summaries speak for most, by the sum of their cosines."""
         hits = self.nearest(vector, m, without)
-        voices: dict[str, float] = {}
-        for hit in hits:
-            voices[hit.owner] = voices.get(hit.owner, 0.0) + max(hit.score, 0.0)
-        owners = sorted(voices, key=lambda owner: (-voices[owner], owner))[:k]
-        return Route(tuple(owners), tuple(hit for hit in hits if hit.owner in owners))
+        owners = _voted(((hit.owner, hit.score) for hit in hits), k)
+        return Route(owners, tuple(hit for hit in hits if hit.owner in owners))
+
+
+def choose_owners(
+    scores: NDArray[np.floating], owners: Sequence[str], m: int, k: int, without: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """The owners that `SummaryIndex.route` chooses, for whoever has the scores but not the summaries.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,), of summaries in the order of their owners and ids.
+    owners
+        Of each summary.
+    m, k, without
+        As for `SummaryIndex.route`.
+    """
+    hidden = frozenset(without)
+    allowed = np.array([owner not in hidden for owner in owners], dtype=bool)
+    order = np.argsort(-np.where(allowed, scores, -np.inf), kind="stable")[: min(m, int(allowed.sum()))]
+    return _voted(((owners[row], float(scores[row])) for row in order), k)
+
+
+def _voted(hits: Iterable[tuple[str, float]], k: int) -> tuple[str, ...]:
+    voices: dict[str, float] = {}
+    for owner, score in hits:
+        voices[owner] = voices.get(owner, 0.0) + max(score, 0.0)
+    return tuple(sorted(voices, key=lambda owner: (-voices[owner], owner))[:k])
 
 
 def _index(vectors: Floats, seed: int, exact_up_to: int) -> Any:

@@ -90,17 +90,18 @@ class SummaryShelf:
 
     def index(self, devices: frozenset[str], seed: int = 0) -> SummaryIndex:
         """The summaries of some devices, searchable."""
-        ids, owners, vectors = self._of(devices)
+        ids, owners, vectors = self.rows(devices)
         return SummaryIndex(ids, owners, vectors, seed)
 
     def overview(self, devices: frozenset[str]) -> SummaryOverview:
         """The vectors of some devices' summaries, without texts."""
-        ids, owners, vectors = self._of(devices)
+        ids, owners, vectors = self.rows(devices)
         return SummaryOverview(
             tuple(SubgraphSummary(one, "", row, owner) for one, owner, row in zip(ids, owners, vectors, strict=True))
         )
 
-    def _of(self, devices: frozenset[str]) -> tuple[list[str], list[str], Floats]:
+    def rows(self, devices: frozenset[str]) -> tuple[list[str], list[str], Floats]:
+        """Ids, owners and vectors, (n, dimension), of some devices' summaries, in the order of owners and ids."""
         with own_errors(self._root, _FILE):
             rows = self._connection.execute("SELECT id, device, vector FROM summaries ORDER BY device, id").fetchall()
         kept = [row for row in rows if row[1] in devices]

@@ -16,6 +16,7 @@ AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
 AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated", "assisted"]
 RetrieveBy = Literal["hyperedges", "nearest", "graph"]
 Share = Literal["memories"]
+Exchange = Literal["plain", "download", "encrypted"]
 ControllerStage = Literal["moments", "fit", "keep"]
 
 
@@ -31,12 +32,18 @@ class Bound:
         Most elements of a sequence.
     low, high
         Smallest and largest number.
+    size
+        Most bytes.
+    empty
+        Whether vectors may have no values at all: they are not told then.
     """
 
     chars: int = 0
     items: int = 0
     low: float = 0.0
     high: float = 0.0
+    size: int = 0
+    empty: bool = False
 
 
 Name = Annotated[str, Bound(chars=200)]
@@ -47,6 +54,10 @@ Count = Annotated[int, Bound(low=0, high=2**40)]
 Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
 Weight = Annotated[float, Bound(low=-1e6, high=1e6)]
 Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
+Key = Annotated[bytes, Bound(size=32)]  # X25519, or an authentication tag's digest
+Ciphertext = Annotated[bytes, Bound(size=96 * 2**10)]
+Box = Annotated[bytes, Bound(size=2**20)]
+HiddenVector = Annotated[Vector, Bound(empty=True)]  # empty where the exchange does not tell it
 
 
 class Progress(Protocol):

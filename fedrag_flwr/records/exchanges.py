@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedrag_flwr.records.base import Bound, ControllerStage, Count, Line, Name, Paragraph, Vector, Weight
+from fedrag_flwr.records.base import (
+    Bound,
+    Ciphertext,
+    ControllerStage,
+    Cosine,
+    Count,
+    Line,
+    Name,
+    Paragraph,
+    Vector,
+    Weight,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,30 @@ class DocumentBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CentroidRequest:
+    """Asks a device for the middles of what it holds."""
+
+    most: Annotated[int, Bound(low=1, high=1_024)]
+
+
+@dataclass(frozen=True, slots=True)
+class Centroid:
+    """The direction of a group of passages, how many they are, and their mean cosine to it."""
+
+    vector: Vector
+    passages: Count
+    closeness: Cosine
+
+
+@dataclass(frozen=True, slots=True)
+class CentroidBatch:
+    """A device's centroids, through the door."""
+
+    device: Name
+    centroids: Annotated[tuple[Centroid, ...], Bound(items=1_024)]
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerRequest:
     """One step of training a controller together.
 
@@ -95,12 +130,19 @@ class ControllerRequest:
     mean: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     deviation: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     weights: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
+    encrypted: bool = False  # mean, deviation and weights are in the sums below then, and the update is encrypted
+    moments_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    weights_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerUpdate:
-    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none."""
+    """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none.
+
+    Encrypted ones hold the values times the number of examples, and that number; `examples` is 1 then.
+    """
 
     device: Name
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
+    ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()

@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, MemoryItem, Question
-from fedrag_flwr.records.base import AnswerMode, Bound, Count, Line, Name, RetrieveBy, Seconds, Share, Vector
+from fedrag_flwr.records.base import (
+    AnswerMode,
+    Bound,
+    Count,
+    HiddenVector,
+    Key,
+    Line,
+    Name,
+    RetrieveBy,
+    Seconds,
+    Share,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,6 +73,7 @@ class DeviceCard:
     bank: Name  # id of the fused bank that this device has taken in, "" before the first
     bank_version: Count
     pending: Pending = NOTHING_PENDING  # the part of the bank's next delta that it has
+    key: Key = b""  # for whom messages to this device are sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +175,7 @@ class OpenQuestion:
     """
 
     question_id: Name
-    vector: Vector
+    vector: HiddenVector
     wants: Annotated[tuple[Want, ...], Bound(items=64)]
     seconds: Seconds = 0.0
     drafts: Annotated[tuple[Answer, ...], Bound(items=1)] = ()  # what home would answer if nobody can help

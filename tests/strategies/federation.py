@@ -20,6 +20,7 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import run_systems
 from simulations.local_grid import LocalGrid
+from strategies import ServerTools, SummaryRouting
 
 Tamper = Callable[[Message], Message | None]
 
@@ -59,6 +60,12 @@ DOCUMENTS: Mapping[str, Mapping[str, str]] = {
     },
 }
 DEVICES = tuple(DOCUMENTS)
+SMALL_GRAPHS: Mapping[str, Plain] = {
+    "strategy": "summary-routing",
+    "graph__community_most": 8,
+    "graph__community_least": 2,
+    "routing__summaries": 2,
+}
 PUBLIC_NAMES = ("Odile Varro", "Varro", "Jonas Keel", "Keel", "Berta Solveig")  # Enno Tveit is not public
 
 # (id, question, answer, kind, home, documents)
@@ -193,6 +200,21 @@ class FirstRun:
     folder: Path
     sent: tuple[bytes, ...]
     seconds: float
+
+
+def graphed(factory: pytest.TempPathFactory) -> Federation:
+    """The federation with all knowledge graphs built and summaries shared; once a session."""
+    return _graphed(factory.getbasetemp())
+
+
+@functools.cache
+def _graphed(base: Path) -> Federation:
+    files = _written(base).copy_to(base / "graphed").with_changes(**SMALL_GRAPHS)
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    SummaryRouting(files.settings, [Question(*QUESTIONS[0][:2], QUESTIONS[0][4])], tools).run(files.grid(), "1")
+    tools.summaries.close()
+    return files
 
 
 def first_run(factory: pytest.TempPathFactory) -> FirstRun:

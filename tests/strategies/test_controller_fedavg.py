@@ -239,3 +239,48 @@ def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, 
     found = fedavg([ControllerUpdate("d", count, tuple(values)) for count, values in rows])
     expected = np.average([values for _, values in rows], axis=0, weights=[count for count, _ in rows])
     assert found == pytest.approx(expected)
+
+
+# --- on encrypted sums ------------------------------------------------------------------------------
+
+
+def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(files: Federation) -> None:
+    trained(files, grid_of(files))
+    opened = {name: kept(files, name) for name in KINDS}
+    private = files.with_changes(exchange="encrypted")
+    grid = grid_of(private)
+    strategy = trained(private, grid)
+    assert strategy.outcome().traffic.missing == {}
+    assert strategy.counts == {"controller-devices": len(TRAINERS)}
+    for name in KINDS:
+        assert kept(private, name).weights == pytest.approx(opened[name].weights, abs=2e-3)
+        assert kept(private, name).scaling.mean == pytest.approx(opened[name].scaling.mean, abs=1e-5)
+    weights = kept(private, "north").weights
+    assert all(np.array_equal(kept(private, name).weights, weights) for name in KINDS)  # rounded: the same everywhere
+    keys = [(path.read_bytes(), path) for path in (files.root / "home" / "privacy").glob("*/group.key")]
+    assert len({data for data, _ in keys}) == 1
+    assert len(keys) == len(KINDS)
+    assert not any(keys[0][0][50:80] in data for data in grid.sent)
+
+
+def test_open_numbers_are_not_given_where_the_exchange_is_encrypted(files: Federation) -> None:
+    with (
+        files.with_changes(exchange="encrypted").device("north") as device,
+        pytest.raises(PermissionError, match="encrypted sums only"),
+    ):
+        device.train_controller(ControllerRequest("moments", features_id(FEATURES)), own_questions(files, "north"))
+
+
+def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:
+    def forge(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == ControllerUpdate.__name__:
+            update = wire.decode(reply.content, ControllerUpdate, run="1")
+            if update.ciphertexts and update.device == "north":
+                torn = tuple(one[: len(one) // 2] for one in update.ciphertexts)
+                reply.content = wire.encode(replace(update, ciphertexts=torn), run="1")
+        return reply
+
+    private = files.with_changes(exchange="encrypted", controller__rounds=2)
+    strategy = trained(private, grid_of(private, forge))
+    assert "does not begin as a ciphertext" in strategy.outcome().traffic.missing["north"]
+    assert np.isfinite(kept(private, "south").weights).all()

@@ -55,7 +55,9 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
 
 def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
     def asked(devices: int) -> int:
-        strategy, _ = run(built.with_changes(memory__delta=1.0, routing__devices=devices), FOREIGN)
+        strategy, _ = run(
+            built.with_changes(memory__delta=1.0, routing__devices=devices, routing__summaries=40), FOREIGN
+        )
         return len(strategy.answers["k2"].explanation.rpartition("asked ")[2].split(", "))
 
     assert asked(1) <= asked(4) == len(DEVICES) - 1

@@ -13,25 +13,16 @@ from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
-from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, toolbox
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
-SMALL: dict[str, Plain] = {
-    "strategy": "summary-routing",
-    "graph__community_most": 8,
-    "graph__community_least": 2,
-    "routing__summaries": 2,
-}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     """The federation with all graphs built."""
-    root = tmp_path_factory.mktemp("routing")
-    files = shared_federation(tmp_path_factory).copy_to(root).with_changes(**SMALL)
-    run(files)
-    return files
+    return graphed(tmp_path_factory)
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:

@@ -1,0 +1,43 @@
+"""How many encrypted questions a device may have scored: enough answers about a hidden row tell the row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fedrag_flwr.privacy.durable import DurableFile
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS questions (device TEXT, epoch INTEGER, asked INTEGER NOT NULL,"
+    " PRIMARY KEY (device, epoch)) WITHOUT ROWID"
+)
+
+
+class QuestionQuota:
+    """Counts each device's questions in an epoch, in a file that outlives the run.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most
+        Questions of one device in one epoch.
+    """
+
+    def __init__(self, path: Path | None, most: int) -> None:
+        self._file = DurableFile(path, "question quota", _SCHEMA, 1)
+        self._most = most
+
+    def take(self, device: str, epoch: int, wanted: int) -> int:
+        """Spend up to so many questions, and say how many were left to spend; asking the same again spends anew."""
+        with self._file.writing() as connection:
+            row = connection.execute(
+                "SELECT asked FROM questions WHERE device = ? AND epoch = ?", (device, epoch)
+            ).fetchone()
+            asked = int(row[0]) if row else 0
+            granted = max(0, min(wanted, self._most - asked))
+            connection.execute("INSERT OR REPLACE INTO questions VALUES (?, ?, ?)", (device, epoch, asked + granted))
+        return granted
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -1,0 +1,190 @@
+"""Scores of an encrypted question against plain rows: the device's side, and the side that has the rows."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import CipherError
+from fedrag_flwr.files import replace_file
+from fedrag_flwr.privacy.ckks.diagonals import chunks
+from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes
+from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
+from fedrag_flwr.processes import Child
+
+Floats = NDArray[np.float32]
+T = TypeVar("T")
+_GRID = 2.0**16  # steps to which a score is rounded before anything is chosen by it
+_SECRET, _PUBLIC = "ckks-secret.key", "ckks-rotations-{}.key"
+_PER_CHUNK, _BASE = 40 * 2**20, 700 * 2**20  # of the worker's memory: the diagonals of one chunk, and all else
+
+
+class QuestionCipher:
+    """A device's keys and what it does with them; what was decrypted never leaves this class but as a choice of rows.
+
+    Parameters
+    ----------
+    folder
+        Where the keys are kept, readable by their owner only; made when they are first needed.
+    dimension
+        Of question vectors.
+    sandbox
+        Where SEAL runs.
+    """
+
+    def __init__(self, folder: Path, dimension: int, sandbox: Sandbox) -> None:
+        self._folder = folder
+        self._dimension = dimension
+        self._sandbox = sandbox
+
+    @cached_property
+    def public(self) -> bytes:
+        """The rotation keys, which whoever scores needs."""
+        path = self._folder / _PUBLIC.format(self._dimension)
+        if not (path.is_file() and self._secret.is_file()):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
+            replace_file(path, made)
+        return path.read_bytes()
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the public keys, by which the other side knows them again."""
+        return hashlib.sha256(self.public).hexdigest()
+
+    @property
+    def _secret(self) -> Path:
+        return self._folder / f"{self._dimension}-{_SECRET}"
+
+    def encrypt(self, vectors: Iterable[Floats]) -> list[bytes]:
+        """Encrypt question vectors, each of shape (dimension,) and unit norm; one ciphertext each."""
+        _ = self.public  # the keys are there from now on
+        rows = [np.ascontiguousarray(row, dtype=np.float32).tobytes() for row in vectors]
+        return self._sandbox.call("encrypt_questions", rows, secret=str(self._secret))
+
+    def choose(self, scores: Sequence[bytes], rows: int, choice: Callable[[NDArray[np.float64]], T]) -> T:
+        """Decrypt the scores of one question, round them, and give what is chosen by them.
+
+        Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once,
+        far above the error that hides the key, and only the choice goes on.
+
+        Parameters
+        ----------
+        scores
+            The chunks, as they came.
+        rows
+            How many rows were scored.
+        choice
+            Made by the rounded scores, shape (rows,).
+
+        Raises
+        ------
+        CipherError
+            These are no scores of this device's question.
+        """
+        return choice(np.rint(self._decrypt(scores, rows) * _GRID) / _GRID)
+
+    def _decrypt(self, scores: Sequence[bytes], rows: int) -> NDArray[np.float64]:
+        if rows < 1 or len(scores) != chunks(rows):
+            raise CipherError("there is another number of ciphertexts than the rows take", where="scores")
+        [found] = self._sandbox.call("decrypt_scores", scores, secret=str(self._secret))
+        values = np.frombuffer(found, dtype=np.float64)
+        if len(values) != len(scores) * SLOTS:
+            raise CipherError("the worker gave another number of scores", where="scores")
+        return values[:rows]
+
+
+class SummaryScorer:
+    """The side that has the rows, and sees neither questions nor scores.
+
+    Parameters
+    ----------
+    folder
+        Where devices' public keys and the rows are kept for the worker.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sandbox = Sandbox()
+        self._matrix = folder / "none.npy"
+        self.shape = (0, 0)
+
+    @property
+    def worker(self) -> Child:
+        """The process that scores."""
+        return self._sandbox.worker
+
+    def close(self) -> None:
+        """End the worker."""
+        self._sandbox.close()
+
+    def learn(self, device: str, public: bytes, dimension: int) -> str:
+        """Keep a device's public keys in place of older ones, once they load; give their fingerprint.
+
+        Raises
+        ------
+        CipherError
+            They are no rotation keys for vectors of this dimension.
+        """
+        check_bytes(public, MOST_KEYS)
+        self._sandbox.call("check_keys", [public], dimension=str(dimension))
+        fingerprint = hashlib.sha256(public).hexdigest()
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for older in self._kept(device):
+            older.unlink()
+        replace_file(self._folder / f"{device}~{fingerprint}.key", public)
+        return fingerprint
+
+    def known(self, device: str) -> str:
+        """The fingerprint of a device's keys; "" where there are none."""
+        return next((path.stem.rpartition("~")[2] for path in self._kept(device)), "")
+
+    def hold(self, rows: Floats) -> None:
+        """Score from now on against these rows, shape (n, dimension), unit rows.
+
+        Raises
+        ------
+        CipherError
+            There are none, or too many.
+        """
+        if not 0 < len(rows) <= MOST_ROWS:
+            raise CipherError(f"{len(rows)} rows, where 1 to {MOST_ROWS} can be scored", where="rows")
+        body = io.BytesIO()
+        np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
+        path = self._folder / f"rows-{hashlib.sha256(body.getvalue()).hexdigest()[:32]}.npy"
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for older in self._folder.glob("rows-*.npy"):
+            older.unlink()
+        replace_file(path, body.getvalue())
+        self._sandbox.close()  # the worker holds the diagonals of one matrix
+        self._sandbox = Sandbox(max(MEMORY, _BASE + _PER_CHUNK * chunks(len(rows))))
+        self._matrix, self.shape = path, rows.shape
+
+    def score(self, device: str, questions: Sequence[bytes]) -> list[list[bytes]]:
+        """Score a device's encrypted questions: for each the ciphertexts of all rows' scores.
+
+        Raises
+        ------
+        CipherError
+            The device's keys are not known, or a question is no ciphertext.
+        """
+        if not (path := next(iter(self._kept(device)), None)):
+            raise CipherError("this device's keys are not known", where=device)
+        for question in questions:
+            check_bytes(question, MOST_CIPHERTEXT)
+        keys, matrix, dimension = str(path), str(self._matrix), str(self.shape[1])
+        found = self._sandbox.call("score", questions, keys=keys, matrix=matrix, dimension=dimension)
+        size = chunks(self.shape[0])
+        if len(found) != size * len(questions):
+            raise CipherError("the worker gave another number of ciphertexts", where="scores")
+        return [found[start : start + size] for start in range(0, len(found), size)]
+
+    def _kept(self, device: str) -> list[Path]:
+        return [path for path in self._folder.glob("*.key") if path.stem.rpartition("~")[0] == device]

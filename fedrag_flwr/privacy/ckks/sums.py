@@ -1,0 +1,98 @@
+"""Sums of devices' numbers that whoever adds them up cannot read: the devices share one key, which the server lacks.
+
+Safe only while no device colludes with the server: each holds the key under which all others' numbers are encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import CipherError
+from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, SLOTS, check_bytes
+from fedrag_flwr.privacy.ckks.sandbox import Sandbox
+
+COLLUSION = (
+    "encrypted sums: every device holds the key; they hide single devices' numbers from the server only while no "
+    "device colludes with it"
+)
+MOST = 2.0**24  # of one value of a sum; the modulus leaves room for 2^32
+Values = NDArray[np.float64]
+
+
+class GroupCipher:
+    """A device's part in encrypted sums under the key of its group.
+
+    Parameters
+    ----------
+    secret
+        The file of the key.
+    sandbox
+        Where SEAL runs.
+    """
+
+    def __init__(self, secret: Path, sandbox: Sandbox) -> None:
+        self._secret = secret
+        self._sandbox = sandbox
+
+    def make(self) -> None:
+        """Make the group's key; one device does, and seals it to the others."""
+        self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._sandbox.call("make_keys", secret=str(self._secret), dimension="0")
+
+    def encrypt(self, values: Values, noise: float, rng: np.random.Generator) -> list[bytes]:
+        """Encrypt own numbers, shape (n,).
+
+        Parameters
+        ----------
+        values
+            At most `MOST` in size.
+        noise
+            Standard deviation of the normal noise that is added to each; 0 for none.
+        rng
+            Draws it.
+
+        Raises
+        ------
+        CipherError
+            A number is too large, or not finite.
+        """
+        noised = values + rng.normal(0.0, noise, values.shape) if noise else values
+        if not np.isfinite(noised).all() or np.abs(noised).max(initial=0.0) > MOST:
+            raise CipherError(f"a number that is not finite, or larger than {MOST:g}", where="sum")
+        body = np.ascontiguousarray(noised, dtype=np.float64).tobytes()
+        return self._sandbox.call("encrypt_values", [body], secret=str(self._secret))
+
+    def total(self, ciphertexts: Sequence[bytes], count: int, step: float) -> Values:
+        """Decrypt a sum of so many numbers, rounded to multiples of a step, which hides what could tell the key.
+
+        Raises
+        ------
+        CipherError
+            It is no sum under this key.
+        """
+        if len(ciphertexts) != -(-count // SLOTS):
+            raise CipherError("there is another number of ciphertexts than the sum takes", where="sum")
+        [found] = self._sandbox.call("decrypt_values", ciphertexts, secret=str(self._secret), most=str(MOST))
+        values = np.frombuffer(found, dtype=np.float64)
+        if len(values) < count:
+            raise CipherError("the worker gave another number of values", where="sum")
+        return np.asarray(np.rint(values[:count] / step) * step, dtype=np.float64)
+
+
+def add_ciphertexts(parties: Sequence[Sequence[bytes]], sandbox: Sandbox) -> list[bytes]:
+    """Add up what parties encrypted under one key; no key is needed for it.
+
+    Raises
+    ------
+    CipherError
+        The parties sent different numbers of ciphertexts, or something that is none.
+    """
+    parts = len(parties[0]) if parties else 0
+    if not parts or any(len(party) != parts for party in parties):
+        raise CipherError("the parties sent different numbers of ciphertexts", where="sum")
+    blobs = [check_bytes(blob, MOST_CIPHERTEXT) for party in parties for blob in party]
+    return sandbox.call("add", blobs, parts=str(parts))

@@ -1,0 +1,141 @@
+"""Sealed boxes that only their receiver opens, and tags by which two sides see that nothing was changed or mixed up.
+
+Boxes are HPKE (RFC 9180: X25519, HKDF-SHA256, ChaCha20-Poly1305); tags are HMAC-SHA256 under a key that both sides
+derive from their X25519 keys. Whoever relays public keys could put its own in their place: compare them where that
+matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import CipherError, StoreCorruptError
+from fedrag_flwr.files import write_private
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.hpke import Suite
+
+_KEY = 32
+
+
+class BoxKey:
+    """An X25519 key: opens boxes that were sealed for it.
+
+    Parameters
+    ----------
+    private
+        Its 32 bytes.
+    """
+
+    def __init__(self, private: bytes) -> None:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+        self._private = X25519PrivateKey.from_private_bytes(private)
+
+    @classmethod
+    def fresh(cls) -> BoxKey:
+        """A key that lives as long as this object."""
+        return cls(os.urandom(_KEY))
+
+    @classmethod
+    def kept(cls, path: Path) -> BoxKey:
+        """The key of a file that its owner alone can read; made when it is not there.
+
+        Raises
+        ------
+        StoreCorruptError
+            The file holds no key.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):  # made before
+            write_private(path, os.urandom(_KEY))
+        private = path.read_bytes()
+        if len(private) != _KEY:
+            raise StoreCorruptError("it holds no key", where=path.name, fix="delete it; a new one will be made")
+        return cls(private)
+
+    @property
+    def public(self) -> bytes:
+        """The key that others seal for, 32 bytes."""
+        return self._private.public_key().public_bytes_raw()
+
+    def open(self, box: bytes, context: str) -> bytes:
+        """What was sealed for this key in this context.
+
+        Raises
+        ------
+        CipherError
+            It was sealed for another key or in another context, or was changed on its way.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return _suite().decrypt(box, self._private, context.encode())
+        except (InvalidTag, ValueError) as error:
+            raise CipherError("a box that was sealed for someone or something else", where="box") from error
+
+    def tag_key(self, other: bytes) -> bytes:
+        """The key of tags between the owner of this key and of another, the same on both sides.
+
+        Raises
+        ------
+        CipherError
+            The other is no key.
+        """
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+        try:
+            shared = self._private.exchange(X25519PublicKey.from_public_bytes(other))
+        except ValueError as error:
+            raise CipherError("the other side's key is none", where="key") from error
+        both = b"".join(sorted((self.public, other)))
+        return hmac.new(shared, b"fedrag tags\0" + both, hashlib.sha256).digest()
+
+
+def seal(data: bytes, key: bytes, context: str) -> bytes:
+    """Seal bytes for the owner of a public key; the box opens in the same context only.
+
+    Raises
+    ------
+    CipherError
+        This is no public key.
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+    try:
+        return _suite().encrypt(data, X25519PublicKey.from_public_bytes(key), context.encode())
+    except ValueError as error:
+        raise CipherError("the other side's key is none", where="key") from error
+
+
+def tag(key: bytes, *parts: bytes) -> bytes:
+    """The tag of some parts, 32 bytes; where one part ends and the next begins counts."""
+    made = hmac.new(key, digestmod=hashlib.sha256)
+    for part in parts:
+        made.update(struct.pack("<Q", len(part)))
+        made.update(part)
+    return made.digest()
+
+
+def check_tag(key: bytes, given: bytes, *parts: bytes) -> None:
+    """Compare a tag with that of the parts.
+
+    Raises
+    ------
+    CipherError
+        It is another.
+    """
+    if not hmac.compare_digest(tag(key, *parts), given):
+        raise CipherError("what came is not what was sent, or belongs to something else", where="tag")
+
+
+def _suite() -> Suite:
+    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)

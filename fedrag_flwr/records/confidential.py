@@ -1,0 +1,144 @@
+"""Messages of which who relays them learns little: encrypted questions and scores, sealed boxes, group keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedrag_flwr.records.answers import Question
+from fedrag_flwr.records.base import AnswerMode, Bound, Box, Ciphertext, Key, Name, RetrieveBy, Seconds
+from fedrag_flwr.records.messages import EvidenceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class PeerKey:
+    """A device and the key for which messages to it are sealed."""
+
+    device: Name
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedRows:
+    """So many consecutive summaries of one owner."""
+
+    owner: Name
+    rows: Annotated[int, Bound(low=1, high=1_000_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundedOverview:
+    """The vectors of all devices' summaries, a byte for each value; only their directions count."""
+
+    dimension: Annotated[int, Bound(low=1, high=8_192)]
+    owners: Annotated[tuple[OwnedRows, ...], Bound(items=100_000)]
+    codes: Annotated[bytes, Bound(size=2**26)]  # int8, row after row
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptRequest:
+    """Asks a home for its open questions' vectors under its own key; `known` is the fingerprint that is known here."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    server: Key
+    known: Name
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedQuestion:
+    """A question's vector under its home's key, and a tag for the server."""
+
+    question_id: Name
+    ciphertext: Ciphertext
+    tag: Key
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedQuestions:
+    """A home's encrypted questions, and its rotation keys where the server does not know them yet."""
+
+    device: Name
+    fingerprint: Name
+    public: Annotated[bytes, Bound(size=2**24)]
+    questions: Annotated[tuple[EncryptedQuestion, ...], Bound(items=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedScores:
+    """The scores of all summaries for one question under its home's key, and a tag for the home."""
+
+    question_id: Name
+    chunks: Annotated[tuple[Ciphertext, ...], Bound(items=64)]
+    tag: Key
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRequest:
+    """Asks a home to choose owners for its open questions, by its overview, or by the scores that are here."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    peers: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
+    server: Key
+    owners: Annotated[tuple[OwnedRows, ...], Bound(items=100_000)] = ()
+    scores: Annotated[tuple[EncryptedScores, ...], Bound(items=10_000)] = ()
+    by: RetrieveBy = "graph"  # what owners look for evidence with
+
+
+@dataclass(frozen=True, slots=True)
+class SealedMessage:
+    """A box that only its receiver can open, the question that it concerns, and the device at the other end."""
+
+    question_id: Name
+    device: Name
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class SealedMessages:
+    """Boxes on their way; `device` is the one that sends them, or that they are sent to."""
+
+    device: Name
+    messages: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
+    seconds: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFinish:
+    """Open questions with the evidence that other devices sealed for their home."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    messages: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
+    mode: AnswerMode = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenRequest:
+    """What stands in a box for an owner: the request, and the key for which the evidence is to be sealed."""
+
+    reply: Key
+    by: RetrieveBy
+    request: EvidenceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ConfideRequest:
+    """Asks a home to seal its questions for an enclave."""
+
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    enclave: Key
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidedQuestion:
+    """What stands in a box for an enclave: the question, and the key for which the answer is to be sealed."""
+
+    question: Question
+    reply: Key
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """Asks a device to make a group's key and seal it to peers, or to take the one in the box."""
+
+    peers: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
+    box: Box = b""

@@ -1,0 +1,71 @@
+"""Requests and evidence in sealed boxes: who relays them sees from whom to whom they go, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import CipherError, WireError
+from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.records import (
+    Evidence,
+    EvidenceBatch,
+    EvidenceRequest,
+    HiddenRequest,
+    PeerKey,
+    RetrieveBy,
+    SealedMessage,
+    SealedMessages,
+)
+
+_LOG = logging.getLogger(__name__)
+Retrieve = Callable[[Sequence[EvidenceRequest], RetrieveBy], EvidenceBatch]
+
+
+def seal_request(request: EvidenceRequest, by: RetrieveBy, owner: PeerKey, reply: bytes, run: str) -> SealedMessage:
+    """Seal a request for an owner, whose evidence is to be sealed for the key `reply`."""
+    data = wire.pack(HiddenRequest(reply, by, request), run=run)
+    box = seal(data, owner.key, _context("request", run, request.question_id, owner.device))
+    return SealedMessage(request.question_id, owner.device, box)
+
+
+def give_sealed(device: str, key: BoxKey, asked: SealedMessages, retrieve: Retrieve, run: str) -> SealedMessages:
+    """The owner's part: open requests, and seal the evidence for those who asked; what does not open has no reply."""
+    start, replies = time.perf_counter(), []
+    for message in asked.messages:
+        name = message.question_id
+        try:
+            data = key.open(message.box, _context("request", run, name, device))
+            hidden = wire.unpack(data, HiddenRequest, run=run)
+            batch = retrieve([hidden.request], hidden.by)
+            box = seal(wire.pack(batch, run=run), hidden.reply, _context("evidence", run, name, device))
+        except (CipherError, WireError) as error:
+            _LOG.warning("a sealed request is left out: %s", error.what)
+            continue
+        replies.append(SealedMessage(name, device, box))
+    return SealedMessages(device, tuple(replies), time.perf_counter() - start)
+
+
+def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run: str) -> list[Evidence]:
+    """The asking side's part: the evidence in boxes; what does not open, or is not as it was asked for, is left out."""
+    found = []
+    for message in messages:
+        try:
+            data = key.open(message.box, _context("evidence", run, message.question_id, message.device))
+            batch = wire.unpack(data, EvidenceBatch, run=run)
+        except (CipherError, WireError) as error:
+            _LOG.warning("sealed evidence is left out: %s", error.what)
+            continue
+        parts = [part for part in batch.evidence if part.question_id == message.question_id]
+        honest = all(unit.origin == message.device for part in parts for unit in part.units)
+        if honest and len(parts) == len(batch.evidence) == 1 and len(parts[0].units) <= most:
+            found += parts
+        else:
+            _LOG.warning("sealed evidence is left out: it was not asked for, or is in another's name")
+    return found
+
+
+def _context(what: str, run: str, question_id: str, owner: str) -> str:
+    return "\x1f".join(("fedrag", what, run, question_id, owner))

@@ -1,0 +1,185 @@
+"""The server's part in private routing: it scores what it cannot read, and relays boxes that it cannot open."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from fedrag_flwr.errors import CipherError
+from fedrag_flwr.privacy.sealing import check_tag, tag
+from fedrag_flwr.private_routing import rounded, tagged_question, tagged_scores
+from fedrag_flwr.records import (
+    DeviceCard,
+    EncryptedQuestions,
+    EncryptedScores,
+    EncryptRequest,
+    ImportReport,
+    OwnedRows,
+    PeerKey,
+    Question,
+    RetrieveBy,
+    RouteRequest,
+    SealedMessage,
+    SealedMessages,
+)
+from fedrag_flwr.settings import Settings
+from strategies.courier import Courier, Letter
+from strategies.server_tools import ServerTools
+
+_AT_ONCE = 32  # encrypted questions of one home on their way
+Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
+Boxes = Mapping[int, Sequence[SealedMessage]]
+
+
+class PrivateRouter:
+    """Lets homes choose owners, and relays requests and evidence.
+
+    Parameters
+    ----------
+    courier, tools, settings
+        Of the strategy.
+    cards
+        Of the devices that take part, by node.
+    present
+        The devices whose summaries count.
+    by
+        What owners look for evidence with.
+    """
+
+    def __init__(
+        self,
+        courier: Courier,
+        tools: ServerTools,
+        settings: Settings,
+        cards: Mapping[int, DeviceCard],
+        present: frozenset[str],
+        by: RetrieveBy,
+    ) -> None:
+        self._courier = courier
+        self._tools = tools
+        self._settings = settings
+        self._cards = cards
+        self._by: RetrieveBy = by
+        self._nodes = {card.name: node_id for node_id, card in cards.items()}
+        _, owners, self._rows = tools.summaries.rows(present)
+        self._owners = tuple(OwnedRows(name, len(list(rows))) for name, rows in groupby(owners))
+        self._held = False
+        self.scored, self.scoring_seconds = 0, 0.0
+
+    def hand_out(self, nodes: Sequence[int]) -> None:
+        """Give devices the vectors of all summaries, in a byte a value."""
+        told = rounded(self._owners, self._rows)
+        self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
+
+    def route(self, waiting: Waiting) -> Boxes:
+        """The requests that homes sealed for owners of their choice, by home."""
+        if not self._owners:
+            return {}
+        if self._settings.exchange == "download":
+            return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
+        boxes: dict[int, list[SealedMessage]] = defaultdict(list)
+        longest = max((len(asked) for asked in waiting.values()), default=0)
+        for start in range(0, longest, _AT_ONCE):
+            part = {node_id: asked[start : start + _AT_ONCE] for node_id, asked in waiting.items()}
+            for node_id, messages in self._by_scores({n: asked for n, asked in part.items() if asked}).items():
+                boxes[node_id] += messages
+        return boxes
+
+    def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
+        """Bring requests to owners and their boxes back: the boxes by home, and the owners' seconds by question."""
+        homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
+        asked: dict[int, list[SealedMessage]] = defaultdict(list)
+        for node_id, messages in boxes.items():
+            for message in messages:
+                if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
+                    asked[owner].append(message)
+        letters = [
+            Letter(owner, SealedMessages(self._courier.name(owner), tuple(messages)))
+            for owner, messages in asked.items()
+        ]
+        given: dict[int, list[SealedMessage]] = defaultdict(list)
+        seconds: dict[str, float] = defaultdict(float)
+        for owner, batch in self._courier.exchange(letters, "query.retrieve_sealed", SealedMessages).items():
+            expected = {message.question_id for message in asked[owner]}
+            for message in batch.messages:
+                if message.device != self._courier.name(owner) or message.question_id not in expected:
+                    self._courier.miss(owner, "it sent a box that was not asked for, or in another's name")
+                    continue
+                expected.discard(message.question_id)
+                given[homes[message.question_id]].append(message)
+                seconds[message.question_id] += batch.seconds / len(asked[owner])
+        return given, seconds
+
+    # --- encrypted scores -----------------------------------------------------------------------------
+
+    def _by_scores(self, waiting: Waiting) -> Boxes:
+        courier, tools = self._courier, self._tools
+        if not self._held:
+            tools.scorer.hold(self._rows)
+            self._held = True
+        letters = [
+            Letter(node_id, EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(courier.name(node_id))))
+            for node_id, asked in waiting.items()
+        ]
+        requests = {}
+        for node_id, encrypted in courier.exchange(letters, "query.encrypt", EncryptedQuestions).items():
+            try:
+                scores = self._scores(node_id, encrypted)
+            except CipherError as error:
+                courier.miss(node_id, f"query.encrypt: {error}")
+                continue
+            ids = {one.question_id for one in scores}
+            asked = [question for question in waiting[node_id] if question.id in ids]
+            if asked:
+                requests[node_id] = self._request(asked, self._owners, scores)
+        return self._routed(requests)
+
+    def _scores(self, node_id: int, encrypted: EncryptedQuestions) -> tuple[EncryptedScores, ...]:
+        """Score a home's questions, as many as its quota leaves."""
+        name, scorer, tools = self._courier.name(node_id), self._tools.scorer, self._tools
+        if encrypted.device != name:
+            raise CipherError("it encrypted in another device's name", where=name)
+        if encrypted.public:
+            scorer.learn(name, encrypted.public, self._rows.shape[1])
+        if scorer.known(name) != encrypted.fingerprint:
+            raise CipherError("its public keys are not those that it names", where=name)
+        key = tools.key.tag_key(self._cards[node_id].key)
+        granted = tools.quota.take(name, self._settings.privacy.epoch, len(encrypted.questions))
+        if granted < len(encrypted.questions):
+            self._courier.miss(node_id, "its quota of encrypted questions is spent (routing.quota)")
+        questions = encrypted.questions[:granted]
+        for one in questions:
+            check_tag(key, one.tag, *tagged_question(one.question_id, encrypted.fingerprint, one.ciphertext))
+        start = time.perf_counter()
+        found = scorer.score(name, [one.ciphertext for one in questions]) if questions else []
+        self.scoring_seconds += time.perf_counter() - start
+        self.scored += len(found)
+        scores = [EncryptedScores(one.question_id, tuple(row), b"") for one, row in zip(questions, found, strict=True)]
+        return tuple(
+            EncryptedScores(one.question_id, one.chunks, tag(key, *tagged_scores(one, encrypted.fingerprint)))
+            for one in scores
+        )
+
+    # --- messages -------------------------------------------------------------------------------------
+
+    def _request(
+        self,
+        asked: Sequence[Question],
+        owners: tuple[OwnedRows, ...] = (),
+        scores: tuple[EncryptedScores, ...] = (),
+    ) -> RouteRequest:
+        peers = tuple(PeerKey(card.name, card.key) for card in self._cards.values())
+        return RouteRequest(tuple(asked), peers, self._tools.key.public, owners, scores, self._by)
+
+    def _routed(self, requests: Mapping[int, RouteRequest]) -> Boxes:
+        """Let homes choose; a box for a question that they were not asked for is dropped and the home named."""
+        letters = [Letter(node_id, request) for node_id, request in requests.items()]
+        boxes: dict[int, list[SealedMessage]] = {}
+        for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
+            asked = {question.id for question in requests[node_id].questions}
+            boxes[node_id] = [message for message in sealed.messages if message.question_id in asked]
+            if len(boxes[node_id]) < len(sealed.messages):
+                self._courier.miss(node_id, "it sent boxes for questions that are not its own")
+        return boxes

@@ -1,0 +1,58 @@
+"""The server's part in encrypted sums: it relays the group's key in boxes, and adds up what it cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from logging import INFO
+
+from flwr.common import log
+
+from fedrag_flwr.errors import CipherError
+from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts
+from fedrag_flwr.records import Ciphertext, ControllerUpdate, DeviceCard, GroupRequest, PeerKey, SealedMessages
+from strategies.courier import Courier, Letter
+
+
+class PrivateSums:
+    """Lets devices agree on a key, and adds under it.
+
+    Parameters
+    ----------
+    courier
+        Of the strategy.
+    cards
+        Of the devices that take part, by node.
+    """
+
+    def __init__(self, courier: Courier, cards: Mapping[int, DeviceCard]) -> None:
+        self._courier = courier
+        self._cards = cards
+
+    def agree(self, nodes: Sequence[int]) -> list[int]:
+        """Let one device make a key and the others take it; the nodes that have it, none if nobody could make one."""
+        log(INFO, COLLUSION)
+        for leader in nodes:
+            others = {self._courier.name(node_id): node_id for node_id in nodes if node_id != leader}
+            peers = tuple(PeerKey(name, self._cards[node_id].key) for name, node_id in others.items())
+            made = self._courier.exchange([Letter(leader, GroupRequest(peers))], "train.group", SealedMessages)
+            if leader not in made:
+                continue
+            letters = [
+                Letter(others[message.device], GroupRequest((), message.box))
+                for message in made[leader].messages
+                if message.device in others
+            ]
+            return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
+        return []
+
+    def add(self, updates: Mapping[int, ControllerUpdate]) -> tuple[Ciphertext, ...]:
+        """The sum of devices' ciphertexts; a device that sent none is named and left out."""
+        sandbox, usable = shared_sandbox(), []
+        for node_id, update in updates.items():
+            try:
+                add_ciphertexts([update.ciphertexts], sandbox)
+                usable.append(update.ciphertexts)
+            except CipherError as error:
+                self._courier.miss(node_id, f"train.controller: {error}")
+        return tuple(add_ciphertexts(usable, sandbox)) if usable else ()

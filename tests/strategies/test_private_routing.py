@@ -1,0 +1,176 @@
+"""Private routing over five tiny devices: the same choices and answers as in the open, and nothing for the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.records import (
+    Answer,
+    EncryptedQuestions,
+    Question,
+    RouteRequest,
+    SealedMessage,
+    SealedMessages,
+)
+from fedrag_flwr.settings import Plain
+from strategies import ServerTools, SummaryRouting
+from tests.strategies.federation import DEVICES, QUESTIONS, Federation, Tamper, graphed, toolbox
+
+ASKED = [Question(row[0], row[1], row[4]) for row in QUESTIONS if row[0] in ("f1", "f7", "f8")]
+FOREIGN = ASKED[1]
+CHANGES: dict[str, Plain] = {
+    "routing__overview": 0,  # the gate decides alike in all modes
+    "gate__threshold": 1.0,  # every question leaves
+    "gate__candidates": 1,
+    "inference__max_answer_tokens": 2,
+}
+MODES: dict[str, dict[str, Plain]] = {
+    "float16": {"exchange": "download"},
+    "int8": {"exchange": "download", "routing__precision": "int8"},
+    "encrypted": {"exchange": "encrypted"},
+}
+
+
+def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = SummaryRouting(files.settings, questions, tools)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    tools.summaries.close()
+    tools.scorer.close()
+    tools.quota.close()
+    return strategy, grid.sent
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    return graphed(tmp_path_factory).with_changes(**CHANGES)
+
+
+@pytest.fixture(scope="module")
+def plain(files: Federation) -> SummaryRouting:
+    return run(files, *ASKED)[0]
+
+
+def told(answer: Answer) -> tuple[str, str, set[str]]:
+    return answer.text, answer.path, {source.partition("/")[0] for source in answer.sources}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_private_routing_chooses_and_answers_as_in_the_open(
+    files: Federation, plain: SummaryRouting, mode: str
+) -> None:
+    strategy, sent = run(files.with_changes(**MODES[mode]), *ASKED)
+    assert strategy.outcome().traffic.missing == {}
+    assert strategy.routes == plain.routes
+    assert all(strategy.routes.values())
+    for question in ASKED:
+        assert told(strategy.answers[question.id]) == told(plain.answers[question.id])
+        assert "routed at home to" in strategy.answers[question.id].explanation
+    assert all(any(kind in data for data in sent) for kind in (b"query.retrieve_sealed", b"query.finish_sealed"))
+    assert not any(b"EvidenceBatch" in data or b"EvidenceRequest" in data for data in sent)
+    assert not any(b"Tveit" in data or b"2,144" in data for data in sent if b"_sealed" in data)
+    assert strategy.counts["scored"] == (len(ASKED) if mode == "encrypted" else 0)
+
+
+def test_vectors_stay_at_home_and_keys_travel_once(files: Federation) -> None:
+    encrypted = files.with_changes(exchange="encrypted")
+    asked = ASKED[:1]
+    run(encrypted, *asked)
+    _, sent = run(encrypted, *asked)
+    with encrypted.device(asked[0].home) as home:
+        vector = home.toolbox.encoder.encode([asked[0].text])[0]
+        public, secret = home.private_routing._cipher.public, Path(home.private_routing._cipher._secret).read_bytes()
+    halves = vector.astype("float16").tobytes()
+    assert not any(halves in data or vector.tobytes() in data for data in sent)
+    assert not any(public[100:200] in data or secret[100:200] in data for data in sent)
+    assert max(map(len, sent)) < 2**19
+
+
+def test_the_server_cannot_answer_over_what_it_may_not_see(files: Federation) -> None:
+    with pytest.raises(SettingError, match="may not see"):
+        run(files.with_changes(exchange="encrypted", routing__answers_at="server"))
+
+
+def test_beyond_its_quota_a_home_asks_nobody(files: Federation, tmp_path: Path) -> None:
+    limited = files.copy_to(tmp_path).with_changes(exchange="encrypted", routing__quota=1)
+    questions = [replace(ASKED[0], id=f"q{number}") for number in range(3)]
+    strategy, _ = run(limited, *questions)
+    assert strategy.counts["scored"] == 1
+    assert "quota" in strategy.outcome().traffic.missing["bridges"]
+    explained = [answer.explanation for answer in strategy.answers.values()]
+    assert sum("routed at home to nobody" in told for told in explained) == 2
+
+
+def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == kind.__name__:
+            record = wire.decode(reply.content, kind, run="1")
+            reply.content = wire.encode(change(record), run="1")
+        return reply
+
+    return tamper
+
+
+def _another_ciphertext(sent: EncryptedQuestions) -> EncryptedQuestions:
+    return replace(sent, questions=tuple(replace(one, ciphertext=one.ciphertext[:-1] + b"x") for one in sent.questions))
+
+
+def _another_key(sent: EncryptedQuestions) -> EncryptedQuestions:
+    return replace(sent, fingerprint="0" * 64)
+
+
+def _for_another(sent: SealedMessages) -> SealedMessages:
+    return replace(sent, messages=tuple(replace(one, question_id="f8") for one in sent.messages))
+
+
+def _torn(sent: SealedMessages) -> SealedMessages:
+    return replace(sent, messages=tuple(replace(one, box=one.box[:-1] + b"x") for one in sent.messages))
+
+
+def _in_another_s_name(sent: SealedMessages) -> SealedMessages:
+    return replace(sent, messages=tuple(replace(one, device="harbours") for one in sent.messages))
+
+
+LIES: list[tuple[type[object], Callable[..., object], str]] = [
+    (EncryptedQuestions, _another_ciphertext, "not what was sent"),
+    (EncryptedQuestions, _another_key, "not those that it names"),
+    (SealedMessages, _for_another, "not its own"),
+    (SealedMessages, _in_another_s_name, ""),
+    (SealedMessages, _torn, ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "lie", "reason"), LIES)
+def test_what_was_changed_on_its_way_is_refused(
+    files: Federation, kind: type[object], lie: Callable[..., object], reason: str
+) -> None:
+    strategy, _ = run(files.with_changes(exchange="encrypted"), FOREIGN, tamper=tampering(kind, lie))
+    answer = strategy.answers[FOREIGN.id]
+    assert not any(source.startswith("rivers/") for source in answer.sources)
+    assert reason in " ".join(strategy.outcome().traffic.missing.values())
+
+
+def test_scores_of_another_question_are_refused(files: Federation) -> None:
+    with files.with_changes(exchange="encrypted").device("bridges") as home:
+        request = RouteRequest((ASKED[0],), (), home.key.public, (), ())
+        assert home.private_routing.route(request, "1").messages == ()  # no overview, nobody to ask
+        stranger = replace(ASKED[0], home="rivers")
+        with pytest.raises(ValueError, match="another home"):
+            home.private_routing.route(replace(request, questions=(stranger,)), "1")
+
+
+def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
+    with files.device("rivers") as owner:
+        box = SealedMessage("f7", "rivers", b"no box at all")
+        assert owner.retrieve_sealed(SealedMessages("rivers", (box,)), "1").messages == ()
+        assert len({owner.key.public, files.device("people").key.public}) == 2
+    assert len(DEVICES) == 5
