@@ -53,6 +53,15 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     assert not any(FOREIGN.text.encode() in data for data in asked)
 
 
+@pytest.mark.parametrize("exchange", ["download", "encrypted"])
+def test_under_private_routing_the_server_relays_boxes(built: Federation, exchange: str) -> None:
+    strategy, sent = run(built.with_changes(memory__delta=1.0, exchange=exchange), FOREIGN)
+    answer = strategy.answers["k2"]
+    assert "routed at home to " in answer.explanation
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert not [data for data in sent if b"query.retrieve" in data and b"retrieve_sealed" not in data]
+
+
 def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
     def asked(devices: int) -> int:
         strategy, _ = run(
