@@ -27,6 +27,7 @@ OWN = {  # node config key -> the setting that it decides
     "epsilon": "privacy.epsilon",
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
+    "operators": "privacy.operators",
 }
 
 
@@ -65,9 +66,9 @@ def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Sett
         local = Settings.from_config(settings.flat() | own)
     except SettingError as error:
         raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
-    if STRICTNESS.index(local.privacy.export) >= STRICTNESS.index(settings.privacy.export):
-        return local
-    return Settings.from_config(local.flat() | {"privacy.export": settings.privacy.export})
+    stricter = max(local.privacy.export, settings.privacy.export, key=STRICTNESS.index)
+    operators = ", ".join(dict.fromkeys([*local.privacy.further, *settings.privacy.further]))  # neither takes one away
+    return Settings.from_config(local.flat() | {"privacy.export": stricter, "privacy.operators": operators})
 
 
 def _unless_told(settings: Settings) -> dict[str, Plain]:
@@ -82,6 +83,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.epsilon": min(asked.epsilon, usual.epsilon),
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
+        "privacy.operators": "",
     }
 
 

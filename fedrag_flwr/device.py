@@ -104,7 +104,14 @@ class EdgeDevice:
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
             self.door = open_door(
-                settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept, root / NAMES
+                settings.privacy,
+                toolbox.encoder,
+                toolbox.pipeline,
+                self._hide,
+                name,
+                kept,
+                root / NAMES,
+                toolbox.generator,
             )
         except BaseException:
             self.store.close()

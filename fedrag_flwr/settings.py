@@ -88,6 +88,13 @@ class PrivacySettings(_Group):
     budget: float = Field(10.0, gt=0, le=1e6)
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
+    operators: str = ""
+    erasure_keep: float = Field(0.8, ge=0, le=1)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of the operators beside the mode's."""
+        return tuple(name for name in map(str.strip, self.operators.split(",")) if name)
 
 
 class FederationSettings(_Group):
