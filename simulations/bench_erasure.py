@@ -3,7 +3,7 @@
     python simulations/bench_erasure.py --data FOLDER [--split dev] [--questions 60] [--model 30] [--out FOLDER]
 
 For each HotpotQA question the four passages whose vectors come nearest pass the operators alone, as if they left a
-device. *Answer kept*: of the questions whose answer stood in the four passages, those where it still does. *Names left*:
+device. *Answer kept*: of the questions whose answer stood in those passages, those where it still does. *Names left*:
 of the typed spans of persons, places, organisations and the like that neither the question nor the answer nor a
 supporting sentence holds, those that still stand. With ``--model`` the generator answers that many questions from what
 left. `keep` was chosen with ``--split train``. Writes ``erasure.json`` and prints Markdown; counts only, never a text.
