@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.models.base import Encoder, Reranker
+from fedrag_flwr.models.base import Reranker
 from fedrag_flwr.records import Document
+from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.normalise import normalise_line
@@ -26,7 +27,7 @@ _WORD = re.compile(r"\w{3,}")
 class SearchTools:
     """The models that searching needs; without a `reranker` the encoder's cosine stands in for it."""
 
-    encoder: Encoder
+    encoder: TextEncoder
     pipeline: Pipeline
     reranker: Reranker | None = None
 
