@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -13,6 +12,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.base import Ranking, ranked
 from fedrag_flwr.retrieval.words import words
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
+from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import SearchTools, bounded, content_version, unit_interval
 
 
@@ -77,9 +77,8 @@ class TextSearch:
         self.source = source
         self.settings = settings or TextSearchSettings()
         self._tools = tools
-        self._lock = threading.Lock()
-        self._stamp = ""
-        self._index: _TextIndex | None = None
+        self._documents: Kept[tuple[Document, ...]] = Kept()
+        self._index: Kept[_TextIndex] = Kept()
 
     @property
     def id(self) -> str:
@@ -116,15 +115,11 @@ class TextSearch:
         return self._current().candidates(bounded(question), self._tools, self.settings.depth)
 
     def _current(self) -> _TextIndex:
-        with self._lock:
-            stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
-            if self._index is None or not stamp or stamp != self._stamp:
-                documents = self.source.read().documents
-                version = content_version(documents)
-                if self._index is None or version != self._index.version:
-                    self._index = _TextIndex(documents, version, self._tools, self.settings.block_words)
-                self._stamp = stamp
-            return self._index
+        stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
+        documents = self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
+        version = content_version(documents)
+        words_each = self.settings.block_words
+        return self._index.get(version, 0.0, lambda: _TextIndex(documents, version, self._tools, words_each))
 
 
 class _TextIndex:

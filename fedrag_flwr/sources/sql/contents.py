@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,18 +15,14 @@ from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 
 @dataclass(frozen=True, slots=True)
 class TableContents:
-    """What one reading of the mapped tables gave; `read_at` is of the monotonic clock, `stamp` the database's own."""
+    """What one reading of the mapped tables gave."""
 
     records: tuple[SqlRecord, ...]
     reading: Reading
     version: str
-    read_at: float
-    stamp: str
 
 
-def read_tables(
-    database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float, stamp: str
-) -> TableContents:
+def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float) -> TableContents:
     """Read all records; a row that makes none is a failure, and so are rows beyond the limit.
 
     Raises
@@ -54,4 +49,4 @@ def read_tables(
             except DocumentError as error:
                 failures.append(Failure(record.provenance, error.what))
     reading = Reading(tuple(documents), tuple(failures))
-    return TableContents(tuple(records.values()), reading, content_version(documents), time.monotonic(), stamp)
+    return TableContents(tuple(records.values()), reading, content_version(documents))

@@ -22,12 +22,9 @@ class SideIndex:
     ----------
     records
         All of them.
-    version
-        Of what they were read from.
     """
 
-    def __init__(self, records: Iterable[SqlRecord], version: str) -> None:
-        self.version = version
+    def __init__(self, records: Iterable[SqlRecord]) -> None:
         self._lock = threading.Lock()
         self._index = sqlite3.connect(":memory:", check_same_thread=False)
         self._index.execute(_MAKE)

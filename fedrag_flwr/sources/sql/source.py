@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +12,7 @@ from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import QuestionVectors
 from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
 from fedrag_flwr.sources.sql.database import Database
@@ -83,9 +82,8 @@ class SqlSource:
         self._vectors = QuestionVectors(tools.encoder, _KEPT_VECTORS)
         self._database = Database(mapping.url)
         self._readers = [RecordReader(self._database, record, mapping.name) for record in mapping.record]
-        self._lock = threading.Lock()
-        self._side: SideIndex | None = None
-        self._contents: TableContents | None = None
+        self._side: Kept[SideIndex] = Kept()
+        self._contents: Kept[TableContents] = Kept()
         self._native = self._native_full_text()
 
     @property
@@ -112,14 +110,14 @@ class SqlSource:
         SourceError
             The database fails or takes longer than its limit.
         """
-        reading = self._table_contents(0.0).reading
+        reading = self._read(0.0).reading
         if not reading.documents:
             raise EmptySourceError("no mapped table has a record with text", where=self.mapping.name)
         return reading
 
     def version(self) -> str:
         """Give a digest over all records."""
-        return self._table_contents(0.0).version
+        return self._read(0.0).version
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
         """Find at most k records, best first.
@@ -175,27 +173,19 @@ class SqlSource:
     def _full_text(self) -> FullText:
         if self._native is not None:
             return self._native
-        contents = self._table_contents(self.mapping.refresh_seconds)
-        with self._lock:
-            if self._side is None or self._side.version != contents.version:
-                self._side = SideIndex(contents.records, contents.version)
-            return self._side
+        contents = self._read(self.mapping.refresh_seconds)
+        return self._side.get(contents.version, 0.0, lambda: SideIndex(contents.records))
 
     def _native_full_text(self) -> FullText | None:
         if self.mapping.search == "side":
             return None
         return native_full_text(self._database, self._readers, self.mapping.seconds)
 
-    def _table_contents(self, most_age: float) -> TableContents:
-        """All records: as read before if nothing changed since, or where that is not known, if they are not too old."""
-        stamp = self._database.stamp()
-        with self._lock:
-            kept, now = self._contents, time.monotonic()
-            if kept is not None and (stamp == kept.stamp if stamp else now - kept.read_at < most_age):
-                return kept
-            limits = (self.mapping.most_rows, self.mapping.read_seconds)
-            self._contents = read_tables(self._database, self._readers, *limits, stamp)
-            return self._contents
+    def _read(self, most_age: float) -> TableContents:
+        def read() -> TableContents:
+            return read_tables(self._database, self._readers, self.mapping.most_rows, self.mapping.read_seconds)
+
+        return self._contents.get(self._database.stamp(), most_age, read)
 
 
 def _exact(entities: Sequence[Entity], records: Sequence[SqlRecord]) -> NDArray[np.float64]:
