@@ -33,7 +33,7 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.privacy_table import markdown
 from simulations.sentences import find_data
 
-KEEPS = (0.0, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0)
+KEEPS = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PASSAGES = 4
 NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "EVENT", "PRODUCT", "WORK_OF_ART"})
 _LEAST = 3  # characters of a name that is looked for
