@@ -22,6 +22,7 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
@@ -53,7 +54,11 @@ from fedrag_flwr.records import (
 from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
+from fedrag_flwr.sources.base import SearchableSource
 from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.text_search import TextSearch
+from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -65,6 +70,7 @@ _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 NAMES = "names.sqlite"
+CACHES = "caches"
 
 
 class EdgeDevice:
@@ -121,10 +127,22 @@ class EdgeDevice:
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.summaries = DeviceSummaries(
+            name,
+            self._searchable,
+            self.store,
+            self.door,
+            self._inform_door,
+            self._generation,
+            root / CACHES,
+            settings.caching,
+        )
+        self._asked: SearchableSource | None = None
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
         """Close the store and what the door keeps beside it."""
+        self.summaries.close()
         self.door.close()
         self.store.close()
 
@@ -351,6 +369,14 @@ class EdgeDevice:
         if self.documents is None:
             raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
         return self.documents
+
+    def _searchable(self) -> SearchableSource:
+        """The device's documents as a source that can be asked."""
+        if self._asked is None:
+            reranker = LateInteractionReranker(self.toolbox.tokens or self.toolbox.encoder)
+            tools = SearchTools(self.toolbox.encoder, self.toolbox.pipeline, reranker)
+            self._asked = TextSearch(FolderSource(self._folder()), tools)
+        return self._asked
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

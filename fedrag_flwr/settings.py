@@ -151,6 +151,23 @@ class RoutingSettings(_Group):
     answers_at: Literal["home", "server"] = "home"
 
 
+class HybridSettings(_Group):
+    """What devices tell of their sources' hits, and what the server writes of it (HyFedRAG 3.1)."""
+
+    records: int = Field(3, ge=1, le=64)
+    report: Literal["model", "extractive", "none"] = "model"
+
+
+class CachingSettings(_Group):
+    """Sizes of the three tiers in bytes, and how much is fetched before it is asked for (HyFedRAG 3.1)."""
+
+    summaries: int = Field(2**26, ge=2**16, le=2**40)
+    inputs: int = Field(2**26, ge=2**16, le=2**40)
+    answers: int = Field(2**26, ge=2**16, le=2**40)
+    hot: int = Field(2**24, ge=2**16, le=2**40)
+    prefetch: int = Field(0, ge=0, le=64)
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -179,6 +196,8 @@ class Settings(_Group):
     graph: GraphSettings = GraphSettings()
     gate: GateSettings = GateSettings()
     routing: RoutingSettings = RoutingSettings()
+    hybrid: HybridSettings = HybridSettings()
+    caching: CachingSettings = CachingSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

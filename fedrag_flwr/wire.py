@@ -21,7 +21,7 @@ from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
 
-SCHEMA = 3
+SCHEMA = 4
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
 _FIX = "look at the side that sent it; both must run the same version of the app"
@@ -45,6 +45,8 @@ LIMITS: Mapping[type, int] = {
     records.SummaryOverview: 64 * MIB,
     records.ControllerRequest: 64 * KIB,
     records.ControllerUpdate: 64 * KIB,
+    records.HitsRequest: 16 * MIB,
+    records.HitsBatch: 16 * MIB,
     records.DocumentsRequest: 64 * KIB,
     records.DocumentBatch: 64 * MIB,
 }

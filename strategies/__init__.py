@@ -10,6 +10,7 @@ from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
+from strategies.hybrid_fusion import HybridFusion
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
@@ -17,7 +18,7 @@ from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+    *(MemoryFusion, SummaryRouting, HybridFusion, ControllerFedAvg, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -44,6 +45,7 @@ __all__ = [
     "Centralized",
     "ControllerFedAvg",
     "FederatedRag",
+    "HybridFusion",
     "LocalGraph",
     "LocalMemory",
     "LocalRag",
