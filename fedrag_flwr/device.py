@@ -22,7 +22,6 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
@@ -54,10 +53,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
-from fedrag_flwr.sources.base import SearchableSource
-from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.sources.searching import SearchTools
-from fedrag_flwr.sources.text_search import TextSearch
+from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
@@ -81,13 +77,15 @@ class EdgeDevice:
     name
         The device's name in the federation.
     documents
-        The folder that it reads; None where it has no documents of its own.
+        The folder that it reads; None where it has none.
     root
         The directory that holds its store.
     settings
         Of the run.
     toolbox
         The models.
+    sources
+        Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
 
     Raises
     ------
@@ -95,9 +93,18 @@ class EdgeDevice:
         The store cannot be opened, or was written with other models.
     """
 
-    def __init__(self, name: str, documents: Path | None, root: Path, settings: Settings, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        name: str,
+        documents: Path | None,
+        root: Path,
+        settings: Settings,
+        toolbox: Toolbox,
+        sources: Sequence[str] = (),
+    ) -> None:
         self.name = valid_name(name)
         self.documents = documents
+        self.sources = SourceSet(documents, sources, toolbox)
         self.settings = settings
         self.toolbox = toolbox
         self.store = MemoryStore.open(
@@ -122,14 +129,14 @@ class EdgeDevice:
         except BaseException:
             self.store.close()
             raise
-        sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
-        self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
-        self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
+        evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
+        self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self.summaries = DeviceSummaries(
             name,
-            self._searchable,
+            lambda: self.sources,
             self.store,
             self.door,
             self._inform_door,
@@ -137,11 +144,11 @@ class EdgeDevice:
             root / CACHES,
             settings.caching,
         )
-        self._asked: SearchableSource | None = None
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
-        """Close the store and what the door keeps beside it."""
+        """Close the sources, the caches, the store and what the door keeps beside it."""
+        self.sources.close()
         self.summaries.close()
         self.door.close()
         self.store.close()
@@ -159,7 +166,7 @@ class EdgeDevice:
         counts = self.store.counts()
         return DeviceCard(
             name=self.name,
-            sources=("folder",) if self.documents else (),
+            sources=self.sources.kinds,
             encoder_id=self.toolbox.encoder.id,
             dimension=self.toolbox.encoder.dimension,
             generator_id=self.toolbox.generator_id,
@@ -190,7 +197,7 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        reading = FolderSource(self._folder()).read()
+        reading = self.sources.read()
         distiller = Distiller(
             self.toolbox.encoder,
             self.toolbox.generator,
@@ -247,8 +254,7 @@ class EdgeDevice:
         SourceError
             The documents cannot be read.
         """
-        documents = FolderSource(self._folder()).read().documents
-        return DocumentBatch(self.name, self.door.release_documents(documents))
+        return DocumentBatch(self.name, self.door.release_documents(self.sources.read().documents))
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason.
@@ -364,19 +370,6 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
-
-    def _folder(self) -> Path:
-        if self.documents is None:
-            raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
-        return self.documents
-
-    def _searchable(self) -> SearchableSource:
-        """The device's documents as a source that can be asked."""
-        if self._asked is None:
-            reranker = LateInteractionReranker(self.toolbox.tokens or self.toolbox.encoder)
-            tools = SearchTools(self.toolbox.encoder, self.toolbox.pipeline, reranker)
-            self._asked = TextSearch(FolderSource(self._folder()), tools)
-        return self._asked
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

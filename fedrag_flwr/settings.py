@@ -89,7 +89,7 @@ class PrivacySettings(_Group):
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
     operators: str = ""
-    erasure_keep: float = Field(0.8, ge=0, le=1)
+    erasure_keep: float = Field(0.5, ge=0, le=1)
 
     @property
     def further(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -62,13 +63,22 @@ class DeviceSummaries:
         self._door = door
         self._inform = inform
         self._generation = generation
-        self._keys = CacheKeys(folder)
-        self._tier = Tier(folder / "summaries", sizes.summaries)
+        self._folder = folder
+        self._sizes = sizes
         self._graph: tuple[int, AssociationGraph, dict[str, str]] | None = None
 
     def close(self) -> None:
-        """Close the cache."""
-        self._tier.close()
+        """Close the cache, if it was opened."""
+        if "_tier" in self.__dict__:
+            self._tier.close()
+
+    @cached_property
+    def _keys(self) -> CacheKeys:
+        return CacheKeys(self._folder)
+
+    @cached_property
+    def _tier(self) -> Tier:
+        return Tier(self._folder / "summaries", self._sizes.summaries)
 
     def answer(self, request: HitsRequest) -> HitsBatch:
         """Summaries for all questions of a round, with the version that they are of.

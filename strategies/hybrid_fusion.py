@@ -29,6 +29,7 @@ from strategies.base import FederatedRag
 from strategies.courier import Letter
 
 _PREFETCHED = "prefetch"
+_MOST_LINE = 2_000
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ class HybridFusion(FederatedRag):
             if question.id not in self.answers:
                 self.answers[question.id] = self._answered(question, self._told.get(question.id, Told()))
             if (home := self.node_of(question.home)) is not None:
-                delivered[home].append(self.answers[question.id])
+                delivered[home].append(_with_report(self.answers[question.id]))
         letters = [
             Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
             for node_id, answers in delivered.items()
@@ -197,3 +198,8 @@ class HybridFusion(FederatedRag):
         if questions:
             self._take(self._ask_all(self._request(questions)), [question.id for question in questions])
         return {question.id: self._told.get(question.id, Told()) for question in questions}
+
+
+def _with_report(answer: Answer) -> Answer:
+    """An answer whose explanation holds its report, for the people at home."""
+    return replace(answer, explanation=f"{answer.explanation}. {answer.report}"[:_MOST_LINE])

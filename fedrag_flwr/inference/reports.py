@@ -26,7 +26,7 @@ _MOST_TOKENS, _MOST_REPORT = 110, 2_000
 _LEAST_BORNE = 0.8  # of a statement's words in its note, title and question
 _LEAST_COVER = 0.6  # of the question's anchors in a sentence that is said to contradict another
 _STATEMENT = re.compile(r"([^()]+?)\s*\((\d)\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _SYSTEM = (
     "You write a report of at most three short sentences that answers the question from numbered notes. End each "
     "sentence with the number of the note that says so, in round brackets. Copy names, numbers and words in square "
@@ -80,7 +80,7 @@ class Reporter:
         """
         [asked] = self.encoder.encode([question])
         sentences = [
-            replace(unit, id=f"{unit.id}.{number}", text=text)
+            replace(unit, id=f"{unit.id}.{number}", text=text.strip("# "))
             for unit in units
             for number, text in enumerate(_SENTENCE_END.split(unit.text))
             if any(char.isalnum() for char in text)

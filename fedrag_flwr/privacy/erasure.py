@@ -65,7 +65,7 @@ class QueryFocusedErasure:
 
     name = "erasure"
 
-    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = 0.8, *, spans: bool = True) -> None:
+    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = 0.5, *, spans: bool = True) -> None:
         self._pipeline = pipeline
         self._encoder = encoder
         self._keep = keep

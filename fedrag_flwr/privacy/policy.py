@@ -50,7 +50,7 @@ def make_door(
     source: Randomness | None = None,
     share_documents: bool = False,
     further: Sequence[str] = (),
-    erasure_keep: float = 0.8,
+    erasure_keep: float = 0.5,
     generator: Callable[[], Generator] | None = None,
 ) -> ExportDoor:
     """Build a device's export door.

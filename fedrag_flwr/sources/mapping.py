@@ -8,12 +8,15 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fedrag_flwr.errors import SourceError
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_IN_FILES = ("sqlite", "ladybug")  # of these a URL's path is a file's: with a fourth slash from the root
+_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
 
@@ -63,12 +66,19 @@ def expand_url(url: str, folder: Path) -> str:
     def value(found: re.Match[str]) -> str:
         if found[1] not in os.environ:
             raise SourceError("a variable of the URL is not set", where=found[1], fix=f"export {found[1]}=...")
-        return os.environ[found[1]]
+        set_to = os.environ[found[1]]
+        return quote(set_to, safe="") if "@" in url[found.end() :] else set_to  # a password may hold any sign
 
-    scheme, separator, path = _VARIABLE.sub(value, url).partition(":///")
-    if separator and path and not path.startswith("/") and "@" not in path:
-        path = str((folder / path).resolve())
-    return f"{scheme}{separator}{path}"
+    filled_in = _VARIABLE.sub(value, url)
+    scheme, separator, path = filled_in.partition(":///")
+    if scheme in _IN_FILES and path and not path.startswith("/"):
+        return f"{scheme}{separator}{(folder / path).resolve()}"
+    return filled_in
+
+
+def without_password(url: str) -> str:
+    """Put ``${SOURCE_PASSWORD}`` in the place of a URL's password."""
+    return _PASSWORD.sub(r"\1${SOURCE_PASSWORD}@", url)
 
 
 def fields_of(template: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class EntityIndex:
     def __init__(self, vertices: Sequence[Named], encoder: TextEncoder) -> None:
         self._encoder = encoder
         self._exact: defaultdict[str, list[Vertex]] = defaultdict(list)
-        self.keys: Mapping[Vertex, object] = {one.vertex: one.key for one in vertices}
+        self.vertices: Mapping[Vertex, Named] = {one.vertex: one for one in vertices}
         by_name: defaultdict[str, list[Vertex]] = defaultdict(list)
         for one in vertices:
             by_name[_QUALIFIER.sub("", one.name) or one.name].append(one.vertex)

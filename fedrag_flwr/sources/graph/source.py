@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit
-from fedrag_flwr.sources.graph.contents import GraphContents, document_id, read_graph
+from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import Statement, Vertex, check_mapping, path_query, paths_to_subject, statement_of
@@ -142,6 +142,8 @@ class GraphSource:
         said = [one for one in entities_of(asked, self._tools.pipeline) if not _within(one, linked)]
         entities = [*linked, *said]
         matches = index.match(entities, self.settings.threshold, self.settings.near)
+        if not any(matches):  # rather a distant name than nothing: "a broken wrist" is "Fracture of wrist (disorder)"
+            matches = index.match(entities, self.settings.threshold / 2, self.settings.near)
         statements = self._statements({vertex for found in matches for vertex in found}, index)
         matched = _entity_scores(entities, matches, statements)
         best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
@@ -151,15 +153,17 @@ class GraphSource:
     def _hit(self, name: str, score: float, found: GraphCandidates, places: Sequence[int]) -> SourceHit:
         chosen = [found.statements[place] for place in places[: self.settings.statements]]
         text = "\n".join(dict.fromkeys(one.text for one in chosen))
-        return SourceHit(name, chosen[0].title, text, score, "; ".join(one.provenance for one in chosen))
+        return SourceHit(name, chosen[0].title, text, score, "; ".join(dict.fromkeys(one.provenance for one in chosen)))
 
-    def _statements(self, vertices: Iterable[Vertex], index: EntityIndex) -> list[Statement]:
+    def _statements(self, vertices: Collection[Vertex], index: EntityIndex) -> list[Statement]:
         by_label: defaultdict[str, list[object]] = defaultdict(list)
         for vertex in sorted(vertices, key=lambda one: (one.label, one.key)):
-            by_label[vertex.label].append(index.keys[vertex])
-        found: dict[tuple[Vertex, str], Statement] = {}
+            by_label[vertex.label].append(index.vertices[vertex].key)
         if not by_label:
             return []
+        subjects = [index.vertices[vertex] for vertex in vertices if vertex.label == self.mapping.subject]
+        own = [statement for subject in subjects for statement in own_statements(subject)]
+        found = {(statement.subject, statement.text): statement for statement in own}
         with self._store.session(self.mapping.seconds) as session:
             for path in self._paths:
                 ends = {"entity": path[0].start, "subject": path[-1].end}

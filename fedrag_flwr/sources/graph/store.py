@@ -75,11 +75,11 @@ def open_graph(url: str, database: str = "") -> GraphStore:
     SourceError
         The URL is of another kind, the driver is not installed, or there is no graph.
     """
-    scheme, _, rest = url.partition("://")
+    scheme = url.partition("://")[0]
     if scheme == "ladybug":
         from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
 
-        return LadybugStore(rest)
+        return LadybugStore(url.partition(":///")[2])
     if scheme.split("+")[0] in ("neo4j", "bolt"):
         from fedrag_flwr.sources.graph.neo4j_store import Neo4jStore
 

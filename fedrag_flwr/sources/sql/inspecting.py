@@ -44,22 +44,24 @@ def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
 
 
 def _record(inspector: Inspector, table: str, tables: Sequence[str]) -> RecordMapping | None:
-    columns = [column["name"] for column in inspector.get_columns(table) if _shows(column)]
+    columns = _shown_columns(inspector, table)
     key = _key(inspector, table)
     joins = _joins(inspector, table, tables)
     referring = {own for join in joins.values() for own in join.on}
-    shown = [column for column in columns if column not in key and column not in referring]
+    shown = {name: f"{{{name}}}" for name in columns if name not in key and name not in referring}
     if not key or not shown:
         return None
-    title = _title(columns)
     for alias, join in joins.items():
-        other = [column["name"] for column in inspector.get_columns(join.table) if _shows(column)]
-        if not title and (named := _title(other)):
-            title = named.replace("{", f"{{{alias}.")
-        named = _title(other)
-        if named:
-            shown.append(f"{alias}:{named.replace('{', f'{{{alias}.')}")
-    return RecordMapping(table=table, key=key, title=title, text=tuple(map(_sentence, shown)), join=joins)
+        if named := _title(_shown_columns(inspector, join.table)):
+            shown[alias] = named.replace("{", f"{{{alias}.")
+    title = _title(columns) or next((shown[alias] for alias in joins if alias in shown), "")
+    told = {name: template for name, template in shown.items() if template not in title} or shown
+    text = tuple(_sentence(title, name, template) for name, template in told.items())
+    return RecordMapping(table=table, key=key, title=title, text=text, join=joins)
+
+
+def _shown_columns(inspector: Inspector, table: str) -> list[str]:
+    return [column["name"] for column in inspector.get_columns(table) if _shows(column)]
 
 
 def _key(inspector: Inspector, table: str) -> tuple[str, ...]:
@@ -106,6 +108,7 @@ def _shows(column: ReflectedColumn) -> bool:
     return not isinstance(column["type"], LargeBinary) and not set("{}.") & set(column["name"])
 
 
-def _sentence(shown: str) -> str:
-    name, _, template = shown.partition(":")
-    return f"{name.replace('_', ' ').lower()} is {template or f'{{{name}}}'}."
+def _sentence(title: str, name: str, template: str) -> str:
+    """Say what a column holds, of what the record is called."""
+    whole = f" of {title}" if title else ""
+    return f"The {name.replace('_', ' ').lower()}{whole} is {template}."
