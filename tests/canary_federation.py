@@ -157,6 +157,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "local-rag": 5,
     "memory-fusion": 10,
     "summary-routing": 10,
+    "hybrid-fusion": 4,
 }
 STRATEGIES = tuple(QUESTIONS)
 

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import device, doctor, models, simulate, source
+from fedrag_flwr.cli import cache, device, doctor, models, simulate, source
 
 app = typer.Typer(
     name="fedrag",
@@ -15,6 +15,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.add_typer(models.app, name="models")
+app.add_typer(cache.app, name="cache")
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
