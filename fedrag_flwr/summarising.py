@@ -72,6 +72,10 @@ class DeviceSummaries:
         if "_tier" in self.__dict__:
             self._tier.close()
 
+    def forget(self) -> None:
+        """Empty the cache."""
+        self._tier.clear()
+
     @cached_property
     def _keys(self) -> CacheKeys:
         return CacheKeys(self._folder)
