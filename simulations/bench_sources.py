@@ -1,6 +1,6 @@
 """How well text, SQL and graph sources find the record that answers a question (HyFedRAG tables 1 and 2, Fig. 7).
 
-    python simulations/bench_sources.py [--data FOLDER] [--each 25] [--out docs/benchmarks]
+    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--out docs/benchmarks]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
 an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
@@ -64,6 +64,7 @@ class Candidate:
     second: float
 
 
+States = Callable[[RecordQuestion, Document], bool]
 Search = Callable[[RecordQuestion], list[Candidate]]
 
 
@@ -105,7 +106,8 @@ def main() -> None:
     """Search, then print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
-    parser.add_argument("--each", type=int, default=25, help="questions of each kind and split over Synthea")
+    parser.add_argument("--each", type=int, default=8, help="questions of each kind and split over Synthea")
+    parser.add_argument("--late", type=int, default=30, help="MedQuAD questions of each split by late interaction")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
@@ -113,7 +115,7 @@ def main() -> None:
         raise SettingError("there is no evaluation data", where="--data", fix="name the folder or set FEDRAG_DATA")
     work = fedrag_home() / "bench_sources"
     work.mkdir(parents=True, exist_ok=True)
-    results = {"medquad": _medquad(given.data, work, given.seed)}
+    results = {"medquad": _medquad(given.data, work, given.late, given.seed)}
     for archive in ARCHIVES:
         results[archive] = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
     tables = {name: _table(rows) for name, rows in results.items()}
@@ -135,7 +137,7 @@ def _drawn(results: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str]
                 yield name, form
 
 
-def _medquad(data: Path, work: Path, seed: int) -> dict[str, list[Row]]:
+def _medquad(data: Path, work: Path, late: int, seed: int) -> dict[str, list[Row]]:
     with gzip.open(data / "medquad.jsonl.gz", "rt", encoding="utf-8") as lines:
         sheets = [json.loads(line) for line in lines]
     answers = [
@@ -153,7 +155,13 @@ def _medquad(data: Path, work: Path, seed: int) -> dict[str, list[Row]]:
         for number, (document, asked) in enumerate(chosen[: 2 * MEDQUAD_QUESTIONS])
     ]
     documents = tuple(document for document, _ in chosen)
-    return _text_forms("medquad", documents, questions, work, lambda question, document: document.id in question.told)
+
+    def answers_it(question: RecordQuestion, document: Document) -> bool:
+        return document.id in question.told
+
+    rows = _text_forms("medquad", documents, questions, work, answers_it)
+    search = _text_search(documents, answers_it, maxsim=True)
+    return rows | {"text-maxsim": _rows(work / "medquad-text-maxsim.jsonl", questions[: 2 * late], search)}
 
 
 def _synthea(archive: Path, work: Path, each: int, seed: int) -> dict[str, list[Row]]:
@@ -191,7 +199,7 @@ def _text_forms(
     documents: Sequence[Document],
     questions: Sequence[RecordQuestion],
     work: Path,
-    states: Callable[[RecordQuestion, Document], bool],
+    states: States,
 ) -> dict[str, list[Row]]:
     by_id = {document.id: document for document in documents}
     rows = {}
@@ -202,17 +210,21 @@ def _text_forms(
         return [Candidate(p.passage_id, states(question, by_id[p.passage_id]), p.score, 0.0) for p in ranking]
 
     rows["bm25"] = _rows(work / f"{name}-bm25.jsonl", questions, by_words)
-    searches = {"text": _tools(maxsim=False), "text-maxsim": _tools(maxsim=True)}
-    for form, tools in searches.items():
-        search = TextSearch(Listed(tuple(documents)), tools)
-
-        def by_both(question: RecordQuestion, search: TextSearch = search) -> list[Candidate]:
-            found = search.candidates(question.text)
-            pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
-            return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
-
-        rows[form] = _rows(work / f"{name}-{form}.jsonl", questions, by_both)
+    rows["text"] = _rows(work / f"{name}-text.jsonl", questions, _text_search(documents, states, maxsim=False))
     return rows
+
+
+def _text_search(documents: Sequence[Document], states: States, *, maxsim: bool) -> Search:
+    made: list[TextSearch] = []  # of the first question: a run whose rows are all there needs none
+
+    def search(question: RecordQuestion) -> list[Candidate]:
+        if not made:
+            made.append(TextSearch(Listed(tuple(documents)), _tools(maxsim=maxsim)))
+        found = made[0].candidates(question.text)
+        pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
+        return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
+
+    return search
 
 
 def _tools(*, maxsim: bool) -> SearchTools:
@@ -261,13 +273,14 @@ def _table(rows: dict[str, list[Row]]) -> list[dict[str, object]]:
     forms = {"bm25": rows["bm25"], "dense": rows["text"], "tfidf": rows["text"], **rows}
     for form in rows.keys() - {"bm25"}:
         weights[form] = WEIGHTS[int(np.argmax([mrr for mrr, _ in _sweep(rows[form], "train")]))]
-    text = _reciprocal_ranks(forms["text"], weights["text"])
+    hybrid = _reciprocal_ranks(forms["text"], weights["text"])
     lines: list[dict[str, object]] = []
     for form in (name for name in _LABELS if name in forms):
         dev = [row for row in forms[form] if row.split == "dev"]
         rankings = [row.ranking(weights[form]) for row in dev]
         ranks = _reciprocal_ranks(forms[form], weights[form])
-        mean, more = mean_interval(ranks, rng=draw), paired_difference(text, ranks, rng=draw)
+        mean = mean_interval(list(ranks.values()), rng=draw)
+        more = paired_difference([hybrid[one] for one in ranks], list(ranks.values()), rng=draw)
         lines.append(
             {
                 "source": _LABELS[form],
@@ -284,8 +297,8 @@ def _table(rows: dict[str, list[Row]]) -> list[dict[str, object]]:
     return lines
 
 
-def _reciprocal_ranks(rows: Sequence[Row], weight: float) -> list[float]:
-    return [reciprocal_rank(row.ranking(weight)) for row in rows if row.split == "dev"]
+def _reciprocal_ranks(rows: Sequence[Row], weight: float) -> dict[str, float]:
+    return {row.question: reciprocal_rank(row.ranking(weight)) for row in rows if row.split == "dev"}
 
 
 def _markdown(lines: Sequence[dict[str, object]]) -> str:

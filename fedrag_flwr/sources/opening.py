@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from fedrag_flwr.errors import SettingError, SourceError
-from fedrag_flwr.models.base import Reranker
 from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
-from fedrag_flwr.retrieval.base import RankedPassage
-from fedrag_flwr.retrieval.fusion import fuse
+from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.sources.base import Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import FolderSource
@@ -141,7 +140,8 @@ class SourceSet:
         beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
         self._named = (*named, *map(str, beside))
         self._folder = documents is not None and (not beside or _has_texts(documents))
-        self._models = models
+        reranker = LateInteractionReranker(models.tokens or models.encoder)
+        self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
     @property
     def id(self) -> str:
@@ -165,10 +165,8 @@ class SourceSet:
         SourceError
             One cannot be opened.
         """
-        reranker: Reranker = LateInteractionReranker(self._models.tokens or self._models.encoder)
-        tools = SearchTools(self._models.encoder, self._models.pipeline, reranker)
-        folder = [TextSearch(FolderSource(self._documents), tools)] if self._folder and self._documents else []
-        opened = (*folder, *(open_source(name, tools) for name in self._named))
+        folder = [TextSearch(FolderSource(self._documents), self._tools)] if self._folder and self._documents else []
+        opened = (*folder, *(open_source(name, self._tools) for name in self._named))
         if not opened:
             raise SettingError("this device has no documents", fix="set data-path or sources in its node config")
         ids = [source.id for source in opened]
@@ -192,17 +190,19 @@ class SourceSet:
         return Reading(tuple(documents.values()), failures, sum(reading.skipped for reading in readings))
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
-        """Search all sources and fuse their rankings by reciprocal ranks, for their scores have different units.
+        """Search all sources, and order what they find by the reranker: their own scores have different units.
 
         Raises
         ------
         SourceError
             A source fails or takes longer than its limit.
         """
-        found = [source.search(bounded(question), k) for source in self.sources]
-        by_id = {hit.document_id: hit for hits in found for hit in hits}
-        rankings = [tuple(RankedPassage(hit.document_id, hit.score) for hit in hits) for hits in found]
-        return tuple(by_id[one.passage_id] for one in fuse(rankings, [1.0] * len(rankings), k))
+        if len(self.sources) == 1:
+            return self.sources[0].search(question, k)
+        found = {hit.document_id: hit for source in self.sources for hit in source.search(question, k)}
+        texts = [f"{hit.title}\n{hit.text}" for hit in found.values()]
+        best = ranked(list(found), self._tools.relevance(bounded(question), texts), k)
+        return tuple(replace(found[one.passage_id], score=one.score) for one in best)
 
     def version(self) -> str:
         """Give what changes whenever a document of any source does."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +41,38 @@ class SearchTools:
             return unit_interval(self.reranker.score(question, texts))
         vectors = self.encoder.encode([question, *texts])
         return unit_interval(vectors[1:] @ vectors[0])
+
+
+class TextVectors:
+    """Encodes texts, many at once, and keeps the latest.
+
+    Parameters
+    ----------
+    encoder
+        The model.
+    most
+        Texts to keep.
+    """
+
+    def __init__(self, encoder: TextEncoder, most: int = 20_000) -> None:
+        self._encoder = encoder
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+
+    def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Give the vectors of at least one text, (n, dimension), unit rows."""
+        with self._lock:
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        found.update(zip(new, self._encoder.encode(new), strict=True))
+        with self._lock:
+            for text in texts:
+                self._kept[text] = found[text]
+                self._kept.move_to_end(text)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return np.stack([found[text] for text in texts])
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
 from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, statement_of
+from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, shown_path, statement_of
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
 from fedrag_flwr.sources.searching import content_version
 
@@ -75,8 +75,7 @@ def document_id(mapping: GraphMapping, subject: Vertex) -> str:
 def own_statements(subject: Named) -> list[Statement]:
     """Give what a subject's properties tell, as statements."""
     vertex = subject.vertex
-    shown = f"({vertex.label} {vertex.key})"
-    return [Statement(vertex, subject.name, text, (vertex,), shown) for text in subject.told]
+    return [Statement(vertex, subject.name, text, (vertex,), shown_path((vertex,))) for text in subject.told]
 
 
 def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failure]) -> list[Named]:

@@ -35,7 +35,8 @@ class GraphMapping(MappingPart):
     label
         The labels that take part; paths lead through no others (the paper's exclusion set is all the rest).
     phrase
-        How a relation type reads between two names; else its own name in small letters.
+        How a relation type reads: words between two names, or with braces a whole sentence over ``{source}``,
+        ``{target}`` and the relation's properties. Else its own name in small letters, with the properties behind.
     longest_path
         Relations from an entity to the subject at most.
     most_rows, seconds, read_seconds, refresh_seconds

@@ -9,6 +9,7 @@ from typing import Literal
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
+from fedrag_flwr.sources.mapping import fields_of, filled
 
 End = Literal["entity", "subject"]
 
@@ -116,9 +117,15 @@ def statement_of(path: Path, row: Sequence[object], mapping: GraphMapping) -> St
         here, there = names[number], names[number + 1]
         head, tail = (here, there) if step.forward else (there, here)
         phrase = mapping.phrase.get(step.kind.type, step.kind.type.replace("_", " ").lower())
-        sentences.append(f"{head} {phrase} {tail}{_told(properties)}.")
-    shown = "-".join(f"({vertex.label} {vertex.key})" for vertex in vertices)
-    return Statement(vertices[-1], names[-1], " ".join(reversed(sentences)), tuple(vertices), shown)
+        shown = dict(_shown(properties)) if isinstance(properties, Mapping) else {}
+        sentences.append(_sentence(phrase, head, tail, shown))
+    text = " ".join(sentence for sentence in reversed(sentences) if sentence)
+    return Statement(vertices[-1], names[-1], text, tuple(vertices), shown_path(vertices))
+
+
+def shown_path(vertices: Sequence[Vertex]) -> str:
+    """Give a path as provenance: labels and keys."""
+    return "-".join(f"({vertex.label} {vertex.key})" for vertex in vertices)
 
 
 def name_of(parts: Sequence[object]) -> str:
@@ -126,15 +133,18 @@ def name_of(parts: Sequence[object]) -> str:
     return " ".join(str(part).strip() for part in parts if part is not None and str(part).strip())
 
 
-def _told(properties: object) -> str:
-    shown = dict(_shown(properties)) if isinstance(properties, Mapping) else {}
-    return f" ({', '.join(f'{name} {value}' for name, value in shown.items())})" if shown else ""
+def _sentence(phrase: str, head: str, tail: str, properties: Mapping[str, str]) -> str:
+    if fields_of(phrase):
+        values = {"source": head, "target": tail, **properties}
+        return filled(phrase, lambda name: values.get(name, ""))
+    told = ", ".join(f"{name.replace('_', ' ').lower()} {value}" for name, value in properties.items())
+    return f"{head} {phrase} {tail}{f' ({told})' if told else ''}."
 
 
 def _shown(properties: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for name, value in properties.items():
         if value is not None and str(value).strip():
-            yield name.replace("_", " ").lower(), str(value).strip()
+            yield name, str(value).strip()
 
 
 def _labels(path: Path) -> list[str]:

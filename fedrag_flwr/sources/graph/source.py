@@ -46,7 +46,7 @@ class GraphSearchSettings:
     threshold: float = 0.7
     near: int = 3
     fetched: int = 2_000
-    reranked: int = 40
+    reranked: int = 24
     statements: int = 3
 
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.retrieval.vectors import QuestionVectors
 from fedrag_flwr.sources.base import Reading, SourceHit
 from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of, unit_interval
+from fedrag_flwr.sources.searching import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.fulltext import FullText, Mode, native_full_text, words_of
@@ -22,8 +21,6 @@ from fedrag_flwr.sources.sql.mapping import SqlMapping
 from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 from fedrag_flwr.sources.sql.side_index import SideIndex
 from fedrag_flwr.text.anchors import normalise_anchor
-
-_KEPT_VECTORS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,8 @@ class SqlSearchSettings:
 
     weights: FusionWeights = field(default_factory=FusionWeights)
     entity_share: float = 0.5
-    depth: int = 30
-    reranked: int = 20
+    depth: int = 20
+    reranked: int = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ class SqlSource:
         self.mapping = mapping
         self.settings = settings or SqlSearchSettings()
         self._tools = tools
-        self._vectors = QuestionVectors(tools.encoder, _KEPT_VECTORS)
+        self._vectors = TextVectors(tools.encoder)
         self._database = Database(mapping.url)
         self._readers = [RecordReader(self._database, record, mapping.name) for record in mapping.record]
         self._side: Kept[SideIndex] = Kept()
@@ -166,9 +163,8 @@ class SqlSource:
         return full_text.find(words, mode, self.settings.depth)
 
     def _phrases(self, entities: Sequence[Entity], records: Sequence[SqlRecord]) -> NDArray[np.float64]:
-        named = np.stack([self._vectors.whole(entity.text) for entity in entities])
-        rows = np.stack([self._vectors.whole(_whole(record)) for record in records])
-        return unit_interval(named @ rows.T)
+        named = self._vectors.of([entity.text for entity in entities])
+        return unit_interval(named @ self._vectors.of([_whole(record) for record in records]).T)
 
     def _full_text(self) -> FullText:
         if self._native is not None:
