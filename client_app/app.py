@@ -24,6 +24,7 @@ from fedrag_flwr.records import (
     EncryptRequest,
     FinishRequest,
     GroupRequest,
+    HitsRequest,
     RetrieveRequest,
     RoundedOverview,
     RouteRequest,
@@ -110,6 +111,12 @@ def retrieve(message: Message, context: Context) -> Message:
     return _handle(
         message, context, RetrieveRequest, lambda device, request: device.retrieve(request.requests, request.by)
     )
+
+
+@app.query("hits")
+def hits(message: Message, context: Context) -> Message:
+    """Say what the sources hold on questions, de-identified and through the door."""
+    return _handle(message, context, HitsRequest, lambda device, request: device.summaries.answer(request))
 
 
 @app.query("finish")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ OWN = {  # node config key -> the setting that it decides
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
     "exchange": "exchange",
+    "operators": "privacy.operators",
 }
 
 
@@ -51,10 +53,10 @@ def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Sett
     """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
 
     The run may ask for a stricter export or exchange than the device's, never for a laxer one. A deployed device (one
-    with a ``data-path``) has an own value for everything that its privacy rests on, also where its node config is
-    silent: type masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller groups
-    than the program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are kept
-    there.
+    with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its node
+    config is silent: type masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller
+    groups than the program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are
+    kept there.
 
     Raises
     ------
@@ -68,12 +70,11 @@ def local_settings(settings: Settings, node_config: Mapping[str, Plain]) -> Sett
         local = Settings.from_config(settings.flat() | own)
     except SettingError as error:
         raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
-    stricter: dict[str, Plain] = {}
-    if STRICTNESS.index(local.privacy.export) < STRICTNESS.index(settings.privacy.export):
-        stricter["privacy.export"] = settings.privacy.export
-    if EXCHANGES.index(local.exchange) < EXCHANGES.index(settings.exchange):
-        stricter["exchange"] = settings.exchange
-    return Settings.from_config(local.flat() | stricter) if stricter else local
+    exchange = max(local.exchange, settings.exchange, key=EXCHANGES.index)
+    export = max(local.privacy.export, settings.privacy.export, key=STRICTNESS.index)
+    operators = ", ".join(dict.fromkeys([*local.privacy.further, *settings.privacy.further]))  # neither takes one away
+    stricter: dict[str, Plain] = {"exchange": exchange, "privacy.export": export, "privacy.operators": operators}
+    return Settings.from_config(local.flat() | stricter)
 
 
 def _unless_told(settings: Settings) -> dict[str, Plain]:
@@ -88,25 +89,28 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.epsilon": min(asked.epsilon, usual.epsilon),
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
+        "privacy.operators": "",
     }
 
 
 def is_deployed(node_config: Mapping[str, Plain]) -> bool:
     """Whether a node is a device with documents of its own, and not one of a simulation."""
-    return "data-path" in node_config
+    return "data-path" in node_config or "sources" in node_config
 
 
 def device_of(context: Context) -> EdgeDevice:
     """Open the device that a node is.
 
-    A deployed node names its device and its documents in its node config (``device-name``, ``data-path``); in the
-    simulation engine node i is the i-th folder under ``data.root``.
+    A deployed node names its device and its documents in its node config (``device-name``, ``data-path``, and
+    ``sources``: databases, graphs and mapping files, separated by spaces); in the simulation engine node i is the i-th
+    folder under ``data.root``.
     """
     settings = local_settings(settings_of(context), context.node_config)
     name = device_name(context)
     root = deployed_root(settings, name) if is_deployed(context.node_config) else store_root(settings, name)
     toolbox = _toolbox(settings.models, fedrag_home(settings.home))
-    return EdgeDevice(name, _documents(context), root, settings, toolbox)
+    sources = shlex.split(str(context.node_config.get("sources", "")))
+    return EdgeDevice(name, _documents(context), root, settings, toolbox, sources)
 
 
 def training_questions(context: Context) -> list[TrainingQuestion]:
@@ -138,6 +142,8 @@ def device_name(context: Context) -> str:
     if "device-name" in context.node_config:
         return str(context.node_config["device-name"])
     if is_deployed(context.node_config):
+        if "data-path" not in context.node_config:
+            raise SettingError("a device without a data-path needs a name", where="device-name", fix="set device-name")
         return Path(str(context.node_config["data-path"])).name
     folders, index = _folders(context)
     return folders[index].name if index < len(folders) else f"spare-{index}"
@@ -155,7 +161,8 @@ def deployed_root(settings: Settings, name: str) -> Path:
 
 def _documents(context: Context) -> Path | None:
     if is_deployed(context.node_config):
-        return Path(str(context.node_config["data-path"])).expanduser()
+        path = context.node_config.get("data-path")
+        return None if path is None else Path(str(path)).expanduser()
     folders, index = _folders(context)
     return folders[index] if index < len(folders) else None
 

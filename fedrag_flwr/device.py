@@ -66,7 +66,8 @@ from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.sealed_evidence import give_sealed, open_evidence
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
-from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
@@ -78,6 +79,7 @@ _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 NAMES = "names.sqlite"
+CACHES = "caches"
 
 
 class EdgeDevice:
@@ -88,13 +90,15 @@ class EdgeDevice:
     name
         The device's name in the federation.
     documents
-        The folder that it reads; None where it has no documents of its own.
+        The folder that it reads; None where it has none.
     root
         The directory that holds its store.
     settings
         Of the run.
     toolbox
         The models.
+    sources
+        Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
 
     Raises
     ------
@@ -102,9 +106,18 @@ class EdgeDevice:
         The store cannot be opened, or was written with other models.
     """
 
-    def __init__(self, name: str, documents: Path | None, root: Path, settings: Settings, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        name: str,
+        documents: Path | None,
+        root: Path,
+        settings: Settings,
+        toolbox: Toolbox,
+        sources: Sequence[str] = (),
+    ) -> None:
         self.name = valid_name(name)
         self.documents = documents
+        self.sources = SourceSet(documents, sources, toolbox)
         self.settings = settings
         self.toolbox = toolbox
         self.store = MemoryStore.open(
@@ -117,14 +130,21 @@ class EdgeDevice:
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
             self.door = open_door(
-                settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept, root / NAMES
+                settings.privacy,
+                toolbox.encoder,
+                toolbox.pipeline,
+                self._hide,
+                name,
+                kept,
+                root / NAMES,
+                toolbox.generator,
             )
         except BaseException:
             self.store.close()
             raise
-        sources = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
-        self.controller = DeviceController(name, self.store, root, sources, FittingSettings(), settings.seed)
-        self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
+        evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
+        self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self.key = BoxKey.kept(kept / "box.key")
@@ -139,10 +159,22 @@ class EdgeDevice:
             settings,
         )
         self._private_training = PrivateTraining(name, kept, self.key, sandbox)
+        self.summaries = DeviceSummaries(
+            name,
+            lambda: self.sources,
+            self.store,
+            self.door,
+            self._inform_door,
+            self._generation,
+            root / CACHES,
+            settings.caching,
+        )
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
-        """Close the store and what the door keeps beside it."""
+        """Close the sources, the caches, the store and what the door keeps beside it."""
+        self.sources.close()
+        self.summaries.close()
         self.door.close()
         self.store.close()
 
@@ -159,7 +191,7 @@ class EdgeDevice:
         counts = self.store.counts()
         return DeviceCard(
             name=self.name,
-            sources=("folder",) if self.documents else (),
+            sources=self.sources.kinds,
             encoder_id=self.toolbox.encoder.id,
             dimension=self.toolbox.encoder.dimension,
             generator_id=self.toolbox.generator_id,
@@ -191,7 +223,7 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        reading = FolderSource(self._folder()).read()
+        reading = self.sources.read()
         distiller = Distiller(
             self.toolbox.encoder,
             self.toolbox.generator,
@@ -248,8 +280,7 @@ class EdgeDevice:
         SourceError
             The documents cannot be read.
         """
-        documents = FolderSource(self._folder()).read().documents
-        return DocumentBatch(self.name, self.door.release_documents(documents))
+        return DocumentBatch(self.name, self.door.release_documents(self.sources.read().documents))
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason.
@@ -394,11 +425,6 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
-
-    def _folder(self) -> Path:
-        if self.documents is None:
-            raise SettingError("this device has no documents", where=self.name, fix="set data-path in its node config")
-        return self.documents
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -88,6 +88,13 @@ class PrivacySettings(_Group):
     budget: float = Field(10.0, gt=0, le=1e6)
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
+    operators: str = ""
+    erasure_keep: float = Field(0.5, ge=0, le=1)
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of the operators beside the mode's."""
+        return tuple(name for name in map(str.strip, self.operators.split(",")) if name)
 
 
 class FederationSettings(_Group):
@@ -147,6 +154,23 @@ class RoutingSettings(_Group):
     quota: int = Field(200, ge=0, le=1_000_000)
 
 
+class HybridSettings(_Group):
+    """What devices tell of their sources' hits, and what the server writes of it (HyFedRAG 3.1)."""
+
+    records: int = Field(3, ge=1, le=64)
+    report: Literal["model", "extractive", "none"] = "model"
+
+
+class CachingSettings(_Group):
+    """Sizes of the three tiers in bytes, and how much is fetched before it is asked for (HyFedRAG 3.1)."""
+
+    summaries: int = Field(2**26, ge=2**16, le=2**40)
+    inputs: int = Field(2**26, ge=2**16, le=2**40)
+    answers: int = Field(2**26, ge=2**16, le=2**40)
+    hot: int = Field(2**24, ge=2**16, le=2**40)
+    prefetch: int = Field(0, ge=0, le=64)
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -176,6 +200,8 @@ class Settings(_Group):
     graph: GraphSettings = GraphSettings()
     gate: GateSettings = GateSettings()
     routing: RoutingSettings = RoutingSettings()
+    hybrid: HybridSettings = HybridSettings()
+    caching: CachingSettings = CachingSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

@@ -47,6 +47,8 @@ LIMITS: Mapping[type, int] = {
     records.SummaryOverview: 64 * MIB,
     records.ControllerRequest: 2 * MIB,
     records.ControllerUpdate: MIB,
+    records.HitsRequest: 16 * MIB,
+    records.HitsBatch: 16 * MIB,
     records.DocumentsRequest: 64 * KIB,
     records.DocumentBatch: 64 * MIB,
     records.RoundedOverview: 64 * MIB,

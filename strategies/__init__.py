@@ -11,6 +11,7 @@ from strategies.base import FederatedRag
 from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.fedrag import FedRag
+from strategies.hybrid_fusion import HybridFusion
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.server_tools import ServerTools
@@ -18,7 +19,7 @@ from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(FedRag, MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+    *(FedRag, MemoryFusion, SummaryRouting, HybridFusion, ControllerFedAvg, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -46,6 +47,7 @@ __all__ = [
     "ControllerFedAvg",
     "FedRag",
     "FederatedRag",
+    "HybridFusion",
     "LocalGraph",
     "LocalMemory",
     "LocalRag",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
+from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FusionRules
 from fedrag_flwr.memory.summary_shelf import SummaryShelf
@@ -55,6 +56,14 @@ class ServerTools:
     @property
     def _private(self) -> Path:
         return fedrag_home(self.settings.home) / "server" / self.settings.data_key
+
+    @cached_property
+    def fusion_caches(self) -> FusionCaches:
+        """What the server read and answered of devices' hits, which outlives the run; one for each set of documents."""
+        root = fedrag_home(self.settings.home) / "fusion" / self.settings.data_key
+        inference, hybrid, toolbox = self.settings.inference, self.settings.hybrid, self.toolbox
+        made_by = (toolbox.encoder.id, toolbox.pipeline.id, toolbox.generator_id, inference, hybrid, self.settings.seed)
+        return FusionCaches(root, self.settings.caching, repr(made_by))
 
     @cached_property
     def bank(self) -> MemoryBank:

@@ -158,6 +158,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "memory-fusion": 10,
     "summary-routing": 10,
     "fedrag": 10,
+    "hybrid-fusion": 4,
 }
 STRATEGIES = tuple(QUESTIONS)
 

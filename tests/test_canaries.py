@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr import wire
+from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
@@ -32,6 +33,12 @@ from tests.canary_search import found_in, found_under
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
 SENTENCES = [silo.canaries.sentence for silo in SILOS.values()]
 EVIDENCE = {"query.retrieve", "query.finish"}  # by which sentences may leave, on request and masked
+TELLING = {  # messages that may hold whole sentences, by strategy
+    "memory-fusion": EVIDENCE,
+    "summary-routing": EVIDENCE,
+    "fedrag": EVIDENCE,
+    "hybrid-fusion": {"query.hits", "query.deliver"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ def test_nothing_that_is_to_be_masked_is_in_any_message(outcome: Outcome, strate
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_whole_sentences_leave_only_as_evidence(outcome: Outcome, strategy: str) -> None:
     leaving = {kind for kind, data in outcome.runs[strategy].messages if found_in(data, SENTENCES)}
-    assert leaving <= (EVIDENCE if strategy in ("memory-fusion", "summary-routing", "fedrag") else set())
+    assert leaving <= TELLING.get(strategy, set())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -92,8 +99,17 @@ def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, de
     own = outcome.federation.store(device)
     cache = home.glob("generations.sqlite*")  # of all devices here; on a device it is its own
     assert found_under(own, canaries.masked) == set(canaries.masked)
-    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, *cache]) == set()
+    told = home / "fusion"  # what devices said to questions, masked, on the server
+    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, told, *cache]) == set()
+    assert found_under(told, canaries.masked) == set()
+    assert found_under(own / "caches", canaries.masked) == set()
     assert (home / "bank").is_dir()
+
+
+def test_the_caches_hold_what_was_said(outcome: Outcome) -> None:
+    home = outcome.federation.home
+    assert {path.name for path, stats in find_tiers(home) if stats.entries} >= {"summaries", "inputs", "answers"}
+    assert b"[PERSON]" in b"".join(path.read_bytes() for path in (home / "fusion").rglob("cache.db*"))
 
 
 def test_the_questions_touched_what_is_private(outcome: Outcome) -> None:

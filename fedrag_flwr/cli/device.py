@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated
@@ -37,18 +38,22 @@ StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's d
 
 @with_errors
 def build(
-    folder: Annotated[Path, typer.Argument(help="The documents: .txt, .md, .jsonl, .html, .pdf.")],
+    folder: Annotated[Path | None, typer.Argument(help="The documents: .txt, .md, .jsonl, .html, .pdf.")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="URL_OR_FILE", help="A database, a graph or a mapping file; repeatable."),
+    ] = None,
     name: NameOption = "here",
     store: StoreOption = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Forget the old store first.")] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Build a device's memory from a folder; unchanged documents cost nothing."""
+    """Build a device's memory from a folder, databases and graphs; unchanged documents cost nothing."""
     root = _store_of(name, store)
     if rebuild:
         MemoryStore.erase(root)
-    with _device(name, folder, root, changes) as device, progress_bar() as progress:
+    with _device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
         report = device.build(progress=progress)
     if as_json:
         print_json(report)
@@ -186,10 +191,12 @@ def _print_path(path: ChosenPath | None) -> None:
     out.print(indent(drawn(path), "     "), highlight=False, markup=False)
 
 
-def _device(name: str, folder: Path | None, root: Path, changes: list[str] | None) -> EdgeDevice:
+def _device(
+    name: str, folder: Path | None, root: Path, changes: list[str] | None, sources: Sequence[str] = ()
+) -> EdgeDevice:
     settings = settings_from(changes)
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-    return EdgeDevice(name, folder, root, settings, toolbox)
+    return EdgeDevice(name, folder, root, settings, toolbox, sources)
 
 
 def _store_of(name: str, store: Path | None) -> Path:

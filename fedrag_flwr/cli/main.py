@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import device, doctor, models, simulate
+from fedrag_flwr.cli import cache, device, doctor, models, simulate, source
 
 app = typer.Typer(
     name="fedrag",
@@ -15,10 +15,12 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 app.add_typer(models.app, name="models")
+app.add_typer(cache.app, name="cache")
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
 app.command("ask")(device.ask)
+app.add_typer(source.app, name="source")
 app.add_typer(device.inspect_app, name="inspect")
 for entry in entry_points(group="fedrag.commands"):  # what stands above the library adds its own commands
     app.command(entry.name)(entry.load())

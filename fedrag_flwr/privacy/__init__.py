@@ -1,12 +1,14 @@
 """What may leave a device and in which form."""
 
 from fedrag_flwr.privacy.export import ExportDoor, Released
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
 from fedrag_flwr.privacy.operators import Bundle, Change, Operator
 from fedrag_flwr.privacy.policy import PrivacyMode, make_door
+from fedrag_flwr.privacy.presidio import PresidioMasking
 from fedrag_flwr.privacy.randomised_response import (
     PRESETS,
     Preset,
@@ -28,9 +30,11 @@ __all__ = [
     "EntityPartition",
     "ExportDoor",
     "Group",
+    "KnownNames",
     "LocalDifferentialPrivacy",
     "Operator",
     "Preset",
+    "PresidioMasking",
     "PrivacyMode",
     "RandomisedResponse",
     "Released",

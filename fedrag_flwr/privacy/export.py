@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -48,6 +48,7 @@ class Released(Generic[T]):
 
     items: tuple[T, ...]
     withheld: Mapping[str, int]
+    removed: Mapping[str, int] = field(default_factory=dict)  # spans by type; it holds no text
 
 
 class ExportDoor:
@@ -169,8 +170,15 @@ class ExportDoor:
             released.setdefault((shown.question, shown.answer), shown)
         return self._released("items", tuple(released.values()), withheld)
 
-    def release_evidence(self, units: Sequence[EvidenceUnit]) -> Released[EvidenceUnit]:
+    def release_evidence(self, units: Sequence[EvidenceUnit], question: str = "") -> Released[EvidenceUnit]:
         """Release own evidence: text and title rewritten, ids opaque.
+
+        Parameters
+        ----------
+        units
+            The evidence.
+        question
+            What it is to answer, for operators that keep only what the question needs.
 
         Raises
         ------
@@ -180,7 +188,9 @@ class ExportDoor:
         withheld: Counter[str] = Counter()
         own = [unit for unit in units if unit.origin == self._device]
         withheld[FOREIGN] += len(units) - len(own)
-        rewritten = self._operate([Bundle((clean(unit.title), clean(unit.text))) for unit in own])
+        rewritten = self._operate(
+            [Bundle((clean(unit.title), clean(unit.text)), question=clean(question)) for unit in own]
+        )
         released = []
         for unit, bundle in zip(own, rewritten, strict=True):
             title, text = bundle.prose
@@ -191,7 +201,8 @@ class ExportDoor:
                 continue
             score = float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
-        return self._released("evidence", tuple(released), withheld)
+        removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
+        return replace(self._released("evidence", tuple(released), withheld), removed=MappingProxyType(dict(removed)))
 
     def release_summaries(self, summaries: Mapping[str, str], *, text: bool = True) -> Released[SubgraphSummary]:
         """Release summaries of own subgraphs under opaque ids: text rewritten, and the vector of what was written.

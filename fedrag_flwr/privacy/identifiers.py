@@ -4,52 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+
+from fedrag_flwr.privacy.rules import Span, rule, scan
 
 IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
 OPTIONAL_TYPES = ("DATE_OF_BIRTH",)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A found span of a probed text, its type and the rule that fired."""
-
-    start: int
-    end: int
-    type: str
-    rule: str
-
-
-Accept = Callable[[re.Match[str]], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Recogniser:
-    type: str
-    rule: str
-    pattern: re.Pattern[str]
-    accept: Accept
-
-
 def find_identifiers(text: str, types: frozenset[str]) -> list[Span]:
     """Find the structured identifiers of the wanted types in a probed text; the first rule to fire names a span."""
     if not any(char.isdigit() or char == "@" for char in text):
-        return [] if "at" not in text.lower() else _scan(text, types, _WITHOUT_DIGITS)
-    return _scan(text, types, _RECOGNISERS)
-
-
-def _scan(text: str, types: frozenset[str], recognisers: tuple[_Recogniser, ...]) -> list[Span]:
-    found: list[Span] = []
-    for recogniser in recognisers:
-        if recogniser.type not in types:
-            continue
-        for match in recogniser.pattern.finditer(text):
-            start, end = match.span("it")
-            if any(span.start <= start and end <= span.end for span in found) or not recogniser.accept(match):
-                continue
-            found.append(Span(start, end, recogniser.type, recogniser.rule))
-    return sorted(found, key=lambda span: span.start)
+        return [] if "at" not in text.lower() else scan(text, types, _WITHOUT_DIGITS)
+    return scan(text, types, _RECOGNISERS)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -59,12 +25,8 @@ def _digits(match: re.Match[str]) -> str:
     return "".join(char for char in match["it"] if char.isdigit())
 
 
-def _always(match: re.Match[str]) -> bool:
-    return True
-
-
-def _count(low: int, high: int) -> Accept:
-    return lambda match: low <= len(_digits(match)) <= high
+def _is_trunk_number(match: re.Match[str]) -> bool:
+    return 8 <= len(_digits(match)) <= 12 and not re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", match["it"])
 
 
 def luhn(digits: str) -> bool:
@@ -158,123 +120,119 @@ _ID_CUE = (
 )
 
 
-def _rule(kind: str, rule: str, pattern: str, accept: Accept = _always, *, case: bool = False) -> _Recogniser:
-    return _Recogniser(kind, rule, re.compile(pattern, 0 if case else re.IGNORECASE), accept)
-
-
 _RECOGNISERS = (
-    _rule("URL", "credentials-in-url", r"(?P<it>\b[a-z][a-z0-9+.-]{1,15}://[^\s/@]{1,200}@[^\s<>\"')\]]+)"),
-    _rule(
+    rule("URL", "credentials-in-url", r"(?P<it>\b[a-z][a-z0-9+.-]{1,15}://[^\s/@]{1,200}@[^\s<>\"')\]]+)"),
+    rule(
         "URL",
         "secret-in-url",
         r"(?P<it>\bhttps?://[^\s<>\"'?]+\?[^\s<>\"']*?\b(?:token|key|api_?key|passw(?:or)?d|pwd|secret|session(?:_?id)?|"
         r"sig|signature|auth|access_token|code|email|user|ssn|phone)=[^\s<>\"']+)",
     ),
-    _rule("EMAIL", "email", rf"(?P<it>[\w.!#$%&'*+/=?^`{{|}}~-]{{1,64}}@(?:{_HOST}|\[[^\]\s]{{3,45}}\]|localhost\b))"),
-    _rule(
+    rule("EMAIL", "email", rf"(?P<it>[\w.!#$%&'*+/=?^`{{|}}~-]{{1,64}}@(?:{_HOST}|\[[^\]\s]{{3,45}}\]|localhost\b))"),
+    rule(
         "EMAIL",
         "email-spelt-out",
         r"(?P<it>\b[\w.+-]{1,64}\s?[(\[{]\s?at\s?[)\]}]\s?[\w-]{1,63}(?:\s?(?:\.|[(\[{]\s?dot\s?[)\]}])\s?[\w-]{1,63})+)",
     ),
-    _rule("EMAIL", "email-spaced", r"(?P<it>\b[\w.+-]{1,64}\s@\s?[\w-]{1,63}(?:\.[\w-]{1,63})+)"),
-    _rule(
+    rule("EMAIL", "email-spaced", r"(?P<it>\b[\w.+-]{1,64}\s@\s?[\w-]{1,63}(?:\.[\w-]{1,63})+)"),
+    rule(
         "IBAN",
         "iban-checksum",
         r"(?P<it>\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?\b)",
         lambda match: iban(match["it"]),
     ),
-    _rule(
+    rule(
         "IBAN",
         "iban-cue",
         r"\biban\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,2}(?P<it>[a-z]{2}\d{2}[a-z0-9]{8,30}\b)",
     ),
-    _rule("CREDIT_CARD", "card-luhn", r"(?<!\w)(?<!\d[.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
-    _rule(
+    rule("CREDIT_CARD", "card-luhn", r"(?<!\w)(?<!\d[.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
+    rule(
         "CREDIT_CARD",
         "card-cue",
         r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#]*"
         r"(?:(?:number|no\.?|is|was|ending in)[\s:#]*){0,3}"
         r"(?P<it>\d(?:[ -]?\d){11,18})(?!\w)",
     ),
-    _rule(
+    rule(
         "MAC",
         "mac",
         r"(?<![\w:-])(?P<it>[0-9a-f]{2}([:-])[0-9a-f]{2}(?:\2[0-9a-f]{2}){4}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4})(?![\w:-])",
     ),
-    _rule(
+    rule(
         "IP",
         "ipv4",
         r"(?<![\w.])(?<!version )(?<!release )(?<!section )(?P<it>\d{1,3}(?:\.\d{1,3}){3})(?![\w]|\.\d)",
         _is_address,
     ),
-    _rule(
+    rule(
         "IP",
         "ipv6",
         r"(?<![\w:.])(?P<it>[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?)(?![\w:])",
         _is_address,
     ),
-    _rule("SSN", "ssn", r"(?<![\w-])(?P<it>\d{3}-\d{2}-\d{4})(?![\w-])"),
-    _rule(
+    rule("SSN", "ssn", r"(?<![\w-])(?P<it>\d{3}-\d{2}-\d{4})(?![\w-])"),
+    rule(
         "SSN",
         "ssn-cue",
         r"\b(?:ssn|social security|social insurance|national insurance|nino)\b[\s:#]*"
         r"(?:(?:number|no\.?|is|was)[\s:#]*){0,3}"
         r"(?P<it>[a-z]{0,2}\s?\d(?:[ -]?\d){5,10}\s?[a-d]?\b)",
     ),
-    _rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
-    _rule(
+    rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
+    rule(
         "ID",
         "record-number-cue",
         rf"{_ID_CUE}\b[\s:#]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.]*|[#:=]\s*){{0,4}}"
         r"(?P<it>[a-z]{0,4}[-/]?\d[\da-z]*(?:[-/][\da-z]+|\s\d{2,}(?![\d,]|\s?[a-z%]))*)(?![\w])",
         _is_numbered,
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-international",
         r"(?<![\w+])(?P<it>(?:\+|00)[1-9](?:[ .()/-]{0,2}\d){6,14}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w)",
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-north-american",
         r"(?<![\w-])(?<!\d[.,])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}"
         r"(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w|[.,]\d)",
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-area-code",
         r"(?<![\w(])(?P<it>\(\d{2,5}\)\s?\d{2,4}(?:[ -]?\d{2,4}){1,3}(?:x\d{1,6})?)(?!\w|[.,]\d)",
         _is_grouped_phone,
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-trunk-zero",
         r"(?<![\w:/-])(?<!\d[., ])(?P<it>0\d{1,4}(?:[ /-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
-        _count(8, 12),
+        _is_trunk_number,
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-pairs",
         r"(?<![\w-])(?<!\d[.,])(?P<it>\d{2}(?:-\d{2}){3,4}|\d{2}(?:\.\d{2}){4}|0\d(?: \d{2}){3,4})(?!\w|[.,-]\d)",
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-cue",
         rf"{_PHONE_CUE}[\s:.]*(?:(?:me|us|him|her|them|at|on|number|no\.?|is|was|to|the|back|home|work|office)\b[\s:.]*){{0,4}}"
         r"(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)(?!\w|,\d)",
     ),
-    _rule(
+    rule(
         "PHONE",
         "phone-label-after",
         r"(?<![\w-])(?<!\d[.,])(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)"
         r"[ -]?(?:office|fax|mobile|cell|home|work)(?=\s*(?:$|[\n,;.)\\]))",
     ),
-    _rule(
+    rule(
         "ID", "hyphenated-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}-\d+(?:-\d+)+)(?![\w/-]|[.,]\d)", _is_hyphenated
     ),
-    _rule("ID", "slashed-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}/\d{3,}/\d{3,})(?![\w/-]|[.,]\d)"),
-    _rule("ID", "long-digit-string", r"(?<![\w-])(?<!\d[.,])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
-    _rule(
+    rule("ID", "slashed-number", r"(?<![\w/-])(?<!\d[.,])(?P<it>\d{2,}/\d{3,}/\d{3,})(?![\w/-]|[.,]\d)"),
+    rule("ID", "long-digit-string", r"(?<![\w-])(?<!\d[.,])(?P<it>[a-z]{0,5}-?\d{7,}[a-z]?)(?!\w)", _is_account),
+    rule(
         "DATE_OF_BIRTH",
         "date-of-birth",
         r"\b(?:born|dob|d\.o\.b\.?|date of birth|birth ?date|birthday)\b[\s:,]*(?:(?:on|in|is|was|the)\b[\s:]*){0,2}"
@@ -282,4 +240,4 @@ _RECOGNISERS = (
         r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
     ),
 )
-_WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.rule == "email-spelt-out")
+_WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.name == "email-spelt-out")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy.given_names import GIVEN_NAMES
-from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, Span, find_identifiers
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
 from fedrag_flwr.privacy.known_names import KnownNames
-from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
+from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import (
     anchor_pattern,
@@ -20,14 +18,15 @@ from fedrag_flwr.privacy.patterns import (
     surface_pattern,
 )
 from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_written_as_name, name_tokens
-from fedrag_flwr.privacy.rewriting import Range, Replacement, placeholder, rewrite
+from fedrag_flwr.privacy.public_names import PublicNames
+from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
+from fedrag_flwr.privacy.rules import Span
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 ENTITY_TYPES = ("PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "EVENT", "PRODUCT", "WORK_OF_ART")
 DEFAULT_MASK_TYPES = (PERSON, *IDENTIFIER_TYPES)
 _CALENDAR = "DATE"  # no name: what is a date in one sentence is a number in the next
-_WORD = re.compile(r"[\w'-]+")
 
 
 class TypeMasking:
@@ -57,9 +56,7 @@ class TypeMasking:
         self._pipeline = pipeline
         self._types = frozenset(mask_types)
         self._entities = self._types & frozenset(ENTITY_TYPES)
-        self._public = normal_names(public_names)
-        self._longest = max((len(name.split()) for name in self._public), default=0)
-        self._public_words = frozenset(word for name in self._public for word in name.split())
+        self._public = PublicNames(public_names)
         self._names = KnownNames() if names is None else names
 
     def validate(self) -> None:
@@ -87,17 +84,17 @@ class TypeMasking:
         return [self._mask(bundle, forms) for bundle, forms in zip(bundles, private, strict=True)]
 
     def _mask(self, bundle: Bundle, forms: Sequence[Found]) -> Bundle:
-        recurring = [form for form in self._names.find(bundle) if not self._may_be_public(form.text)]
+        recurring = [form for form in self._names.find(bundle) if not self._public.may_mean(form.text)]
         known = (*bundle.known, *(Fact(form.text, form.type, "") for form in recurring))
         identified = rewrite(bundle, self._identifiers(replace(bundle, known=known)))
         again = self._private(bundle, [form for form in recurring if form.type in self._entities])
         replacements = [entry for form in dict.fromkeys([*forms, *again]) for entry in entity_masks(form)]
-        return rewrite(identified, replacements, lambda text: [span for span, _ in self._public_in(text)])
+        return rewrite(identified, replacements, self._public.ranges)
 
     def _private(self, bundle: Bundle, forms: Sequence[Found]) -> list[Found]:
         """Leave out what is public in this bundle."""
-        present = frozenset(name for text in bundle.prose for _, name in self._public_in(text))
-        return [form for form in forms if not self._is_public(form, present)]
+        present = frozenset(name for text in bundle.prose for _, name in self._public.within(text))
+        return [form for form in forms if not self._public.covers(form.text, present)]
 
     def _lasting(self, form: Found) -> list[tuple[str, str]]:
         """What of a private form is masked in other texts too: the whole, and the last word of a person's name.
@@ -110,12 +107,8 @@ class TypeMasking:
         return [
             (name, form.type)
             for name in dict.fromkeys([form.text, *tokens])
-            if not self._may_be_public(name) and not self._names.is_doubtful(name, self._types)
+            if not self._public.may_mean(name) and not self._names.is_doubtful(name, self._types)
         ]
-
-    def _may_be_public(self, name: str) -> bool:
-        """Tell whether a name is a word of a public one, which others than its bearer may mean."""
-        return normal_name(name) in self._public_words
 
     def _identifiers(self, bundle: Bundle) -> list[Replacement]:
         wanted = self._types & frozenset(IDENTIFIER_TYPES + OPTIONAL_TYPES)
@@ -129,28 +122,6 @@ class TypeMasking:
             if fact.type in wanted:
                 masks.setdefault(fact.text, _identifier_mask(fact.text, Span(0, len(fact.text), fact.type, "known")))
         return list(masks.values())
-
-    def _is_public(self, form: Found, present: frozenset[str]) -> bool:
-        """Tell whether a form is public: itself, as a part of a public name in the text, or after a role."""
-        name = normal_name(form.text)
-        if name in self._public or any(f" {name} " in f" {public} " for public in present):
-            return True
-        longer = [public for public in present if " " in public and name.endswith(f" {public}")]
-        return any(GIVEN_NAMES.isdisjoint(name.removesuffix(public).split()) for public in longer)
-
-    def _public_in(self, text: str) -> list[tuple[Range, str]]:
-        if not self._public:
-            return []
-        words = list(_WORD.finditer(probe(text)))
-        found = []
-        for start in range(len(words)):
-            for end in range(min(len(words), start + self._longest), start, -1):
-                span = (words[start].start(), words[end - 1].end())
-                name = normal_name(text[slice(*span)])
-                if name in self._public:
-                    found.append((span, name))
-                    break
-        return found
 
 
 def entity_masks(form: Found) -> list[Replacement]:

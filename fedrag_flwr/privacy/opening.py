@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.policy import make_door
 from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
@@ -24,6 +24,7 @@ def open_door(
     device: str,
     folder: Path,
     names: Path | None = None,
+    generator: Callable[[], Generator] | None = None,
 ) -> ExportDoor:
     """Open the door of one device.
 
@@ -37,6 +38,8 @@ def open_door(
         Where surrogates and the budget ledger are kept; it outlives the store, or budgets would start anew.
     names
         The file of the names that were found private; it may go with the store, which finds them again.
+    generator
+        Gives the model that writes summaries, where the settings ask for them.
 
     Raises
     ------
@@ -61,6 +64,9 @@ def open_door(
         budget_limit=settings.budget,
         epoch=settings.epoch,
         share_documents=settings.share_documents,
+        further=settings.further,
+        erasure_keep=settings.erasure_keep,
+        generator=generator,
     )
 
 

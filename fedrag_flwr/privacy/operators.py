@@ -40,6 +40,8 @@ class Bundle:
         What the operators so far have changed.
     refusal
         Why the thing may not leave at all; empty while it may.
+    question
+        What the texts are to answer, where they are evidence for a question; it does not leave with them.
     """
 
     prose: tuple[str, ...]
@@ -47,6 +49,7 @@ class Bundle:
     known: tuple[Fact, ...] = ()
     changes: tuple[Change, ...] = ()
     refusal: str = ""
+    question: str = ""
 
 
 class Operator(Protocol):

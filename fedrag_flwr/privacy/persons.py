@@ -69,7 +69,7 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
         return [[] for _ in bundles]
     texts = [_joined(bundle) for bundle in bundles]
     distinct = list(dict.fromkeys(text for text in texts if text))
-    facts = dict(zip(distinct, pipeline.facts([_in_mixed_case(text) for text in distinct]), strict=True))
+    facts = dict(zip(distinct, pipeline.facts([in_mixed_case(text) for text in distinct]), strict=True))
     found = []
     for bundle, text in zip(bundles, texts, strict=True):
         typed = [(fact.text, fact.type) for fact in facts.get(text, ())]
@@ -81,7 +81,7 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
         forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
         if PERSON in types:
             others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
-            forms += _by_rule(_in_mixed_case(text), others)
+            forms += _by_rule(in_mixed_case(text), others)
             forms += _beside(text, forms)
         found.append(_tidy(forms))
     return found
@@ -90,7 +90,7 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
 def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
     """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
     others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
-    found = _tidy(_by_rule(_in_mixed_case(clean(text)), others))
+    found = _tidy(_by_rule(in_mixed_case(clean(text)), others))
     return [form.text for form in found if form.rule in _CERTAIN and not _is_thing(form.text, text)]
 
 
@@ -123,7 +123,7 @@ def _joined(bundle: Bundle) -> str:
     A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
     """
     texts = [
-        _in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in bundle.prose
+        in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in bundle.prose
     ]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
@@ -133,7 +133,7 @@ def _names_a_thing(form: str) -> bool:
     return any(word.casefold() in _THINGS for word in form.split()[1:])
 
 
-def _in_mixed_case(text: str) -> str:
+def in_mixed_case(text: str) -> str:
     """Capitalise the words of a text that is all lower or all upper case, so that names can be told."""
     bare = PLACEHOLDER.sub("", text)
     if not (bare.islower() or bare.isupper()):

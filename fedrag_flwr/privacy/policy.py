@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.privacy.analyser import PERSONAL_TYPES
+from fedrag_flwr.privacy.erasure import QueryFocusedErasure
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
 from fedrag_flwr.privacy.known_names import KnownNames
@@ -15,12 +17,15 @@ from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
+from fedrag_flwr.privacy.presidio import PresidioMasking
 from fedrag_flwr.privacy.randomised_response import PRESETS, OutOfVocabulary, RandomisedResponse, Randomness
 from fedrag_flwr.privacy.vocabulary import EntityPartition
 from fedrag_flwr.text.base import Pipeline
 
 PrivacyMode = Literal["none", "type-masking", "ldp"]
+FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order in which they work
 
 
 def make_door(
@@ -44,6 +49,9 @@ def make_door(
     epoch: int = 0,
     source: Randomness | None = None,
     share_documents: bool = False,
+    further: Sequence[str] = (),
+    erasure_keep: float = 0.5,
+    generator: Callable[[], Generator] | None = None,
 ) -> ExportDoor:
     """Build a device's export door.
 
@@ -66,6 +74,8 @@ def make_door(
         Whether whole documents may leave; only mode ``"none"`` lets them.
     budget_limit
         Most epsilon that an entity may ever spend; by default one draw.
+    further, erasure_keep, generator
+        Operators beside the mode's, of `FURTHER`; what erasure keeps, and the model that writes summaries.
 
     Raises
     ------
@@ -74,8 +84,20 @@ def make_door(
     StoreError
         If memo, ledger or the list of names cannot be opened.
     """
+    if unknown := sorted(set(further) - set(FURTHER)):
+        raise SettingError(
+            f"unknown operators: {', '.join(unknown)}",
+            where="privacy.operators",
+            fix=f"choose from {', '.join(FURTHER)}",
+        )
     operators: list[Operator] = []
     known = KnownNames(None if mode == "none" else names)
+    if "erasure" in further:
+        operators.append(QueryFocusedErasure(pipeline, encoder, erasure_keep))
+    if "presidio" in further:
+        drawn = sensitive_types if mode == "ldp" else ()
+        kinds = [kind for kind in PERSONAL_TYPES if kind not in drawn]
+        operators.append(PresidioMasking(pipeline, kinds, public_names, known))
     if mode == "type-masking":
         operators.append(TypeMasking(pipeline, mask_types, public_names, known))
     elif mode == "ldp":
@@ -109,4 +131,8 @@ def make_door(
         operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types, known))
     elif mode != "none":
         raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
+    if "summary" in further:
+        if generator is None:
+            raise SettingError("summaries need a model", where="privacy.operators")
+        operators.append(ModelSummary(generator))
     return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents)

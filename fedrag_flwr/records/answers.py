@@ -84,8 +84,8 @@ class Answer:
     """An answer, how it came about, and the ids by which it is traced to documents.
 
     `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
-    `evidence`, and the answer `paths` by which its passages were chosen, stay on the device: the wire never carries
-    them.
+    `report` holds statements with their origins, where one was written. `evidence`, and the answer `paths` by which its
+    passages were chosen, stay on the device: the wire never carries them.
     """
 
     question_id: Name
@@ -97,3 +97,4 @@ class Answer:
     cost: Cost = field(default_factory=Cost)
     evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
     paths: tuple[ChosenPath, ...] = field(default=(), metadata={"local": True})
+    report: Line = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from fedrag_flwr.records.answers import EvidenceUnit
 from fedrag_flwr.records.base import (
     Bound,
     Ciphertext,
@@ -14,6 +15,7 @@ from fedrag_flwr.records.base import (
     Line,
     Name,
     Paragraph,
+    Seconds,
     Vector,
     Weight,
 )
@@ -146,3 +148,44 @@ class ControllerUpdate:
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
     ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question as it is put to all devices: without who asks it."""
+
+    id: Name
+    text: Line
+
+
+@dataclass(frozen=True, slots=True)
+class HitsRequest:
+    """Asks a device what its sources hold on questions; without any, only which version they are of.
+
+    `records` is the most records for each question, `related` the most titles of what may be asked next.
+    """
+
+    questions: Annotated[tuple[AskedQuestion, ...], Bound(items=10_000)]
+    records: Annotated[int, Bound(low=1, high=64)] = 1
+    related: Annotated[int, Bound(low=0, high=64)] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HitSummary:
+    """What a device's sources hold on one question, de-identified, and what was removed: types and counts, no text."""
+
+    question_id: Name
+    units: Annotated[tuple[EvidenceUnit, ...], Bound(items=64)]
+    removed: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "TYPE=count"
+    related: Annotated[tuple[Line, ...], Bound(items=64)] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HitsBatch:
+    """A device's summaries for one round; `version` changes with its records and with what its door lets pass."""
+
+    device: Name
+    version: Name
+    summaries: Annotated[tuple[HitSummary, ...], Bound(items=10_000)]
+    reused: Count  # summaries that its cache had
+    seconds: Seconds

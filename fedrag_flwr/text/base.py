@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from fedrag_flwr.records import Document, Fact, Passage
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
 
@@ -61,6 +62,11 @@ class Pipeline(Protocol):
     @property
     def id(self) -> str:
         """Name and version of the pipeline and of our rules on top."""
+        ...
+
+    @property
+    def language(self) -> Language:
+        """The spaCy pipeline itself, for libraries that read with one."""
         ...
 
     def parse(self, documents: Iterable[Document]) -> Iterable[list[ParsedPassage]]:

@@ -47,10 +47,11 @@ class SpacyPipeline:
     @property
     def id(self) -> str:
         """Name and version of the spaCy model and of our rules on top."""
-        return f"{self.name}-{self._nlp.meta['version']}+{RULES_VERSION}"
+        return f"{self.name}-{self.language.meta['version']}+{RULES_VERSION}"
 
     @property
-    def _nlp(self) -> Language:
+    def language(self) -> Language:
+        """The spaCy pipeline itself, for libraries that read with one."""
         with _LOCK:
             return _load(self.name)
 
@@ -62,7 +63,7 @@ class SpacyPipeline:
         remaining = iter(documents)
         while batch := list(islice(remaining, _AT_ONCE)):
             segmented = [blocks(document.title, document.text) for document in batch]
-            docs = self._nlp.pipe(
+            docs = self.language.pipe(
                 (block.text for document in segmented for block in document), batch_size=self.batch_size
             )
             for document, pieces in zip(batch, segmented, strict=True):
@@ -70,16 +71,16 @@ class SpacyPipeline:
 
     def question(self, text: str) -> QuestionAnalysis:
         """Analyse a question: its facts, its anchors and the type of answer that it expects."""
-        return analyse_question(self._nlp(normalise_line(text)[:_MAX_QUESTION_CHARS]))
+        return analyse_question(self.language(normalise_line(text)[:_MAX_QUESTION_CHARS]))
 
     def questions(self, texts: Sequence[str]) -> list[QuestionAnalysis]:
         """Analyse many questions."""
         cut = (normalise_line(text)[:_MAX_QUESTION_CHARS] for text in texts)
-        return [analyse_question(doc) for doc in self._nlp.pipe(cut, batch_size=self.batch_size)]
+        return [analyse_question(doc) for doc in self.language.pipe(cut, batch_size=self.batch_size)]
 
     def facts(self, texts: Sequence[str]) -> list[tuple[Fact, ...]]:
         """Find the typed facts of loose texts."""
-        docs = self._nlp.pipe((normalise_line(text) for text in texts), batch_size=self.batch_size)
+        docs = self.language.pipe((normalise_line(text) for text in texts), batch_size=self.batch_size)
         return [facts_between(doc, typed_spans(doc), 0, len(doc)) for doc in docs]
 
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import plain, settings_from, toml_value
 from fedrag_flwr.cli.flower import Flower, app_directory
@@ -236,3 +237,15 @@ def test_the_app_is_found_and_what_is_none_is_refused(tmp_path: Path) -> None:
     assert (app_directory(Path(__file__).parents[2]) / "pyproject.toml").is_file()
     with pytest.raises(SettingError, match="no Flower app"):
         app_directory(tmp_path)
+
+
+def test_cache_stats_name_owner_tier_and_sizes(home: Path) -> None:
+    for place in ("fusion/demo/answers", "devices/demo/worlds/caches/summaries"):
+        tier = Tier(home / place, 2**20)
+        tier.put("key", b"told", {"worlds": "1"})
+        tier.get("key", {"worlds": "1"})
+        tier.close()
+    told = {(one["owner"], one["name"]): one for one in parsed("cache", "stats", "--json")}
+    assert set(told) == {("demo (server)", "answers"), ("demo/worlds", "summaries")}
+    assert all((one["entries"], one["hits"], one["limit"]) == (1, 1, 2**20) for one in told.values())
+    assert "100 %" in run("cache", "stats").stdout

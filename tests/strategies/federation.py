@@ -164,7 +164,7 @@ class Federation:
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         names = str(self.config["privacy.public-names"])  # a store knows what its door was set to
         copied = Federation(root, self.changes).with_changes(privacy__public_names=names)
-        for place in ("devices", "bank"):
+        for place in ("devices", "bank", "fusion"):
             if (root / "home" / place / self.settings.data_key).exists():
                 (root / "home" / place / self.settings.data_key).rename(
                     root / "home" / place / copied.settings.data_key

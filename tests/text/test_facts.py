@@ -109,7 +109,7 @@ WORDS = LINE.split(" ")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=20))
 def test_facts_never_overlap_and_carry_anchors(pipeline: SpacyPipeline, words: list[str]) -> None:
-    doc = pipeline._nlp(normalise_line(" ".join(words)))
+    doc = pipeline.language(normalise_line(" ".join(words)))
     spans = typed_spans(doc, "Voyager 1")
     for before, after in pairwise(spans):
         assert before.end <= after.start

@@ -1,0 +1,99 @@
+"""The server's two tiers: what its model reads for a question, and what it answered (HyFedRAG 3.1, tiers 2 and 3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from fedrag_flwr.caching.keys import CacheKeys
+from fedrag_flwr.caching.tier import Tier, TierStats, Versions
+from fedrag_flwr.records import Answer, EvidenceUnit
+from fedrag_flwr.settings import CachingSettings
+from fedrag_flwr.text.normalise import normalise_line
+
+T = TypeVar("T")
+_UNITS = TypeAdapter(tuple[EvidenceUnit, ...])
+_ANSWER = TypeAdapter(Answer)
+
+
+class FusionCaches:
+    """Inputs and answers by question and by the versions of all devices that were asked.
+
+    An answer that is asked for again joins the hot set, which nothing pushes out while it is true.
+
+    Parameters
+    ----------
+    folder
+        Where the tiers and their salt lie.
+    sizes
+        Bytes that each may take.
+    made_by
+        What inputs and answers depend on beside questions and devices: models and settings.
+    """
+
+    def __init__(self, folder: Path, sizes: CachingSettings, made_by: str = "") -> None:
+        self._keys = CacheKeys(folder)
+        self._made_by = made_by
+        self.inputs = Tier(folder / "inputs", sizes.inputs)
+        self.answers = Tier(folder / "answers", sizes.answers)
+        self.hot = Tier(folder / "hot", sizes.hot, keep="first")
+
+    def input(self, question: str, versions: Versions) -> tuple[EvidenceUnit, ...] | None:
+        """What the model would read for a question, if it is here."""
+        return _read(_UNITS, self.inputs.get(self.key(question), versions))
+
+    def keep_input(self, question: str, units: tuple[EvidenceUnit, ...], versions: Versions) -> None:
+        """Keep what the model reads for a question."""
+        self.inputs.put(self.key(question), _UNITS.dump_json(units), versions)
+
+    def answer(self, question: str, versions: Versions) -> Answer | None:
+        """What was answered to a question, if it is here."""
+        key = self.key(question)
+        if self.hot.holds(key, versions):
+            return _read(_ANSWER, self.hot.get(key, versions))
+        found = self.answers.get(key, versions)
+        if found is not None:
+            self.hot.put(key, found, versions)
+        return _read(_ANSWER, found)
+
+    def keep_answer(self, question: str, answer: Answer, versions: Versions) -> None:
+        """Keep an answer."""
+        self.answers.put(self.key(question), _ANSWER.dump_json(answer), versions)
+
+    def knows(self, question: str, versions: Versions) -> bool:
+        """Tell whether a question's answer is here, without counting it as used."""
+        key = self.key(question)
+        return self.hot.holds(key, versions) or self.answers.holds(key, versions)
+
+    def purge(self, versions: Versions) -> int:
+        """Delete what rests on other versions of these devices; returns how many entries went."""
+        return sum(tier.purge(versions) for tier in self._tiers)
+
+    def stats(self) -> tuple[TierStats, ...]:
+        """What the tiers hold."""
+        return tuple(tier.stats() for tier in self._tiers)
+
+    def close(self) -> None:
+        """Close the tiers."""
+        for tier in self._tiers:
+            tier.close()
+
+    @property
+    def _tiers(self) -> tuple[Tier, ...]:
+        return (self.inputs, self.answers, self.hot)
+
+    def key(self, question: str) -> str:
+        """The key of a question, however it is spaced and in whatever case."""
+        return self._keys.of(self._made_by, normalise_line(question).casefold())
+
+
+def _read(adapter: TypeAdapter[T], found: bytes | None) -> T | None:
+    """Read what a tier held; what is no longer of the present form counts as absent."""
+    if found is None:
+        return None
+    try:
+        return adapter.validate_json(found)
+    except ValidationError:
+        return None

@@ -1,0 +1,185 @@
+"""One tier of caches: bytes under keys on disk, a size limit, versions, and deletion that leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import diskcache
+
+Versions = Mapping[str, str]
+Keep = Literal["recent", "first"]
+
+DATABASE = "cache.db"
+_POLICIES = {"recent": "least-recently-used", "first": "none"}
+_IN_DATABASE = 2**40  # values of any size lie in the database, where deletion overwrites them
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TierStats:
+    """What a tier holds and how it served: sizes in bytes, on disk."""
+
+    name: str
+    entries: int
+    bytes: int
+    limit: int
+    hits: int
+    misses: int
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the look-ups that found something."""
+        return self.hits / max(1, self.hits + self.misses)
+
+
+class BytesDisk(diskcache.Disk):  # type: ignore[misc, unused-ignore]
+    """Keys are text, values are bytes; nothing is pickled, and nothing pickled is read."""
+
+    def put(self, key: object) -> tuple[str, bool]:
+        """Take a key that is text."""
+        if not isinstance(key, str):
+            raise TypeError("a cache's key must be text")
+        return key, True
+
+    def get(self, key: object, raw: bool) -> object:
+        """Give a key back."""
+        if not raw:
+            raise ValueError("a pickled key in a cache")
+        return key
+
+    def store(self, value: object, read: bool, key: object = None) -> tuple[int, int, None, object]:
+        """Take a value that is bytes."""
+        if not isinstance(value, bytes):
+            raise TypeError("a cache's value must be bytes")
+        return 0, diskcache.core.MODE_RAW, None, sqlite3.Binary(value)
+
+    def fetch(self, mode: int, filename: str | None, value: object, read: bool) -> bytes:
+        """Give a value back, where it is one that this class wrote."""
+        if mode != diskcache.core.MODE_RAW or not isinstance(value, bytes):
+            raise ValueError("a cache holds what it did not write")
+        return value
+
+
+class Tier:
+    """Bytes under keys, each with the versions of what they were made of; safe under several processes.
+
+    An entry is found only under the versions that it was made of, and `purge` deletes those of other versions, from the
+    file too. A file that is torn is made anew: a cache may be lost.
+
+    Parameters
+    ----------
+    folder
+        The tier's own; it is named after the folder.
+    size
+        Bytes that it may take on disk.
+    keep
+        What stays when it is full: what was used recently, or what came first (a static set).
+    """
+
+    def __init__(self, folder: Path, size: int, keep: Keep = "recent") -> None:
+        self.name = folder.name
+        self._folder = folder
+        self._size = size
+        self._keep = keep
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self._cache = self._opened()
+        except sqlite3.DatabaseError:
+            _LOG.warning("the cache %s was torn and is made anew", self.name)
+            shutil.rmtree(folder)
+            folder.mkdir(mode=0o700)
+            self._cache = self._opened()
+
+    def _opened(self) -> diskcache.Cache:
+        return diskcache.Cache(
+            str(self._folder),
+            disk=BytesDisk,
+            size_limit=self._size,
+            eviction_policy=_POLICIES[self._keep],
+            statistics=1,
+            tag_index=1,
+            disk_min_file_size=_IN_DATABASE,
+            sqlite_secure_delete=1,
+        )
+
+    def get(self, key: str, versions: Versions) -> bytes | None:
+        """Give what was put under a key and these very versions."""
+        found = self._cache.get(_full(key, versions), retry=True)
+        return found if isinstance(found, bytes) else None
+
+    def holds(self, key: str, versions: Versions) -> bool:
+        """Tell whether there is an entry, without counting it as used."""
+        return _full(key, versions) in self._cache
+
+    def put(self, key: str, value: bytes, versions: Versions) -> bool:
+        """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it."""
+        if len(value) > self._size or (self._keep == "first" and self._cache.volume() + len(value) > self._size):
+            return False
+        try:
+            return bool(self._cache.set(_full(key, versions), value, tag=_tag(versions), retry=True))
+        except sqlite3.OperationalError as error:
+            _LOG.warning("the cache %s could not be written (%s)", self.name, error.sqlite_errorname)
+            return False
+
+    def purge(self, versions: Versions) -> int:
+        """Delete what was made of other versions than these; returns how many entries went.
+
+        An entry stays where no name of its versions is told here with another version.
+        """
+        stale = [tag for tag in self._tags() if _differs(json.loads(tag), versions)]
+        gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
+        if gone:
+            self._wipe()
+        return gone
+
+    def clear(self) -> None:
+        """Delete everything."""
+        self._cache.clear(retry=True)
+        self._wipe()
+
+    def stats(self) -> TierStats:
+        """What it holds, and how often it was asked since it was made."""
+        hits, misses = self._cache.stats()
+        return TierStats(self.name, len(self._cache), int(self._cache.volume()), self._size, int(hits), int(misses))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._cache.close()
+
+    def _tags(self) -> list[str]:
+        with closing(sqlite3.connect(self._folder / DATABASE)) as connection:
+            return [tag for (tag,) in connection.execute("SELECT DISTINCT tag FROM Cache WHERE tag IS NOT NULL")]
+
+    def _wipe(self) -> None:
+        """Take deleted text out of the write-ahead log, too; the database overwrites it by itself."""
+        with closing(sqlite3.connect(self._folder / DATABASE, timeout=10.0)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def find_tiers(root: Path) -> Iterable[tuple[Path, TierStats]]:
+    """All tiers under a folder, with what they hold."""
+    for database in sorted(root.rglob(DATABASE)):
+        with closing(diskcache.Cache(str(database.parent), disk=BytesDisk)) as cache:
+            hits, misses = cache.stats(enable=True)
+            held = (len(cache), int(cache.volume()), int(cache.size_limit), int(hits), int(misses))
+        yield database.parent, TierStats(database.parent.name, *held)
+
+
+def _tag(versions: Versions) -> str:
+    return json.dumps(dict(sorted(versions.items())))
+
+
+def _full(key: str, versions: Versions) -> str:
+    return f"{key}|{_tag(versions)}"
+
+
+def _differs(made_of: Versions, versions: Versions) -> bool:
+    return any(name in versions and versions[name] != version for name, version in made_of.items())

@@ -1,0 +1,200 @@
+"""Presidio's analyser over the device's own text pipeline, with further recognisers and without the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.privacy.addresses import ADDRESS, find_addresses
+from fedrag_flwr.privacy.clinical_terms import is_clinical
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES, find_identifiers
+from fedrag_flwr.privacy.normalise import probe
+from fedrag_flwr.privacy.patterns import surface_pattern
+from fedrag_flwr.privacy.persons import PERSON, find_by_rule, in_mixed_case
+from fedrag_flwr.privacy.record_numbers import RECORD_TYPES, find_record_numbers
+from fedrag_flwr.privacy.rules import Rule, Span, rule, scan
+from fedrag_flwr.records import Fact
+from fedrag_flwr.text.base import Pipeline
+
+if TYPE_CHECKING:
+    from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerResult
+    from presidio_analyzer.nlp_engine import NlpArtifacts, SpacyNlpEngine
+
+PERSONAL_TYPES = (PERSON, ADDRESS, *IDENTIFIER_TYPES, *OPTIONAL_TYPES, *RECORD_TYPES)
+FURTHER_TYPES = ("AGE", "DATE_TIME", "LOCATION", "NRP", "ORGANIZATION", "TITLE")
+LEAST_SCORE = 0.35
+
+_OURS = {  # Presidio's names of what goes by another one here
+    "EMAIL_ADDRESS": "EMAIL",
+    "PHONE_NUMBER": "PHONE",
+    "IBAN_CODE": "IBAN",
+    "IP_ADDRESS": "IP",
+    "MAC_ADDRESS": "MAC",
+    "US_SSN": "SSN",
+    "UK_NHS": "MEDICAL_RECORD",
+    "US_MBI": "INSURANCE",
+}
+_LABELS = {
+    "PERSON": PERSON,
+    "GPE": "LOCATION",
+    "LOC": "LOCATION",
+    "FAC": "LOCATION",
+    "ORG": "ORGANIZATION",
+    "NORP": "NRP",
+    "DATE": "DATE_TIME",
+    "TIME": "DATE_TIME",
+}
+_IGNORED = (
+    *("CARDINAL", "EVENT", "LANGUAGE", "LAW", "MONEY", "ORDINAL", "PERCENT", "PRODUCT", "QUANTITY", "WORK_OF_ART"),
+)
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_PLAIN_RULES: tuple[Rule, ...] = (
+    rule("AGE", "age", r"\b(?P<it>\d{1,3})(?=[ -]?(?:year|yr|month|week|day)s?[ -]?old\b|[ -]?y/?o\b)"),
+    rule("AGE", "age-cue", r"\b(?:aged?|turn(?:ed|s|ing)?)\b[\s:]+(?:is\s+)?(?P<it>\d{1,3})(?![\w%.,/-]\d|\w)"),
+    rule("TITLE", "form-of-address", r"\b(?P<it>(?:mr|mrs|ms|miss|mx|dr|prof)\.?)(?=\s+[a-z])"),
+)
+_FIXED_DATE = "|".join(
+    (
+        r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}",
+        rf"\b{_DAY}\b",
+        rf"\b{_MONTH}\.?\s+\d",
+        rf"\d(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\b",
+        r"\b(?:1[5-9]|20)\d\d\b",
+    )
+)
+_DATES = (rule("DATE_TIME", "date", rf"(?P<it>{_FIXED_DATE})"),)
+_Finder = Callable[[str, "NlpArtifacts"], Iterable[Span]]
+
+
+class PersonalDataAnalyser:
+    """Finds personal data with Presidio: its recognisers, the rules of this package, and the text pipeline's entities.
+
+    A text that is all lower or all upper case is read in mixed case as well. Nothing is fetched: the list of top-level
+    domains is the one that comes with its package.
+
+    Parameters
+    ----------
+    pipeline
+        Whose spaCy pipeline Presidio reads with.
+    types
+        Types to find, of `PERSONAL_TYPES` and `FURTHER_TYPES`.
+    """
+
+    def __init__(self, pipeline: Pipeline, types: Iterable[str] = PERSONAL_TYPES) -> None:
+        self._pipeline = pipeline
+        self._types = frozenset(types)
+
+    def find(self, text: str) -> list[Span]:
+        """Find the spans of the wanted types in a cleaned text; of two that overlap, what both cover is one span."""
+        folded = probe(text)
+        found = self._read(folded)
+        mixed = in_mixed_case(folded)
+        if mixed != folded and len(mixed) == len(folded):
+            found += self._read(mixed)
+        return _merged(span for span in found if span.type in self._types and not self._is_common(folded, span))
+
+    def _read(self, text: str) -> list[Span]:
+        results = self._engine.analyze(text, "en", score_threshold=LEAST_SCORE)
+        return [_span(result) for result in results if result.end > result.start]
+
+    @staticmethod
+    def _is_common(text: str, span: Span) -> bool:
+        """Tell what the pipeline takes for personal and is not: a clinical term, or a time that names no date."""
+        if span.type == "DATE_TIME":
+            return not scan(text[span.start : span.end], frozenset({"DATE_TIME"}), _DATES)
+        return span.type in _LABELS.values() and is_clinical(text, span.start, span.end)
+
+    @cached_property
+    def _engine(self) -> AnalyzerEngine:
+        from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+
+        stay_offline()
+        nlp_engine = _nlp_engine(self._pipeline)
+        registry = RecognizerRegistry()
+        registry.load_predefined_recognizers(languages=["en"], nlp_engine=nlp_engine)
+        for recogniser in _recognisers():
+            registry.add_recognizer(recogniser)
+        return AnalyzerEngine(registry=registry, nlp_engine=nlp_engine, supported_languages=["en"])
+
+
+def stay_offline() -> None:
+    """Let the library that Presidio's e-mail recogniser asks for domains use the list that it brought."""
+    import tldextract
+
+    tldextract.tldextract.TLD_EXTRACTOR = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+
+def _nlp_engine(pipeline: Pipeline) -> SpacyNlpEngine:
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
+
+    configuration = NerModelConfiguration(model_to_presidio_entity_mapping=_LABELS, labels_to_ignore=_IGNORED)
+    engine = SpacyNlpEngine([{"lang_code": "en", "model_name": pipeline.id}], configuration)
+    vars(engine)["nlp"] = {"en": pipeline.language}
+    return engine
+
+
+def _recognisers() -> list[EntityRecognizer]:
+    """The recognisers of this package behind Presidio's interface."""
+    identifiers = frozenset((*IDENTIFIER_TYPES, *OPTIONAL_TYPES))
+    plain = frozenset(entry.type for entry in _PLAIN_RULES)
+    return [
+        _wrap("identifiers", sorted(identifiers), lambda text, _: find_identifiers(text, identifiers)),
+        _wrap("record-numbers", RECORD_TYPES, lambda text, _: find_record_numbers(text)),
+        _wrap("addresses", (ADDRESS,), lambda text, _: find_addresses(text)),
+        _wrap("plain-rules", sorted(plain), lambda text, _: scan(text, plain, _PLAIN_RULES)),
+        _wrap("person-rules", (PERSON,), _persons),
+    ]
+
+
+def _persons(text: str, artifacts: NlpArtifacts) -> Iterable[Span]:
+    facts = [Fact(span.text, span.label_, "") for span in artifacts.entities]
+    for form in find_by_rule(text, facts):
+        for match in surface_pattern(form).finditer(text):
+            yield Span(*match.span(), PERSON, "person-rules")
+
+
+def _wrap(name: str, types: Sequence[str], find: _Finder) -> EntityRecognizer:
+    from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
+
+    class Recogniser(EntityRecognizer):
+        def load(self) -> None:
+            """Nothing is to be loaded."""
+
+        def analyze(self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts) -> list[RecognizerResult]:
+            return [
+                RecognizerResult(
+                    span.type, span.start, span.end, 1.0, AnalysisExplanation(name, 1.0, pattern_name=span.rule)
+                )
+                for span in find(text, nlp_artifacts)
+                if span.type in entities
+            ]
+
+    return Recogniser(supported_entities=list(types), name=name)
+
+
+def _span(result: RecognizerResult) -> Span:
+    explanation = result.analysis_explanation
+    rule_name = (explanation.pattern_name or explanation.recognizer) if explanation else "presidio"
+    kind = _OURS.get(result.entity_type, result.entity_type)
+    known = kind in PERSONAL_TYPES or kind in FURTHER_TYPES
+    return Span(result.start, result.end, kind if known else "ID", str(rule_name))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Join what overlaps under the type of the longer one."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda one: (one.start, -one.end, _rank(one))):
+        if not merged or span.start >= merged[-1].end:
+            merged.append(span)
+            continue
+        last = merged[-1]
+        longer = last if last.end - last.start >= span.end - span.start else span
+        merged[-1] = Span(last.start, max(last.end, span.end), longer.type, longer.rule)
+    return merged
+
+
+def _rank(span: Span) -> int:
+    """Of equal spans the type that says most counts: a record's or device's number, and last a number of any kind."""
+    return 0 if span.type in (*RECORD_TYPES, *OPTIONAL_TYPES) else 1 + (span.type == "ID")

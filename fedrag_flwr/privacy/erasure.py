@@ -1,0 +1,163 @@
+"""Query-focused erasure: of evidence only what its question needs leaves (HyFedRAG 3.4, after Eraser4RAG)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.operators import Bundle, Change
+from fedrag_flwr.privacy.rewriting import PLACEHOLDER, placeholder
+from fedrag_flwr.records import Vector
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.facts import TypedSpan, typed_spans
+from fedrag_flwr.text.questions import matches_type
+from fedrag_flwr.text.segment import sentence_spans
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span
+
+SENTENCE = "SENTENCE"
+_ERASED_TYPES = frozenset(
+    {"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "YEAR", "TIME", "EVENT", "PRODUCT", "WORK_OF_ART", "NAME"}
+)
+_WORDS_WEIGHT = 0.5  # of the question's words in a sentence, beside its nearness
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence of a parsed text, as tokens [start, end), and how much it says to the question."""
+
+    doc: Doc
+    field: int
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question's content words as lemmas, what it expects, and its vector."""
+
+    words: frozenset[str]
+    analysis: QuestionAnalysis
+    vector: Vector
+
+
+class QueryFocusedErasure:
+    """Keeps the sentences that come near to the question, and in them the names that it may ask for.
+
+    A bundle's best sentence stays always. In what stays, a typed span becomes its type unless the question names it,
+    its type is one that may answer the question, or it is what the text is about (it stands in the bundle's first
+    text, its title). A bundle without a question passes as it is.
+
+    Parameters
+    ----------
+    pipeline, encoder
+        Read and encode sentences.
+    keep
+        Least score of a sentence that stays, as a share of the best one's; 0 keeps all.
+    spans
+        Whether typed spans that the question does not need are erased, too.
+    """
+
+    name = "erasure"
+
+    def __init__(self, pipeline: Pipeline, encoder: Encoder, keep: float = 0.5, *, spans: bool = True) -> None:
+        self._pipeline = pipeline
+        self._encoder = encoder
+        self._keep = keep
+        self._spans = spans
+
+    def validate(self) -> None:
+        """Refuse a share outside [0, 1].
+
+        Raises
+        ------
+        SettingError
+            If it is.
+        """
+        if not 0 <= self._keep <= 1:
+            raise SettingError(f"{self._keep} is no share", where="privacy.erasure-keep", fix="choose from 0 to 1")
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Erase from each bundle what its question does not need."""
+        asked = list(dict.fromkeys(bundle.question for bundle in bundles if bundle.question))
+        vectors = self._encoder.encode(asked) if asked else ()
+        read = zip(asked, self._docs(asked), self._pipeline.questions(asked), vectors, strict=True)
+        questions = {text: _Question(_words(doc), analysis, vector) for text, doc, analysis, vector in read}
+        return [self._erase(bundle, questions[bundle.question]) if bundle.question else bundle for bundle in bundles]
+
+    def _erase(self, bundle: Bundle, asked: _Question) -> Bundle:
+        sentences = self._scored(bundle.prose, asked)
+        best = max((one.score for one in sentences), default=0.0)
+        title = _anchors(self._docs(bundle.prose[:1]))
+        prose, changes = list(bundle.prose), list(bundle.changes)
+        for field in range(1, len(bundle.prose)):
+            own = [one for one in sentences if one.field == field]
+            kept = [one for one in own if one.score >= self._keep * best]
+            changes += [Change(field, SENTENCE, self.name, masked=True)] * (len(own) - len(kept))
+            written = []
+            for one in kept:
+                text, erased = self._written(one, asked.analysis, title)
+                written.append(text)
+                changes += [Change(field, kind, self.name, masked=True) for kind in erased]
+            if own:
+                prose[field] = " ".join(written)
+        return replace(bundle, prose=tuple(prose), changes=tuple(changes))
+
+    def _scored(self, prose: Sequence[str], asked: _Question) -> list[_Sentence]:
+        """Every sentence but the title's, by its cosine with the question and its share of the question's words."""
+        found = [
+            (doc, field, start, end)
+            for field, doc in enumerate(self._docs(prose))
+            if field
+            for start, end in sentence_spans(doc)
+        ]
+        if not found:
+            return []
+        near = self._encoder.encode([f"{prose[0]}: {doc[start:end].text}" for doc, _, start, end in found])
+        scores = []
+        for (doc, _, start, end), cosine in zip(found, near @ asked.vector, strict=True):
+            shared = asked.words & _words(doc[start:end])
+            share = len(shared) / max(1, len(asked.words))
+            scores.append((1 - _WORDS_WEIGHT) * max(0.0, float(cosine)) + _WORDS_WEIGHT * share)
+        return [_Sentence(*place, score) for place, score in zip(found, scores, strict=True)]
+
+    def _written(self, sentence: _Sentence, asked: QuestionAnalysis, title: frozenset[str]) -> tuple[str, list[str]]:
+        """A sentence without the spans that the question does not need, and their types."""
+        doc = sentence.doc
+        pieces, erased, at = [], [], sentence.start
+        for span in typed_spans(doc) if self._spans else ():
+            if sentence.start <= span.start and span.end <= sentence.end and self._is_idle(doc, span, asked, title):
+                pieces += [doc[at : span.start].text_with_ws, placeholder(span.type), doc[span.end - 1].whitespace_]
+                erased.append(span.type)
+                at = span.end
+        return "".join([*pieces, doc[at : sentence.end].text]).strip(), erased
+
+    @staticmethod
+    def _is_idle(doc: Doc, span: TypedSpan, asked: QuestionAnalysis, title: frozenset[str]) -> bool:
+        if span.type not in _ERASED_TYPES or PLACEHOLDER.search(doc[max(0, span.start - 1) : span.end + 1].text):
+            return False
+        if span.anchor in title or any(_share_word(span.anchor, anchor) for anchor in asked.anchors):
+            return False
+        return bool(asked.answer_type) and not matches_type(asked.answer_type, span.type)
+
+    def _docs(self, texts: Sequence[str]) -> list[Doc]:
+        return list(self._pipeline.language.pipe(texts))
+
+
+def _anchors(docs: Sequence[Doc]) -> frozenset[str]:
+    """The anchors of all typed spans of parsed texts."""
+    return frozenset(span.anchor for doc in docs for span in typed_spans(doc))
+
+
+def _words(span: Doc | Span) -> frozenset[str]:
+    """The content words of a text as lemmas."""
+    return frozenset(token.lemma_.casefold() for token in span if token.is_alpha and not token.is_stop)
+
+
+def _share_word(first: str, second: str) -> bool:
+    return not set(first.split()).isdisjoint(second.split())

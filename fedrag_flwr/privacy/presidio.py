@@ -1,0 +1,123 @@
+"""Masking with Presidio: what its analyser finds becomes the placeholder of its type (HyFedRAG 3.4, "Presidio")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.masking import entity_masks
+from fedrag_flwr.privacy.operators import Bundle, Change
+from fedrag_flwr.privacy.patterns import identifier_anchor, identifier_pattern
+from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, is_written_as_name, name_tokens
+from fedrag_flwr.privacy.public_names import PublicNames
+from fedrag_flwr.privacy.rewriting import PLACEHOLDER, Replacement, placeholder, rewrite
+from fedrag_flwr.privacy.rules import Span
+from fedrag_flwr.text.base import Pipeline
+
+if TYPE_CHECKING:
+    from presidio_anonymizer import AnonymizerEngine
+
+_NAMES = frozenset({PERSON, "ORGANIZATION", "LOCATION", "NRP"})
+_PASSING = frozenset({"DATE_TIME", "AGE", "TITLE"})  # masked where they stand: elsewhere they are words
+
+
+class PresidioMasking:
+    """Masks what Presidio and the recognisers of this package find, wherever else in the bundle it stands.
+
+    It belongs before type masking in the chain, which then finds in other texts the names that this one has learnt.
+
+    Parameters
+    ----------
+    pipeline
+        Whose spaCy pipeline Presidio reads with.
+    types
+        Types to mask, of `PERSONAL_TYPES` and `FURTHER_TYPES`.
+    public_names
+        Names that the federation agrees to be public; they stay.
+    names
+        Private names found so far; by default those of this object's lifetime.
+    """
+
+    name = "presidio"
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        types: Sequence[str] = PERSONAL_TYPES,
+        public_names: Iterable[str] = (),
+        names: KnownNames | None = None,
+    ) -> None:
+        self._types = frozenset(types)
+        self._analyser = PersonalDataAnalyser(pipeline, types)
+        self._public = PublicNames(public_names)
+        self._names = KnownNames() if names is None else names
+
+    def validate(self) -> None:
+        """Refuse unknown types.
+
+        Raises
+        ------
+        SettingError
+            If a type to mask is none that can be found.
+        """
+        unknown = sorted(self._types - {*PERSONAL_TYPES, *FURTHER_TYPES})
+        if unknown:
+            raise SettingError(f"unknown types: {', '.join(unknown)}", where="mask-types")
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """Mask each bundle; names that are found are remembered for what leaves later."""
+        return [self._mask(bundle) for bundle in bundles]
+
+    def _mask(self, bundle: Bundle) -> Bundle:
+        present = frozenset(name for text in bundle.prose for _, name in self._public.within(text))
+        prose, changes, forms = [], list(bundle.changes), list[Found]()
+        for field, text in enumerate(bundle.prose):
+            spans = [span for span in self._analyser.find(text) if self._is_private(text, span, present)]
+            prose.append(self._anonymised(text, spans))
+            changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
+            forms += [Found(text[span.start : span.end], span.type, span.rule) for span in spans]
+        self._learn(forms)
+        masks = [mask for form in dict.fromkeys(forms) if form.type not in _PASSING for mask in _masks(form)]
+        return rewrite(replace(bundle, prose=tuple(prose), changes=tuple(changes)), masks, self._public.ranges)
+
+    def _is_private(self, text: str, span: Span, present: frozenset[str]) -> bool:
+        if any(span.start < match.end() and match.start() < span.end for match in PLACEHOLDER.finditer(text)):
+            return False
+        return span.type not in _NAMES or not self._public.covers(text[span.start : span.end], present)
+
+    def _learn(self, forms: Iterable[Found]) -> None:
+        self._names.learn(
+            (name, PERSON)
+            for form in forms
+            if form.type == PERSON and is_written_as_name(form.text, PERSON)
+            for name in (form.text, *name_tokens(form.text)[-1:])
+            if not self._public.may_mean(name) and not self._names.is_doubtful(name, self._types)
+        )
+
+    def _anonymised(self, text: str, spans: Sequence[Span]) -> str:
+        from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+
+        if not spans:
+            return text
+        operators = {kind: OperatorConfig("replace", {"new_value": placeholder(kind)}) for kind in self._types}
+        results = [RecognizerResult(span.type, span.start, span.end, 1.0) for span in spans]
+        return str(self._engine.anonymize(text, results, operators).text)
+
+    @cached_property
+    def _engine(self) -> AnonymizerEngine:
+        from presidio_anonymizer import AnonymizerEngine
+
+        return AnonymizerEngine()  # type: ignore[no-untyped-call, unused-ignore]
+
+
+def _masks(form: Found) -> list[Replacement]:
+    """Mask the form wherever else it stands in a bundle; an everyday word alone tells nothing."""
+    if form.type in _NAMES:
+        return [] if is_ordinary(form.text) else entity_masks(form)
+    pattern, anchor = identifier_pattern(form.text), identifier_anchor(form.text)
+    return [Replacement(pattern, anchor, placeholder(form.type), form.type, form.rule, masked=True)]

@@ -1,0 +1,94 @@
+"""All that a graph says of its subjects at one time: the vertices' names, and the documents that subjects become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources.base import Failure, Reading, make_document
+from fedrag_flwr.sources.graph.mapping import GraphMapping
+from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, shown_path, statement_of
+from fedrag_flwr.sources.graph.store import GraphSession, quoted
+from fedrag_flwr.sources.searching import content_version
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A vertex with its name, its key as the graph has it, and what its properties tell of it."""
+
+    vertex: Vertex
+    key: object
+    name: str
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphContents:
+    """What one reading of the graph gave."""
+
+    vertices: tuple[Named, ...]
+    reading: Reading
+    version: str
+
+
+def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Path]) -> GraphContents:
+    """Read vertices and paths: each subject becomes a document of what its properties and its paths tell.
+
+    Raises
+    ------
+    SourceError
+        The graph fails or takes longer than its limit.
+    """
+    failures: list[Failure] = []
+    vertices = _vertices(session, mapping, failures)
+    told: dict[Vertex, dict[str, None]] = {
+        one.vertex: dict.fromkeys(one.told) for one in vertices if one.vertex.label == mapping.subject
+    }
+    for path in paths:
+        rows = session.rows(path_query(path, mapping, None, mapping.most_rows + 1), {})
+        if len(rows) > mapping.most_rows:
+            kinds = ", ".join(step.kind.type for step in path)
+            failures.append(Failure(kinds, f"only {mapping.most_rows} paths were read (raise most-rows)"))
+        for row in rows[: mapping.most_rows]:
+            statement = statement_of(path, row, mapping)
+            told.setdefault(statement.subject, {})[statement.text] = None
+    documents: list[Document] = []
+    names = {one.vertex: one.name for one in vertices}
+    for subject, sentences in told.items():
+        try:
+            text = "\n".join(sorted(sentences))
+            documents.append(make_document(document_id(mapping, subject), names.get(subject, ""), text))
+        except DocumentError:
+            failures.append(Failure(f"{subject.label} {subject.key}", "nothing is said of it"))
+    reading = Reading(tuple(documents), tuple(failures))
+    return GraphContents(tuple(vertices), reading, content_version(documents))
+
+
+def document_id(mapping: GraphMapping, subject: Vertex) -> str:
+    """Give the id of the document that a subject becomes."""
+    return f"{mapping.name}/{subject.label}/{quote(subject.key, safe='')}"
+
+
+def own_statements(subject: Named) -> list[Statement]:
+    """Give what a subject's properties tell, as statements."""
+    vertex = subject.vertex
+    return [Statement(vertex, subject.name, text, (vertex,), shown_path((vertex,))) for text in subject.told]
+
+
+def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failure]) -> list[Named]:
+    found: list[Named] = []
+    for label, one in mapping.label.items():
+        columns = ", ".join(f"v.{quoted(name)}" for name in (one.key, *one.name, *one.show))
+        query = f"MATCH (v:{quoted(label)}) RETURN {columns} LIMIT {mapping.most_rows + 1}"
+        rows = session.rows(query, {})
+        if len(rows) > mapping.most_rows:
+            failures.append(Failure(label, f"only {mapping.most_rows} vertices were read (raise most-rows)"))
+        for row in rows[: mapping.most_rows]:
+            name = name_of(row[1 : 1 + len(one.name)]) or str(row[0])
+            shown = zip(one.show, row[1 + len(one.name) :], strict=True)
+            told = (f"The {prop.replace('_', ' ').lower()} of {name} is {value}." for prop, value in shown if value)
+            found.append(Named(Vertex(label, str(row[0])), row[0], name, tuple(told)))
+    return found

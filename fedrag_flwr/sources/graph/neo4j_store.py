@@ -1,0 +1,121 @@
+"""Neo4j through its driver, in sessions of read access and transactions with a time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, failure
+
+if TYPE_CHECKING:
+    from neo4j import Session
+
+_CONNECT_SECONDS = 5.0
+_LABELS = "CALL db.schema.nodeTypeProperties() YIELD nodeLabels, propertyName RETURN nodeLabels, propertyName"
+_RELATIONS = "MATCH (a)-[r]->(b) RETURN DISTINCT labels(a), type(r), labels(b)"
+_KEYS = "SHOW CONSTRAINTS YIELD type, labelsOrTypes, properties WHERE type CONTAINS 'UNIQUE' OR type = 'NODE_KEY' " + (
+    "RETURN labelsOrTypes, properties"
+)
+
+
+class Neo4jStore:
+    """A Neo4j server.
+
+    Parameters
+    ----------
+    url
+        With user and password; they are never shown.
+    database
+        "" for the usual one.
+
+    Raises
+    ------
+    SourceError
+        The driver is not installed, or the URL is malformed.
+    """
+
+    def __init__(self, url: str, database: str = "") -> None:
+        try:
+            from neo4j import GraphDatabase
+        except ImportError:
+            raise SourceError("neo4j is not installed", fix="pip install 'fedrag-flwr[servers]'") from None
+        parts = urlsplit(url)
+        login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        self._host = parts.hostname or ""
+        self._database = database or None
+        try:
+            self._driver = GraphDatabase.driver(address, auth=login, connection_timeout=_CONNECT_SECONDS)
+        except Exception as error:  # the driver's errors have no base that it also uses for a wrong address
+            raise failure(error, self._host) from None
+
+    @property
+    def place(self) -> str:
+        """The host."""
+        return self._host
+
+    @contextmanager
+    def session(self, seconds: float) -> Iterator[_Session]:
+        """Open a session of read access: the server refuses writes in it."""
+        from neo4j import READ_ACCESS
+
+        with self._driver.session(database=self._database, default_access_mode=READ_ACCESS) as opened:
+            yield _Session(opened, self.place, seconds)
+
+    def schema(self) -> GraphSchema:
+        """Describe labels, constraints and the relations that are there."""
+        properties: dict[str, tuple[str, ...]] = {}
+        keys: dict[str, str] = {}
+        with self.session(60.0) as session:
+            for labels, name in session.rows(_LABELS, {}):
+                for label in _texts(labels):
+                    properties[label] = (*properties.get(label, ()), *((str(name),) if name else ()))
+            for labels, names in session.rows(_KEYS, {}):
+                if len(_texts(names)) == 1:
+                    keys.update({label: _texts(names)[0] for label in _texts(labels)})
+            relations = {
+                RelationKind(source, str(kind), target)
+                for sources, kind, targets in session.rows(_RELATIONS, {})
+                for source in _texts(sources)
+                for target in _texts(targets)
+            }
+        ordered = sorted(relations, key=lambda one: (one.source, one.type, one.target))
+        return GraphSchema(properties, keys, tuple(ordered))
+
+    def stamp(self) -> str:
+        """The server does not tell."""
+        return ""
+
+    def close(self) -> None:
+        """Close the driver."""
+        self._driver.close()
+
+
+class _Session:
+    def __init__(self, session: Session, place: str, seconds: float) -> None:
+        self._session = session
+        self._place = place
+        self._seconds = seconds
+
+    def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
+        from neo4j.exceptions import DriverError, Neo4jError
+
+        try:
+            with self._session.begin_transaction(timeout=self._seconds) as transaction:
+                records = list(transaction.run(query, dict(parameters)))
+        except (DriverError, Neo4jError) as error:
+            raise failure(error, self._place) from None
+        return [tuple(map(_plain, record.values())) for record in records]
+
+
+def _plain(value: object) -> object:
+    from neo4j.graph import Node, Relationship
+
+    return dict(value.items()) if isinstance(value, Node | Relationship) else value
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []

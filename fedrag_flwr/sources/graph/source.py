@@ -1,0 +1,210 @@
+"""A property graph as a source that is read, and asked (HyFedRAG 3.3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import EmptySourceError
+from fedrag_flwr.retrieval.base import ranked
+from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
+from fedrag_flwr.sources.graph.mapping import GraphMapping
+from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
+from fedrag_flwr.sources.graph.paths import Statement, Vertex, check_mapping, path_query, paths_to_subject, statement_of
+from fedrag_flwr.sources.graph.store import open_graph
+from fedrag_flwr.sources.keeping import Kept
+from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of
+from fedrag_flwr.text.anchors import normalise_anchor
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSearchSettings:
+    """How a graph is searched.
+
+    Parameters
+    ----------
+    alpha
+        Weight of entity matching against the reranker's score of the statement, in [0, 1] (eq. 2).
+    threshold
+        Least cosine of an entity and a name that match by meaning (tau).
+    near
+        Names that an entity matches by meaning at most (K).
+    fetched
+        Statements that one query brings at most.
+    reranked
+        Statements that are reranked.
+    statements
+        Statements of one subject that a hit tells, best first; 1 is the paper's deduplication.
+    """
+
+    alpha: float = 0.5
+    threshold: float = 0.7
+    near: int = 3
+    fetched: int = 2_000
+    reranked: int = 24
+    statements: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCandidates:
+    """Statements for one question with their scores by entity matching and by the reranker, shape (n,)."""
+
+    statements: tuple[Statement, ...]
+    matched: NDArray[np.float64]
+    semantic: NDArray[np.float64]
+
+
+class GraphSource:
+    """A property graph through a mapping; read-only, with bound parameters, time limits and row limits.
+
+    Parameters
+    ----------
+    mapping
+        Which labels take part, and where the graph is.
+    tools
+        The models.
+    settings
+        Weights and depths.
+
+    Raises
+    ------
+    SourceError
+        The graph cannot be reached, or the mapping does not fit it.
+    """
+
+    def __init__(self, mapping: GraphMapping, tools: SearchTools, settings: GraphSearchSettings | None = None) -> None:
+        self.mapping = mapping
+        self.settings = settings or GraphSearchSettings()
+        self._tools = tools
+        self._store = open_graph(mapping.url, mapping.database)
+        schema = self._store.schema()
+        check_mapping(mapping, schema)
+        self._paths = paths_to_subject(mapping, schema)
+        self._contents: Kept[GraphContents] = Kept()
+        self._index: Kept[EntityIndex] = Kept()
+
+    @property
+    def id(self) -> str:
+        """Kind and name."""
+        return f"graph:{self.mapping.name}"
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._store.close()
+
+    def read(self) -> Reading:
+        """Read all subjects as documents.
+
+        Raises
+        ------
+        EmptySourceError
+            Nothing is said of any subject.
+        SourceError
+            The graph fails or takes longer than its limit.
+        """
+        reading = self._read(0.0).reading
+        if not reading.documents:
+            raise EmptySourceError("nothing is said of any subject", where=self.mapping.name)
+        return reading
+
+    def version(self) -> str:
+        """Give a digest over what is said of all subjects."""
+        return self._read(0.0).version
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        """Find at most k subjects, best first; a hit's text are the subject's best statements.
+
+        Raises
+        ------
+        SourceError
+            The graph fails or takes longer than its limit.
+        """
+        found = self.candidates(question)
+        scores = self.settings.alpha * found.matched + (1.0 - self.settings.alpha) * found.semantic
+        order = sorted(range(len(scores)), key=lambda place: (-scores[place], found.statements[place].text))
+        by_subject: defaultdict[Vertex, list[int]] = defaultdict(list)
+        for place in order:
+            by_subject[found.statements[place].subject].append(place)
+        subjects = {document_id(self.mapping, subject): places for subject, places in by_subject.items()}
+        best = ranked(list(subjects), np.array([scores[places[0]] for places in subjects.values()]), k)
+        return tuple(self._hit(one.passage_id, one.score, found, subjects[one.passage_id]) for one in best)
+
+    def candidates(self, question: str) -> GraphCandidates:
+        """Match a question's entities, follow their paths to subjects, and score the statements by eq. 2's parts."""
+        asked = bounded(question)
+        index = self._entity_index()
+        linked = index.named_in(asked)
+        said = [one for one in entities_of(asked, self._tools.pipeline) if not _within(one, linked)]
+        entities = [*linked, *said]
+        matches = index.match(entities, self.settings.threshold, self.settings.near)
+        if not any(matches):  # rather a distant name than nothing: "a broken wrist" is "Fracture of wrist (disorder)"
+            matches = index.match(entities, self.settings.threshold / 2, self.settings.near)
+        statements = self._statements({vertex for found in matches for vertex in found}, index)
+        matched = _entity_scores(entities, matches, statements)
+        best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
+        kept = tuple(statements[place] for place in best)
+        return GraphCandidates(kept, matched[best], self._tools.relevance(asked, [one.text for one in kept]))
+
+    def _hit(self, name: str, score: float, found: GraphCandidates, places: Sequence[int]) -> SourceHit:
+        chosen = [found.statements[place] for place in places[: self.settings.statements]]
+        text = "\n".join(dict.fromkeys(one.text for one in chosen))
+        return SourceHit(name, chosen[0].title, text, score, "; ".join(dict.fromkeys(one.provenance for one in chosen)))
+
+    def _statements(self, vertices: Collection[Vertex], index: EntityIndex) -> list[Statement]:
+        by_label: defaultdict[str, list[object]] = defaultdict(list)
+        for vertex in sorted(vertices, key=lambda one: (one.label, one.key)):
+            by_label[vertex.label].append(index.vertices[vertex].key)
+        if not by_label:
+            return []
+        subjects = [index.vertices[vertex] for vertex in vertices if vertex.label == self.mapping.subject]
+        own = [statement for subject in subjects for statement in own_statements(subject)]
+        found = {(statement.subject, statement.text): statement for statement in own}
+        with self._store.session(self.mapping.seconds) as session:
+            for path in self._paths:
+                ends = {"entity": path[0].start, "subject": path[-1].end}
+                for end in ("entity", "subject"):
+                    if keys := by_label.get(ends[end]):
+                        query = path_query(path, self.mapping, end, self.settings.fetched)
+                        for row in session.rows(query, {"keys": keys}):
+                            statement = statement_of(path, row, self.mapping)
+                            found.setdefault((statement.subject, statement.text), statement)
+        return list(found.values())
+
+    def _entity_index(self) -> EntityIndex:
+        contents = self._read(self.mapping.refresh_seconds)
+        return self._index.get(contents.version, 0.0, lambda: EntityIndex(contents.vertices, self._tools.encoder))
+
+    def _read(self, most_age: float) -> GraphContents:
+        def read() -> GraphContents:
+            with self._store.session(self.mapping.read_seconds) as session:
+                return read_graph(session, self.mapping, self._paths)
+
+        return self._contents.get(self._store.stamp(), most_age, read)
+
+
+def _within(entity: Entity, linked: Sequence[Entity]) -> bool:
+    return any(f" {entity.anchor} " in f" {one.anchor} " for one in linked)
+
+
+def _entity_scores(
+    entities: Sequence[Entity], matches: Sequence[Matches], statements: Sequence[Statement]
+) -> NDArray[np.float64]:
+    """Score n statements by the entities that they hold, averaged over those that any statement holds, shape (n,).
+
+    The paper scores a statement by the one entity that led to it; the mean tells a path between two things that the
+    question names from a path that touches one. An entity that is no vertex, such as a date, is held word for word.
+    """
+    texts = [f" {normalise_anchor(one.text)} " for one in statements]
+    rows = []
+    for entity, found in zip(entities, matches, strict=True):
+        if found:
+            rows.append([max(found.get(vertex, 0.0) for vertex in one.vertices) for one in statements])
+        else:
+            rows.append([float(f" {entity.anchor} " in text) for text in texts])
+    held = [row for row in rows if any(row)]
+    return np.mean(np.array(held), axis=0) if held else np.zeros(len(statements))

@@ -1,0 +1,92 @@
+"""Mapping files: TOML that says what in a database or a graph makes a record."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fedrag_flwr.errors import SourceError
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_IN_FILES = ("sqlite", "ladybug")  # of these a URL's path is a file's: with a fourth slash from the root
+_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
+_FIELD = re.compile(r"\{([^{}]+)\}")
+
+
+class MappingPart(BaseModel):
+    """A table of a mapping file: kebab-case keys, nothing unknown, frozen."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=False,
+        alias_generator=lambda name: name.replace("_", "-"),
+        populate_by_name=True,
+    )
+
+
+M = TypeVar("M", bound=MappingPart)
+
+
+def parse_mapping(kind: type[M], text: str, where: str) -> M:
+    """Read a mapping of a kind from TOML.
+
+    Raises
+    ------
+    SourceError
+        It is no TOML, or a key is missing, unknown or of a wrong type; names the keys, never a value.
+    """
+    try:
+        return kind.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SourceError(f"the mapping file is not TOML ({error})", where=where) from None
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors())
+        raise SourceError(
+            f"the mapping file is wrong: {wrong}", where=where, fix="fedrag source inspect URL proposes one"
+        ) from None
+
+
+def expand_url(url: str, folder: Path) -> str:
+    """Fill ``${NAME}`` in a URL from the environment, and find a relative file beside the mapping file.
+
+    Raises
+    ------
+    SourceError
+        A variable is not set.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in os.environ:
+            raise SourceError("a variable of the URL is not set", where=found[1], fix=f"export {found[1]}=...")
+        set_to = os.environ[found[1]]
+        return quote(set_to, safe="") if "@" in url[found.end() :] else set_to  # a password may hold any sign
+
+    filled_in = _VARIABLE.sub(value, url)
+    scheme, separator, path = filled_in.partition(":///")
+    if scheme in _IN_FILES and path and not path.startswith("/"):
+        return f"{scheme}{separator}{(folder / path).resolve()}"
+    return filled_in
+
+
+def without_password(url: str) -> str:
+    """Put ``${SOURCE_PASSWORD}`` in the place of a URL's password."""
+    return _PASSWORD.sub(r"\1${SOURCE_PASSWORD}@", url)
+
+
+def fields_of(template: str) -> tuple[str, ...]:
+    """Give the names in braces of a template."""
+    return tuple(_FIELD.findall(template))
+
+
+def filled(template: str, value: Callable[[str], str]) -> str:
+    """Fill a template; "" where a value is empty, for what it says would be false."""
+    values = {name: value(name) for name in fields_of(template)}
+    return "" if "" in values.values() else _FIELD.sub(lambda found: values[found[1]], template)

@@ -1,0 +1,230 @@
+"""From what an operator names to sources, and all sources of a device as one."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from fedrag_flwr.errors import SettingError, SourceError
+from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
+from fedrag_flwr.retrieval.base import ranked
+from fedrag_flwr.retrieval.vectors import TextEncoder
+from fedrag_flwr.sources.base import Reading, SearchableSource, SourceHit
+from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources.graph.inspecting import propose_mapping as propose_graph
+from fedrag_flwr.sources.graph.mapping import GraphMapping
+from fedrag_flwr.sources.graph.source import GraphSource
+from fedrag_flwr.sources.mapping import expand_url, parse_mapping
+from fedrag_flwr.sources.readers import JSON_LINES, READERS
+from fedrag_flwr.sources.searching import SearchTools, bounded
+from fedrag_flwr.sources.sql.inspecting import propose_mapping as propose_sql
+from fedrag_flwr.sources.sql.mapping import SqlMapping
+from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.text_search import TextSearch
+from fedrag_flwr.text.base import Pipeline
+
+MAPPING_FILES = "*.source.toml"
+_SQL = ("sqlite", "mariadb", "mysql", "postgresql")
+_GRAPHS = ("ladybug", "neo4j", "bolt")
+_FILES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".lbug": "ladybug"}
+_KNOWN = "name a folder, a mapping file (.toml), an SQLite file (.db, .sqlite), a Ladybug file (.lbug) or a URL"
+
+
+class Models(Protocol):
+    """The models that sources take; a device's toolbox has them."""
+
+    @property
+    def encoder(self) -> TextEncoder:
+        """Of texts and their tokens."""
+        ...
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """Finds entities in questions."""
+        ...
+
+    @property
+    def tokens(self) -> TokenEncoder | None:
+        """For late interaction; None: the encoder."""
+        ...
+
+
+def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
+    """Propose a mapping for a database's or a graph's URL, named after its file or database.
+
+    Raises
+    ------
+    SourceError
+        The URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
+    """
+    scheme = _scheme(url)
+    name = re.sub(r"[^\w.-]+", "-", Path(url.partition("?")[0]).stem, flags=re.ASCII).strip("-._") or scheme
+    if scheme in _SQL:
+        return propose_sql(url, name[:64])
+    if scheme in _GRAPHS:
+        return propose_graph(url, name[:64])
+    raise SourceError("sources of this kind are not known", where=scheme, fix=_KNOWN)
+
+
+def url_of(named: str) -> str:
+    """Give a URL as it is, and that of a database's or graph's file by its suffix; "" for anything else."""
+    if "://" in named:
+        return named
+    path = Path(named).expanduser()
+    return f"{_FILES[path.suffix]}:///{path.resolve()}" if path.suffix in _FILES else ""
+
+
+def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
+    """Read a mapping file of either kind, its URL filled and found.
+
+    Raises
+    ------
+    SourceError
+        It is missing or wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        kind = tomllib.loads(text).get("kind")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SourceError(f"the mapping file cannot be read ({type(error).__name__})", where=path.name) from None
+    if kind not in ("sql", "graph"):
+        raise SourceError("the mapping file has no kind", where=path.name, fix='write kind = "sql" or "graph"')
+    mapping: SqlMapping | GraphMapping
+    if kind == "sql":
+        mapping = parse_mapping(SqlMapping, text, path.name)
+    else:
+        mapping = parse_mapping(GraphMapping, text, path.name)
+    return mapping.model_copy(update={"url": expand_url(mapping.url, path.parent)})
+
+
+def open_source(named: str, tools: SearchTools) -> SearchableSource:
+    """Open a folder, a mapping file, a database or a graph; the last two by a proposed mapping.
+
+    Raises
+    ------
+    SourceError
+        It is none of these, or cannot be reached.
+    """
+    path = Path(named).expanduser()
+    if "://" not in named and path.is_dir():
+        return TextSearch(FolderSource(path), tools)
+    if "://" not in named and path.suffix == ".toml":
+        mapping = read_mapping_file(path)
+    elif url := url_of(named):
+        mapping = proposed_mapping(url)
+    else:
+        raise SourceError("this names no source", where=path.name, fix=_KNOWN)
+    return SqlSource(mapping, tools) if isinstance(mapping, SqlMapping) else GraphSource(mapping, tools)
+
+
+class SourceSet:
+    """All sources of one device, opened when they are first used.
+
+    Parameters
+    ----------
+    documents
+        A folder of files; its ``*.source.toml`` are mapping files of further sources. None: there is no such folder.
+    named
+        Further sources, as `open_source` knows them.
+    models
+        What searching needs.
+    """
+
+    def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:
+        self._documents = documents
+        beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
+        self._named = (*named, *map(str, beside))
+        self._folder = documents is not None and (not beside or _has_texts(documents))
+        reranker = LateInteractionReranker(models.tokens or models.encoder)
+        self._tools = SearchTools(models.encoder, models.pipeline, reranker)
+
+    @property
+    def id(self) -> str:
+        """Those of all sources."""
+        return ", ".join(source.id for source in self.sources)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of sources, without opening any: ``folder``, ``sql`` or ``graph``, each once."""
+        folder = ("folder",) if self._folder else ()
+        return tuple(dict.fromkeys((*folder, *map(_kind, self._named))))
+
+    @cached_property
+    def sources(self) -> tuple[SearchableSource, ...]:
+        """The sources, each searchable by itself.
+
+        Raises
+        ------
+        SettingError
+            The device has none, or two have one name.
+        SourceError
+            One cannot be opened.
+        """
+        folder = [TextSearch(FolderSource(self._documents), self._tools)] if self._folder and self._documents else []
+        opened = (*folder, *(open_source(name, self._tools) for name in self._named))
+        if not opened:
+            raise SettingError("this device has no documents", fix="set data-path or sources in its node config")
+        ids = [source.id for source in opened]
+        if len(set(ids)) < len(ids):
+            raise SettingError("two sources have one name", fix="give each mapping file a name of its own")
+        return opened
+
+    def read(self) -> Reading:
+        """Read all sources. One that fails fails all: its documents would otherwise count as removed.
+
+        Raises
+        ------
+        SourceError
+            A source cannot be read or is empty.
+        """
+        readings = [source.read() for source in self.sources]
+        documents = {document.id: document for reading in readings for document in reading.documents}
+        if len(documents) < sum(len(reading.documents) for reading in readings):
+            raise SourceError("two sources have documents of one id", fix="give each mapping file a name of its own")
+        failures = tuple(failure for reading in readings for failure in reading.failures)
+        return Reading(tuple(documents.values()), failures, sum(reading.skipped for reading in readings))
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        """Search all sources, and order what they find by the reranker: their own scores have different units.
+
+        Raises
+        ------
+        SourceError
+            A source fails or takes longer than its limit.
+        """
+        if len(self.sources) == 1:
+            return self.sources[0].search(question, k)
+        found = {hit.document_id: hit for source in self.sources for hit in source.search(question, k)}
+        texts = [f"{hit.title}\n{hit.text}" for hit in found.values()]
+        best = ranked(list(found), self._tools.relevance(bounded(question), texts), k)
+        return tuple(replace(found[one.passage_id], score=one.score) for one in best)
+
+    def version(self) -> str:
+        """Give what changes whenever a document of any source does."""
+        return ",".join(source.version() for source in self.sources)
+
+    def close(self) -> None:
+        """Give up the connections of opened sources."""
+        for source in self.__dict__.get("sources", ()):
+            if isinstance(source, SqlSource | GraphSource):
+                source.close()
+
+
+def _kind(named: str) -> str:
+    if "://" not in named and named.endswith(".toml"):
+        return read_mapping_file(Path(named).expanduser()).kind
+    scheme = _scheme(url_of(named))
+    return "sql" if scheme in _SQL else "graph" if scheme in _GRAPHS else "folder"
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0].partition("+")[0]
+
+
+def _has_texts(folder: Path) -> bool:
+    return any(file.suffix.lower() in {JSON_LINES, *READERS} for file in folder.rglob("*"))

@@ -1,0 +1,52 @@
+"""All records of a database at one time, and the documents that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources.base import Failure, Reading, make_document
+from fedrag_flwr.sources.searching import content_version
+from fedrag_flwr.sources.sql.database import Database
+from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TableContents:
+    """What one reading of the mapped tables gave."""
+
+    records: tuple[SqlRecord, ...]
+    reading: Reading
+    version: str
+
+
+def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: int, seconds: float) -> TableContents:
+    """Read all records; a row that makes none is a failure, and so are rows beyond the limit.
+
+    Raises
+    ------
+    SourceError
+        The database fails or takes longer than `seconds` for one kind of record.
+    """
+    records: dict[str, SqlRecord] = {}
+    documents: list[Document] = []
+    failures: list[Failure] = []
+    for reader in readers:
+        rows = database.rows(reader.select().limit(most_rows + 1), seconds)
+        if len(rows) > most_rows:
+            reason = f"only the first {most_rows} rows were read (raise most-rows)"
+            failures.append(Failure(reader.mapping.table, reason))
+        for row in rows[:most_rows]:
+            record = reader.record(row)
+            if record.document_id in records:
+                failures.append(Failure(record.provenance, "another record has the same key"))
+                continue
+            try:
+                documents.append(make_document(record.document_id, record.title, record.text))
+                records[record.document_id] = record
+            except DocumentError as error:
+                failures.append(Failure(record.provenance, error.what))
+    reading = Reading(tuple(documents), tuple(failures))
+    return TableContents(tuple(records.values()), reading, content_version(documents))

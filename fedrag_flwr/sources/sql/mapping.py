@@ -1,0 +1,100 @@
+"""What in a database makes a record: a row of one table with what it refers to, its key, and sentences that say it."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from fedrag_flwr.sources.mapping import MappingPart, fields_of
+
+Name = Field(min_length=1, max_length=128)
+
+
+class JoinMapping(MappingPart):
+    """A table of which a record's row refers to at most one row, found by `on` (own column = its column)."""
+
+    table: str = Name
+    on: dict[str, str] = Field(min_length=1)
+
+
+class RecordMapping(MappingPart):
+    """One kind of record.
+
+    Parameters
+    ----------
+    table
+        The table, or a view; ``schema.table`` where it is not in the usual schema.
+    key
+        The columns that tell its rows apart.
+    title
+        A template over columns, ``{COLUMN}`` or ``{join.COLUMN}``; "" for none.
+    text
+        Sentences as templates; one whose column is empty is left out.
+    join
+        Tables referred to, by the name that templates call them.
+    """
+
+    table: str = Name
+    key: tuple[str, ...] = Field(min_length=1)
+    title: str = ""
+    text: tuple[str, ...] = Field(min_length=1)
+    join: dict[str, JoinMapping] = Field(default_factory=dict)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that title and text name, each once."""
+        return tuple(dict.fromkeys(name for template in (self.title, *self.text) for name in fields_of(template)))
+
+
+class SqlMapping(MappingPart):
+    """A database as a source.
+
+    Parameters
+    ----------
+    name
+        Short name of the source; its documents' ids begin with it.
+    url
+        SQLAlchemy's; ``${NAME}`` is filled from the environment, so that a password need not stand here.
+    search
+        ``native``: the database's own full text; ``side``: an FTS5 index that the device keeps; ``auto``: the first
+        where the database offers it for all mapped text, else the second. Nothing is ever written to the database.
+    most_rows
+        Rows of one kind of record that are read at most.
+    seconds, read_seconds
+        Time limits of a statement that searches, and of one that reads all.
+    refresh_seconds
+        How long a side index over a server's tables is searched before they are read again; SQLite tells of changes.
+    """
+
+    kind: Literal["sql"] = "sql"
+    name: str = Field("sql", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    url: str = Field(min_length=1)
+    search: Literal["auto", "native", "side"] = "auto"
+    most_rows: int = Field(100_000, ge=1)
+    seconds: float = Field(5.0, gt=0, le=3_600)
+    read_seconds: float = Field(60.0, gt=0, le=86_400)
+    refresh_seconds: float = Field(60.0, ge=0)
+    record: tuple[RecordMapping, ...] = Field(min_length=1)
+
+
+def sql_toml(mapping: SqlMapping) -> str:
+    """Write a mapping as a mapping file."""
+    lines = [f'kind = "sql"\nname = {_quoted(mapping.name)}\nurl = {_quoted(mapping.url)}']
+    for record in mapping.record:
+        lines.append(f"\n[[record]]\ntable = {_quoted(record.table)}\nkey = {_listed(record.key)}")
+        lines.append(f"title = {_quoted(record.title)}")
+        lines.append("text = [\n" + "".join(f"  {_quoted(sentence)},\n" for sentence in record.text) + "]")
+        for alias, join in record.join.items():
+            on = ", ".join(f"{_quoted(own)} = {_quoted(other)}" for own, other in join.on.items())
+            lines.append(f"join.{_quoted(alias)} = {{ table = {_quoted(join.table)}, on = {{ {on} }} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"

@@ -1,0 +1,122 @@
+"""Records out of rows: one SELECT for each kind of record, and the sentences that its rows become."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.mapping import filled
+from fedrag_flwr.sources.sql.database import Database
+from fedrag_flwr.sources.sql.mapping import RecordMapping
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, FromClause, Select
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRecord:
+    """A record as text; `provenance` names table and key."""
+
+    document_id: str
+    title: str
+    text: str
+    provenance: str
+
+
+class RecordReader:
+    """Makes the statement for one kind of record, and records of its rows.
+
+    Parameters
+    ----------
+    database
+        Where the tables are.
+    mapping
+        Of this kind of record.
+    source
+        The source's name.
+
+    Raises
+    ------
+    SourceError
+        The mapping names a table or a column that is not there.
+    """
+
+    def __init__(self, database: Database, mapping: RecordMapping, source: str) -> None:
+        self.mapping = mapping
+        self._source = source
+        self._main = database.table(mapping.table).alias()
+        self._joined = {name: database.table(join.table).alias() for name, join in mapping.join.items()}
+        self._key = [self._column(self._main, name) for name in mapping.key]
+        self._fields = {name: self._field(name) for name in mapping.fields}
+
+    @property
+    def columns(self) -> dict[FromClause, list[ColumnElement[object]]]:
+        """The columns that records show, by the table that they stand in."""
+        found: dict[FromClause, list[ColumnElement[object]]] = {}
+        for name, column in self._fields.items():
+            found.setdefault(self._joined.get(name.partition(".")[0], self._main), []).append(column)
+        return found
+
+    def table_name(self, table: FromClause) -> str:
+        """Give a table's name as the mapping has it."""
+        joined = (join.table for alias, join in self.mapping.join.items() if self._joined[alias] is table)
+        return next(joined, self.mapping.table)
+
+    def select(self) -> Select[*tuple[object, ...]]:
+        """Select the columns of all records: key first, then fields, in the order of the key."""
+        from sqlalchemy import and_, select
+
+        tables: FromClause = self._main
+        for name, other in self._joined.items():
+            on = self.mapping.join[name].on.items()
+            same = [self._column(self._main, own) == self._column(other, theirs) for own, theirs in on]
+            tables = tables.outerjoin(other, and_(*same))
+        keys = [column.label(f"key{place}") for place, column in enumerate(self._key)]
+        fields = [column.label(f"field{place}") for place, column in enumerate(self._fields.values())]
+        columns: list[ColumnElement[object]] = [*keys, *fields]
+        return select(*columns).select_from(tables).order_by(*self._key)
+
+    def record(self, row: Sequence[object]) -> SqlRecord:
+        """Make a record of a row of `select`."""
+        keys = [_shown(value) for value in row[: len(self._key)]]
+        values = dict(zip(self._fields, map(_shown, row[len(self._key) :]), strict=False))
+        value = partial(_value, values)
+        sentences = (filled(template, value) for template in self.mapping.text)
+        named = ", ".join(f"{name}={key}" for name, key in zip(self.mapping.key, keys, strict=True))
+        return SqlRecord(
+            "/".join((self._source, self.mapping.table, *(quote(key, safe="") for key in keys))),
+            filled(self.mapping.title, value),
+            " ".join(sentence for sentence in sentences if sentence),
+            f"{self.mapping.table}[{named}]",
+        )
+
+    def _field(self, name: str) -> ColumnElement[object]:
+        alias, dot, column = name.partition(".")
+        if dot and alias not in self._joined:
+            raise SourceError("the mapping names no such join", where=name, fix="add it under join")
+        return self._column(self._joined[alias] if dot else self._main, column if dot else alias)
+
+    def _column(self, table: FromClause, name: str) -> ColumnElement[object]:
+        if name not in table.c:
+            raise SourceError(
+                "the table has no such column", where=f"{self.mapping.table}: {name}", fix="mind the case"
+            )
+        return table.c[name]
+
+
+def _value(values: Mapping[str, str], name: str) -> str:
+    return values[name]
+
+
+def _shown(value: object) -> str:
+    """Write a cell as text; bytes are no text."""
+    if value is None or isinstance(value, bytes | bytearray | memoryview):
+        return ""
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value).strip()

@@ -1,0 +1,194 @@
+"""A relational database as a source that is read, and asked (HyFedRAG 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import EmptySourceError
+from fedrag_flwr.retrieval.base import ranked
+from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.keeping import Kept
+from fedrag_flwr.sources.searching import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
+from fedrag_flwr.sources.sql.contents import TableContents, read_tables
+from fedrag_flwr.sources.sql.database import Database
+from fedrag_flwr.sources.sql.fulltext import FullText, Mode, native_full_text, words_of
+from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
+from fedrag_flwr.sources.sql.mapping import SqlMapping
+from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
+from fedrag_flwr.sources.sql.side_index import SideIndex
+from fedrag_flwr.text.anchors import normalise_anchor
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSearchSettings:
+    """How a database is searched.
+
+    Parameters
+    ----------
+    weights
+        Of eq. 3.
+    entity_share
+        Weight of eq. 3's score, averaged over entities, against the reranker's; 0 is the paper's eq. 4.
+    depth
+        Records that each entity, and the whole question, bring at most for each kind of record (N).
+    reranked
+        Records that are reranked.
+    """
+
+    weights: FusionWeights = field(default_factory=FusionWeights)
+    entity_share: float = 0.5
+    depth: int = 20
+    reranked: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SqlCandidates:
+    """The merged pools for one question: records, eq. 3's score averaged over entities, and the reranker's, (n,)."""
+
+    records: tuple[SqlRecord, ...]
+    matched: NDArray[np.float64]
+    semantic: NDArray[np.float64]
+
+
+class SqlSource:
+    """A database through a mapping; read-only, with bound parameters, time limits and row limits.
+
+    Parameters
+    ----------
+    mapping
+        What makes a record, and where.
+    tools
+        The models.
+    settings
+        Weights and depths.
+
+    Raises
+    ------
+    SourceError
+        The database cannot be reached, or the mapping does not fit it.
+    """
+
+    def __init__(self, mapping: SqlMapping, tools: SearchTools, settings: SqlSearchSettings | None = None) -> None:
+        self.mapping = mapping
+        self.settings = settings or SqlSearchSettings()
+        self._tools = tools
+        self._vectors = TextVectors(tools.encoder)
+        self._database = Database(mapping.url)
+        self._readers = [RecordReader(self._database, record, mapping.name) for record in mapping.record]
+        self._side: Kept[SideIndex] = Kept()
+        self._contents: Kept[TableContents] = Kept()
+        self._native = self._native_full_text()
+
+    @property
+    def id(self) -> str:
+        """Kind and name."""
+        return f"sql:{self.mapping.name}"
+
+    @property
+    def searched_by(self) -> str:
+        """Who finds words: ``native`` or ``side``."""
+        return "native" if self._native is not None else "side"
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._database.close()
+
+    def read(self) -> Reading:
+        """Read all records as documents.
+
+        Raises
+        ------
+        EmptySourceError
+            No table has a record with text.
+        SourceError
+            The database fails or takes longer than its limit.
+        """
+        reading = self._read(0.0).reading
+        if not reading.documents:
+            raise EmptySourceError("no mapped table has a record with text", where=self.mapping.name)
+        return reading
+
+    def version(self) -> str:
+        """Give a digest over all records."""
+        return self._read(0.0).version
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        """Find at most k records, best first.
+
+        Raises
+        ------
+        SourceError
+            The database fails or takes longer than its limit.
+        """
+        found = self.candidates(question)
+        share = self.settings.entity_share
+        scores = share * found.matched + (1.0 - share) * found.semantic
+        by_id = {record.document_id: record for record in found.records}
+        return tuple(
+            SourceHit(one.passage_id, record.title, record.text, one.score, record.provenance)
+            for one in ranked(list(by_id), scores, k)
+            for record in (by_id[one.passage_id],)
+        )
+
+    def candidates(self, question: str) -> SqlCandidates:
+        """Merge the pools of a question's entities, and score them by eq. 3 and by the reranker."""
+        asked = bounded(question)
+        entities = entities_of(asked, self._tools.pipeline)
+        full_text = self._full_text()
+        queries = [words_of(entity.text) for entity in entities]
+        boolean = [self._scores(full_text, words, "boolean") for words in queries]
+        natural = [self._scores(full_text, words, "natural") for words in queries]
+        whole = self._scores(full_text, words_of(asked), "natural")
+        pool = {one: pair[0] for found in (*boolean, *natural, whole) for one, pair in found.items()}
+        if not pool or not entities:
+            return SqlCandidates((), np.zeros(0), np.zeros(0))
+        records = list(pool.values())
+        matched = fused(
+            _exact(entities, records),
+            shares([{one: pair[1] for one, pair in found.items()} for found in boolean], list(pool)),
+            shares([{one: pair[1] for one, pair in found.items()} for found in natural], list(pool)),
+            self._phrases(entities, records),
+            self.settings.weights,
+        ).mean(axis=0)
+        best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
+        kept = [records[place] for place in best]
+        semantic = self._tools.relevance(asked, [_whole(record) for record in kept])
+        return SqlCandidates(tuple(kept), matched[best], semantic)
+
+    def _scores(self, full_text: FullText, words: Sequence[str], mode: Mode) -> dict[str, tuple[SqlRecord, float]]:
+        return full_text.find(words, mode, self.settings.depth)
+
+    def _phrases(self, entities: Sequence[Entity], records: Sequence[SqlRecord]) -> NDArray[np.float64]:
+        named = self._vectors.of([entity.text for entity in entities])
+        return unit_interval(named @ self._vectors.of([_whole(record) for record in records]).T)
+
+    def _full_text(self) -> FullText:
+        if self._native is not None:
+            return self._native
+        contents = self._read(self.mapping.refresh_seconds)
+        return self._side.get(contents.version, 0.0, lambda: SideIndex(contents.records))
+
+    def _native_full_text(self) -> FullText | None:
+        if self.mapping.search == "side":
+            return None
+        return native_full_text(self._database, self._readers, self.mapping.seconds)
+
+    def _read(self, most_age: float) -> TableContents:
+        def read() -> TableContents:
+            return read_tables(self._database, self._readers, self.mapping.most_rows, self.mapping.read_seconds)
+
+        return self._contents.get(self._database.stamp(), most_age, read)
+
+
+def _exact(entities: Sequence[Entity], records: Sequence[SqlRecord]) -> NDArray[np.float64]:
+    """Say which records (n) hold which entities (e) word for word, shape (e, n)."""
+    texts = [f" {normalise_anchor(_whole(record))} " for record in records]
+    return np.array([[float(f" {entity.anchor} " in text) for text in texts] for entity in entities])
+
+
+def _whole(record: SqlRecord) -> str:
+    return f"{record.title}\n{record.text}".strip()

@@ -1,0 +1,176 @@
+"""Text search: TF-IDF and dense pools merged, then ordered by both (HyFedRAG eq. 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.records import Document
+from fedrag_flwr.retrieval.base import Ranking, ranked
+from fedrag_flwr.retrieval.words import words
+from fedrag_flwr.sources.base import Reading, Source, SourceHit
+from fedrag_flwr.sources.keeping import Kept
+from fedrag_flwr.sources.searching import SearchTools, bounded, content_version, unit_interval
+
+
+@runtime_checkable
+class StampedSource(Source, Protocol):
+    """A source that can tell cheaply whether it may have changed."""
+
+    def stamp(self) -> str:
+        """Give what stays the same while nothing changes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextSearchSettings:
+    """How text is searched.
+
+    Parameters
+    ----------
+    alpha
+        Weight of TF-IDF's cosine against the reranker's score, in [0, 1] (paper: 0.8; fitted by
+        ``simulations/fit_sources.py``).
+    depth
+        Documents that each pool gives.
+    block_words
+        Words of the blocks into which long documents are cut for the encoder.
+    """
+
+    alpha: float = 0.8
+    depth: int = 20
+    block_words: int = 120
+
+
+@dataclass(frozen=True, slots=True)
+class TextCandidates:
+    """The merged pools for one question: the documents, and both scores in [0, 1], shape (n,)."""
+
+    documents: tuple[Document, ...]
+    blocks: tuple[str, ...]  # of each document the block nearest to the question
+    lexical: NDArray[np.float64]
+    semantic: NDArray[np.float64]
+
+    def order(self, alpha: float, k: int) -> Ranking:
+        """Rank the candidates by eq. 1; at most k document ids, best first."""
+        scores = alpha * self.lexical + (1.0 - alpha) * self.semantic
+        return ranked([document.id for document in self.documents], scores, k)
+
+
+class TextSearch:
+    """Makes any source searchable, over all that it reads.
+
+    Parameters
+    ----------
+    source
+        Gives the documents.
+    tools
+        The models.
+    settings
+        Weight and depth.
+    """
+
+    def __init__(self, source: Source, tools: SearchTools, settings: TextSearchSettings | None = None) -> None:
+        self.source = source
+        self.settings = settings or TextSearchSettings()
+        self._tools = tools
+        self._documents: Kept[tuple[Document, ...]] = Kept()
+        self._index: Kept[_TextIndex] = Kept()
+
+    @property
+    def id(self) -> str:
+        """That of the source."""
+        return self.source.id
+
+    def read(self) -> Reading:
+        """Read the source's documents; errors as the source's own."""
+        return self.source.read()
+
+    def version(self) -> str:
+        """Give a digest over all documents."""
+        return self._current().version
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        """Find at most k documents, best first; a hit's text is the document's block nearest to the question.
+
+        Raises
+        ------
+        SourceError
+            The documents cannot be read.
+        """
+        found = self.candidates(question)
+        read = {
+            document.id: (document.title, block) for document, block in zip(found.documents, found.blocks, strict=True)
+        }
+        return tuple(
+            SourceHit(one.passage_id, *read[one.passage_id], one.score, one.passage_id)
+            for one in found.order(self.settings.alpha, k)
+        )
+
+    def candidates(self, question: str) -> TextCandidates:
+        """Merge both pools for a question and score them by TF-IDF and by the reranker."""
+        return self._current().candidates(bounded(question), self._tools, self.settings.depth)
+
+    def _current(self) -> _TextIndex:
+        stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
+        documents = self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
+        version = content_version(documents)
+        words_each = self.settings.block_words
+        return self._index.get(version, 0.0, lambda: _TextIndex(documents, version, self._tools, words_each))
+
+
+class _TextIndex:
+    """One version of the documents: TF-IDF rows of whole documents, vectors of their blocks."""
+
+    def __init__(self, documents: tuple[Document, ...], version: str, tools: SearchTools, block_words: int) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped, unused-ignore]
+
+        self.version = version
+        self._documents = documents
+        self._vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, sublinear_tf=True)
+        self._rows = self._vectorizer.fit_transform(_whole(document) for document in documents)
+        cut = [_blocks(document, block_words) for document in documents]
+        self._texts = [block for blocks in cut for block in blocks]
+        self._starts = np.cumsum([0, *(len(blocks) for blocks in cut)])
+        titles = [document.title for document, blocks in zip(documents, cut, strict=True) for _ in blocks]
+        self._vectors = tools.encoder.encode([f"{t}\n{b}".strip() for t, b in zip(titles, self._texts, strict=True)])
+
+    def candidates(self, question: str, tools: SearchTools, depth: int) -> TextCandidates:
+        lexical = (self._rows @ self._vectorizer.transform([question]).T).toarray().ravel()
+        near = self._vectors @ tools.encoder.encode([question])[0]
+        dense = np.maximum.reduceat(near, self._starts[:-1])
+        pool = sorted({*_top(lexical, depth, above=0.0), *_top(dense, depth)})
+        best = [self._starts[row] + int(np.argmax(near[self._starts[row] : self._starts[row + 1]])) for row in pool]
+        blocks = tuple(self._texts[place] for place in best)
+        documents = tuple(self._documents[row] for row in pool)
+        if tools.reranker is None:
+            semantic = unit_interval(dense[pool])
+        else:
+            titled = [f"{one.title}\n{block}".strip() for one, block in zip(documents, blocks, strict=True)]
+            semantic = tools.relevance(question, titled)
+        return TextCandidates(documents, blocks, unit_interval(lexical[pool]), semantic)
+
+
+def _whole(document: Document) -> str:
+    return f"{document.title}\n{document.text}"
+
+
+def _blocks(document: Document, most_words: int) -> list[str]:
+    """Cut a text at line ends into blocks of about so many words; a longer line is cut within."""
+    blocks: list[list[str]] = [[]]
+    for line in document.text.splitlines():
+        split = line.split()
+        for start in range(0, len(split), most_words):
+            piece = split[start : start + most_words]
+            if blocks[-1] and len(blocks[-1]) + len(piece) > most_words:
+                blocks.append([])
+            blocks[-1].extend(piece)
+    return [" ".join(block) for block in blocks]
+
+
+def _top(scores: NDArray[np.floating], k: int, above: float = -np.inf) -> list[int]:
+    order = np.argsort(-scores, kind="stable")[:k]
+    return [int(row) for row in order if scores[row] > above]

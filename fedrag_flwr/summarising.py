@@ -1,0 +1,161 @@
+"""What a device says to a question of all: its sources' hits, de-identified, from its cache where it has them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
+from fedrag_flwr.settings import CachingSettings
+from fedrag_flwr.sources.base import SearchableSource, SourceHit
+from fedrag_flwr.text.normalise import normalise_line
+
+_SUMMARY = TypeAdapter(HitSummary)
+_MOST_REMOVED = 64
+_MOST_TITLE = 200
+_UNTELLING = frozenset({"CONCEPT", "CARDINAL", "ORDINAL", "PERCENT", "YEAR", "DATE", "TIME", "QUANTITY", "MONEY"})
+
+
+class DeviceSummaries:
+    """Answers a round's questions with what the device's sources hold on them (HyFedRAG 3.1, stages 1 and 2).
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    source
+        Gives the device's sources as one; called when they are first needed.
+    store
+        The device's memory, whose passages tell which records belong together.
+    door
+        What lets summaries leave.
+    inform
+        Tells the door what the documents as they are now show to be private.
+    generation
+        Names the store and everything that decides what the door lets pass.
+    folder, sizes
+        Where tier 1 lies, and how large it may be.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        source: Callable[[], SearchableSource],
+        store: MemoryStore,
+        door: ExportDoor,
+        inform: Callable[[], None],
+        generation: Callable[[], str],
+        folder: Path,
+        sizes: CachingSettings,
+    ) -> None:
+        self._device = device
+        self._source = source
+        self._store = store
+        self._door = door
+        self._inform = inform
+        self._generation = generation
+        self._folder = folder
+        self._sizes = sizes
+        self._graph: tuple[int, AssociationGraph, dict[str, str]] | None = None
+
+    def close(self) -> None:
+        """Close the cache, if it was opened."""
+        if "_tier" in self.__dict__:
+            self._tier.close()
+
+    def forget(self) -> None:
+        """Empty the cache."""
+        self._tier.clear()
+
+    @cached_property
+    def _keys(self) -> CacheKeys:
+        return CacheKeys(self._folder)
+
+    @cached_property
+    def _tier(self) -> Tier:
+        return Tier(self._folder / "summaries", self._sizes.summaries)
+
+    def answer(self, request: HitsRequest) -> HitsBatch:
+        """Summaries for all questions of a round, with the version that they are of.
+
+        A name that the door learns on the way may stand in a summary that was made before: then all are made anew.
+
+        Raises
+        ------
+        SourceError
+            A source cannot be asked.
+        """
+        start = time.perf_counter()
+        self._inform()
+        while True:
+            version = self.version()
+            self._tier.purge({self._device: version})
+            made = [self._summary(question, request, version) for question in request.questions]
+            if self.version() == version:
+                break
+        reused = sum(was_cached for _, was_cached in made)
+        seconds = time.perf_counter() - start
+        return HitsBatch(self._device, version, tuple(summary for summary, _ in made), reused, seconds)
+
+    def version(self) -> str:
+        """What changes with the sources' records, with the door's rules, and with the names that it knows."""
+        parts = (self._source().version(), self._generation(), str(self._door.names_known()))
+        return self._keys.of("version", *parts)
+
+    def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
+        asked = normalise_line(question.text)
+        key = self._keys.of("summary", asked.casefold(), str(request.records), str(request.related))
+        versions = {self._device: version}
+        if (found := self._tier.get(key, versions)) is not None:
+            cached = _SUMMARY.validate_json(found)
+            return HitSummary(question.id, cached.units, cached.removed, cached.related), True
+        hits = self._source().search(asked, request.records)
+        released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
+        removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
+        related = self._related(hits, request.related)
+        summary = HitSummary(question.id, released.items, removed, related)
+        self._tier.put(key, _SUMMARY.dump_json(HitSummary("", released.items, removed, related)), versions)
+        return summary, False
+
+    def _unit(self, hit: SourceHit) -> EvidenceUnit:
+        score = min(1.0, max(-1.0, hit.score))
+        return EvidenceUnit(_record_id(hit.document_id), hit.text, self._device, score, hit.title)
+
+    # --- what may be asked next ---------------------------------------------------------------------
+
+    def _related(self, hits: Sequence[SourceHit], most: int) -> tuple[str, ...]:
+        """Titles of records that share entities with the hits, as the door lets them leave."""
+        if not most or not hits:
+            return ()
+        graph, titles = self._associations()
+        said = {hit.document_id for hit in hits}
+        near = [name for hit in hits for name in graph.neighbours(hit.document_id) if name not in said]
+        chosen = [name for name in dict.fromkeys(near) if titles.get(name)][:most]
+        units = [EvidenceUnit(_record_id(name), titles[name][:_MOST_TITLE], self._device, 0.0) for name in chosen]
+        return tuple(dict.fromkeys(unit.text for unit in self._door.release_evidence(units).items))
+
+    def _associations(self) -> tuple[AssociationGraph, dict[str, str]]:
+        """The association graph over the store's present version, and the records' titles."""
+        if self._graph is None or self._graph[0] != self._store.version:
+            entities: dict[str, set[str]] = {}
+            titles: dict[str, str] = {}
+            for passage in self._store.passages():
+                own = entities.setdefault(passage.document_id, set())
+                own.update(fact.anchor for fact in passage.facts if fact.anchor and fact.type not in _UNTELLING)
+                titles.setdefault(passage.document_id, passage.title)
+            self._graph = (self._store.version, AssociationGraph.of(entities), titles)
+        return self._graph[1], self._graph[2]
+
+
+def _record_id(document_id: str) -> str:
+    """An own id for a record that is no id of the store's own units."""
+    return f"record:{hashlib.sha256(document_id.encode()).hexdigest()[:32]}"

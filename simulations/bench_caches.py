@@ -1,0 +1,265 @@
+"""What the three tiers of caches save: hit rates, latency with and without them, and what prefetching costs.
+
+    python simulations/bench_caches.py --data FOLDER [--kinds text,sql,graph] [--each 25] [--out docs/benchmarks]
+
+The protocol is HyFedRAG's (4.3): a random walk with restart, dwell and session memory over a graph of records and the
+entities that they share gives 100 warm-up and 500 test requests. The records are rows of Synthea's tables, as text, as
+an SQLite database and as a Ladybug graph (`simulations/synthea.py`), each with a question that it answers. A device
+searches, erases and masks; the server reads and answers with the generator. After each request the inputs of the
+records one hop away are prepared (tier 2), and at most ``--answers`` answers to records two hops away (tier 3); that
+time is counted apart, as nobody waits for it. Without caches every fifth test request is served anew, right after it
+was served with them. A kind that is finished is kept in ``$FEDRAG_HOME/bench_caches`` and not run again. Writes
+``caches.json`` and prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.caching import AssociationGraph
+from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.reports import Reporter
+from fedrag_flwr.models.reranker import LateInteractionReranker
+from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsRequest, Question
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.base import SearchableSource
+from fedrag_flwr.sources.graph.source import GraphSource
+from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.text_search import TextSearch
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.bench_sources import Listed
+from simulations.privacy_table import markdown
+from simulations.sentences import find_data
+from simulations.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
+
+KINDS = ("text", "sql", "graph")
+WARM_UP, TEST = 100, 500
+RESTART, DWELL, MEMORY = 0.15, 0.25, 0.2  # of a request; else it goes on to a neighbour
+REMEMBERED = 5  # records that a session goes back to
+_EVERY = 5
+_DEVICE = "ward"
+
+
+@dataclass(slots=True)
+class Result:
+    """What one kind of source gave. Seconds are lists, one for each request."""
+
+    kind: str
+    records: int = 0
+    distinct: int = 0
+    served: dict[str, int] = field(default_factory=dict)  # by the deepest tier that had something
+    because: dict[str, int] = field(default_factory=dict)  # why it was there
+    seconds: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)  # of the requests that were also served without caches
+    without: list[float] = field(default_factory=list)
+    prefetch_seconds: float = 0.0
+    prefetched_inputs: int = 0
+    prefetched_answers: int = 0
+    unused_answers: int = 0
+    bytes: dict[str, int] = field(default_factory=dict)
+
+
+class World:
+    """One device over one source, and the server that answers from what it says."""
+
+    def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Toolbox) -> None:
+        self.device = EdgeDevice(_DEVICE, None, root / "device", settings, tools)
+        vars(self.device.sources)["sources"] = (source,)
+        self.caches = FusionCaches(root / "server", settings.caching)
+        cognizer, units = Cognizer.of(settings, tools.generator), settings.inference.evidence_units
+        self.reporter = Reporter(cognizer, tools.encoder, tools.pipeline, tools.generator, units, "extractive")
+        self._records = settings.hybrid.records
+        self.versions = {_DEVICE: self.device.summaries.answer(HitsRequest(())).version}
+
+    def input(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
+        """What the model reads for a question, from its tier or made anew and kept there."""
+        if (units := self.caches.input(question.text, self.versions)) is None:
+            units = self._made(question)
+            self.caches.keep_input(question.text, units, self.versions)
+        return units
+
+    def answer(self, question: RecordQuestion) -> None:
+        """Serve a question through all tiers."""
+        if self.caches.answer(question.text, self.versions) is None:
+            answer = self.reporter.answer(Question(question.id, question.text, _DEVICE), self.input(question))
+            self.caches.keep_answer(question.text, answer, self.versions)
+
+    def anew(self, question: RecordQuestion) -> None:
+        """Serve a question as if there were no cache."""
+        self.device.summaries.forget()
+        self.reporter.answer(Question(question.id, question.text, _DEVICE), self._made(question))
+
+    def deepest(self, question: RecordQuestion) -> str:
+        """The tier that has most of a question's answer."""
+        if self.caches.knows(question.text, self.versions):
+            return "answer"
+        held = self.caches.inputs.holds(self.caches.key(question.text), self.versions)
+        return "input" if held else "nothing"
+
+    def _made(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
+        request = HitsRequest((AskedQuestion(question.id, question.text),), self._records)
+        batch = self.device.summaries.answer(request)
+        self.versions = {_DEVICE: batch.version}
+        return self.reporter.input(question.text, batch.summaries[0].units)
+
+
+def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Generator) -> Iterator[str]:
+    """Requests for records without end; a session begins anew at a record that has the more neighbours the likelier."""
+    degrees = np.array([1.0 + len(graph.adjacent[record]) for record in records])
+    session: list[str] = []
+    while True:
+        drawn = draw.random()
+        near = graph.adjacent[session[-1]] if session else ()
+        if not session or drawn < RESTART:
+            session = [str(draw.choice(records, p=degrees / degrees.sum()))]
+        elif drawn < RESTART + DWELL:
+            session.append(session[-1])
+        elif drawn < RESTART + DWELL + MEMORY or not near:
+            session.append(str(draw.choice(session[-REMEMBERED:])))
+        else:
+            weights = np.array([weight for _, weight in near])
+            session.append(str(draw.choice([name for name, _ in near], p=weights / weights.sum())))
+        yield session[-1]
+
+
+def measure(kind: str, world: World, questions: Sequence[RecordQuestion], answers: int, seed: int) -> Result:
+    """Serve all requests of a walk, prefetching after each."""
+    by_id = {question.id: question for question in questions}
+    graph = AssociationGraph.of({question.id: question.told for question in questions})
+    requests = walk(graph, sorted(by_id), np.random.default_rng(seed))
+    result, reason = Result(kind, len(by_id)), dict[str, str]()
+    served, because, asked, foreseen = Counter[str](), Counter[str](), set[str](), set[str]()
+    world.anew(questions[0])  # models and indexes are loaded
+    for number in range(WARM_UP + TEST):
+        record = next(requests)
+        question, tested = by_id[record], number >= WARM_UP
+        if tested:
+            tier = world.deepest(question)
+            served[tier] += 1
+            because[reason.get(record, "nothing")] += 1
+        start = time.perf_counter()
+        world.answer(question)
+        seconds = time.perf_counter() - start
+        asked.add(record)
+        reason[record] = "asked before"
+        _prefetch(world, graph, by_id, record, reason, foreseen, answers, result)
+        if tested:
+            result.seconds.append(seconds)
+            if number % _EVERY == 0:
+                start = time.perf_counter()
+                world.anew(question)
+                result.without.append(time.perf_counter() - start)
+                result.beside.append(seconds)
+        if number % 50 == 0:
+            print(f"{kind}: {number} requests, {dict(because)}", flush=True)
+    result.distinct, result.served, result.because = len(asked), dict(served), dict(because)
+    result.unused_answers = len(foreseen - asked)
+    result.bytes = {stats.name: stats.bytes for stats in world.caches.stats()}
+    return result
+
+
+def _prefetch(
+    world: World,
+    graph: AssociationGraph,
+    by_id: dict[str, RecordQuestion],
+    record: str,
+    reason: dict[str, str],
+    foreseen: set[str],
+    answers: int,
+    result: Result,
+) -> None:
+    """Prepare inputs one hop away, and some answers within two hops, nearest first."""
+    start = time.perf_counter()
+    for name in graph.neighbours(record):
+        if world.deepest(by_id[name]) == "nothing":
+            world.input(by_id[name])
+            reason.setdefault(name, "one-hop input")
+            result.prefetched_inputs += 1
+    far = [name for name in graph.neighbours(record, hops=2) if world.deepest(by_id[name]) != "answer"]
+    for name in far[:answers]:
+        world.answer(by_id[name])
+        foreseen.add(name)
+        reason[name] = "answer within two hops"
+        result.prefetched_answers += 1
+    result.prefetch_seconds += time.perf_counter() - start
+
+
+def sources(
+    data: Path, work: Path, each: int, seed: int, tools: SearchTools
+) -> tuple[dict[str, SearchableSource], list[RecordQuestion]]:
+    """The same records in three forms, and a question for some of them."""
+    tables = read_synthea(data / "synthea_112.tar.gz")
+    sql = SqlSource(write_database(tables, work / "records.db"), tools)
+    graph = GraphSource(write_graph(tables, work / "records.lbug"), tools)
+    text = TextSearch(Listed(sql.read().documents), tools)
+    return {"text": text, "sql": sql, "graph": graph}, questions_of(tables, each, seed)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Rates and latencies as Markdown."""
+    rows = []
+    for one in results:
+        count = sum(one.because.values())
+        rates = [one.because.get(why, 0) / count for why in ("asked before", "one-hop input", "answer within two hops")]
+        gain = float(np.mean(one.without) / np.mean(one.beside))
+        rows.append(
+            [
+                one.kind,
+                *(f"{100 * rate:.1f}" for rate in rates),
+                f"{100 * sum(rates):.1f}",
+                f"{100 * one.served.get('answer', 0) / count:.1f}",
+                f"{np.mean(one.seconds):.3f}",
+                f"{np.mean(one.without):.3f}",
+                f"{gain:.1f}",
+                f"{one.prefetch_seconds / (WARM_UP + TEST):.2f}",
+                f"{one.prefetched_answers} ({one.unused_answers})",
+            ]
+        )
+    heads = ("source", "asked before", "one hop", "two hops", "total", "answer ready", "s with", "s without", "times")
+    return "\n".join(markdown((*heads, "prefetch, s a request", "answers prefetched (never used)"), rows))
+
+
+def main() -> None:
+    """Measure each kind of source that is not measured yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--each", type=int, default=25, help="questions of each kind and split")
+    parser.add_argument("--answers", type=int, default=2, help="answers prefetched after a request, at most")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    given = parser.parse_args()
+    settings = Settings.from_config({"models.generation-cache": False, "privacy.operators": "erasure, presidio"})
+    tools = load_toolbox(settings.models, fedrag_home())
+    work = fedrag_home() / "bench_caches" / f"{given.each}-{given.answers}-{given.seed}"
+    work.mkdir(parents=True, exist_ok=True)
+    search = SearchTools(tools.encoder, tools.pipeline, LateInteractionReranker(tools.encoder))
+    opened, questions = sources(find_data(given.data), work, given.each, given.seed, search)
+    results = []
+    for kind in given.kinds.split(","):
+        kept = work / f"{kind}.json"
+        if not kept.exists():
+            shutil.rmtree(work / kind, ignore_errors=True)
+            world = World(opened[kind], work / kind, settings, tools)
+            kept.write_text(json.dumps(asdict(measure(kind, world, questions, given.answers, given.seed))))
+        results.append(Result(**json.loads(kept.read_text(encoding="utf-8"))))
+        print(table(results[-1:]), flush=True)
+    dumped = [asdict(one) for one in results]
+    (given.out / "caches.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Synthea's tables as text, database and graph: the same records, and questions from the tables' own facts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import re
+import sqlite3
+import tarfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
+from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
+
+Row = Mapping[str, str]
+
+_COLUMNS = {
+    "patients": ("Id", "NAME", "BIRTHDATE", "BIRTHPLACE", "CITY"),
+    "conditions": ("Id", "PATIENT", "CODE", "DESCRIPTION", "START", "STOP"),
+    "medications": ("Id", "PATIENT", "CODE", "DESCRIPTION", "START", "STOP", "REASONDESCRIPTION"),
+    "careplans": ("Id", "PATIENT", "CODE", "DESCRIPTION", "START", "STOP", "REASONDESCRIPTION"),
+    "allergies": ("Id", "PATIENT", "CODE", "DESCRIPTION", "START", "STOP"),
+}
+_RELATIONS = {  # table -> label, relation type, how it reads
+    "conditions": ("Condition", "HAS_CONDITION", "was diagnosed with"),
+    "medications": ("Medication", "TAKES", "was prescribed"),
+    "careplans": ("Careplan", "FOLLOWS", "began"),
+    "allergies": ("Allergen", "ALLERGIC_TO", "is allergic to"),
+}
+_ASKED = (  # kind, table, question, the columns that tell the answer
+    ("condition-when", "conditions", "When was {name} diagnosed with {thing}?", ("START",)),
+    ("condition-who", "conditions", "Who was diagnosed with {thing} on {START}?", ("START",)),
+    ("medication-why", "medications", "Why was {name} prescribed {thing}?", ("REASONDESCRIPTION",)),
+    ("medication-when", "medications", "Since when does {name} take {thing}?", ("START",)),
+    ("careplan-when", "careplans", "On which day did {thing} start for {name}?", ("START",)),
+    ("allergy-what", "allergies", "Which substance is {name} allergic to?", ("DESCRIPTION",)),
+)
+_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordQuestion:
+    """A question that one record answers; a hit is relevant if its text holds all of `told`."""
+
+    id: str
+    kind: str
+    split: str
+    text: str
+    told: tuple[str, ...]
+
+
+def read_synthea(archive: Path) -> dict[str, list[dict[str, str]]]:
+    """Read the tables that are used; Synthea's digits behind names go, for they would make every name one of a kind."""
+    tables: dict[str, list[dict[str, str]]] = {name: [] for name in _COLUMNS}  # an archive may lack some
+    with tarfile.open(archive) as files:
+        for member in files.getmembers():
+            name = Path(member.name).stem
+            body = files.extractfile(member) if name in _COLUMNS else None
+            if body is not None:
+                rows = csv.DictReader(io.TextIOWrapper(body, encoding="utf-8"))
+                tables[name] = [_row(name, number, row) for number, row in enumerate(rows)]
+    return tables
+
+
+def questions_of(tables: Mapping[str, Sequence[Row]], each: int, seed: int) -> list[RecordQuestion]:
+    """Make up to `each` questions of each kind and split, of facts that one record tells; split by patient."""
+    names = {row["Id"]: row["NAME"] for row in tables["patients"]}
+    namesakes = Counter(names.values())
+    made: list[RecordQuestion] = []
+    for kind, table, template, telling in _ASKED:
+        groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+        for row in tables[table]:
+            groups[_asked_for(kind, row)].append(row)
+        facts = [rows[0] for rows in groups.values() if len(rows) == 1]
+        facts = [row for row in facts if namesakes[names[row["PATIENT"]]] == 1 and all(row[one] for one in telling)]
+        random.Random(seed).shuffle(facts)
+        left = Counter({"train": each, "dev": each})
+        for row in facts:
+            split = "train" if int(row["PATIENT"][:8], 16) % 2 else "dev"
+            if left[split] > 0:
+                left[split] -= 1
+                asked = template.format(name=names[row["PATIENT"]], thing=_plain(row["DESCRIPTION"]), **row)
+                told = (names[row["PATIENT"]], row["DESCRIPTION"], *(row[one] for one in telling))
+                made.append(RecordQuestion(f"{kind}:{row['Id']}", kind, split, asked, told))
+    return made
+
+
+def write_database(tables: Mapping[str, Sequence[Row]], path: Path) -> SqlMapping:
+    """Write the tables into SQLite, and give the mapping."""
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        for name, columns in _COLUMNS.items():
+            typed = ", ".join(f'"{column}" TEXT{" PRIMARY KEY" if column == "Id" else ""}' for column in columns)
+            database.execute(f"CREATE TABLE {name} ({typed})")
+            rows = ([row[column] for column in columns] for row in tables[name])
+            database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
+    join = {"patient": JoinMapping(table="patients", on={"PATIENT": "Id"})}
+    records = [
+        RecordMapping(
+            table=name,
+            key=("Id",),
+            title="{patient.NAME}",
+            text=(
+                f"{{patient.NAME}} {phrase} {{DESCRIPTION}} (started {{START}}).",
+                "It ended on {STOP}.",
+                *(("The reason was {REASONDESCRIPTION}.",) if "REASONDESCRIPTION" in _COLUMNS[name] else ()),
+            ),
+            join=join,
+        )
+        for name, (_, _, phrase) in _RELATIONS.items()
+    ]
+    born = "The birthdate of {NAME} is {BIRTHDATE}."
+    records.append(RecordMapping(table="patients", key=("Id",), title="{NAME}", text=(born, "The city is {CITY}.")))
+    return SqlMapping(name="ward", url=f"sqlite:///{path}", record=tuple(records))
+
+
+def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping:
+    """Write patients, what they have, and the relations between them into Ladybug, and give the mapping."""
+    import ladybug
+
+    path.unlink(missing_ok=True)
+    opened = ladybug.Database(path, buffer_pool_size=2**28, max_db_size=2**32)
+    connection = ladybug.Connection(opened, num_threads=1)
+    connection.execute("CREATE NODE TABLE Patient(id STRING PRIMARY KEY, name STRING, birthdate STRING, city STRING)")
+    people = [{"i": r["Id"], "n": r["NAME"], "b": r["BIRTHDATE"], "c": r["CITY"]} for r in tables["patients"]]
+    make = "UNWIND $rows AS r CREATE (:Patient {id: r.i, name: r.n, birthdate: r.b, city: r.c})"
+    connection.execute(make, {"rows": people})
+    for table, (label, relation, _) in _RELATIONS.items():
+        connection.execute(f"CREATE NODE TABLE {label}(id STRING PRIMARY KEY, name STRING)")
+        properties = "started STRING, ended STRING, reason STRING"
+        connection.execute(f"CREATE REL TABLE {relation}(FROM Patient TO {label}, {properties})")
+        things = {row["CODE"]: row["DESCRIPTION"] for row in tables[table]}
+        rows = [{"i": code, "n": name} for code, name in things.items()]
+        connection.execute(f"UNWIND $rows AS r CREATE (:{label} {{id: r.i, name: r.n}})", {"rows": rows})
+        pair = f"UNWIND $rows AS r MATCH (p:Patient), (c:{label}) WHERE p.id = r.p AND c.id = r.c"
+        relate = f"{pair} CREATE (p)-[:{relation} {{started: r.s, ended: r.e, reason: r.w}}]->(c)"
+        connection.execute(relate, {"rows": list(map(_relation, tables[table]))})
+    opened.close()
+    labels = {label: LabelMapping(key="id", name=("name",)) for label, _, _ in _RELATIONS.values()}
+    labels["Patient"] = LabelMapping(key="id", name=("name",), show=("birthdate", "city"))
+    phrases = {relation: phrase for _, relation, phrase in _RELATIONS.values()}
+    url = f"ladybug:///{path}"
+    return GraphMapping(name="ward-graph", url=url, subject="Patient", label=labels, phrase=phrases)
+
+
+def _row(table: str, number: int, row: Row) -> dict[str, str]:
+    kept = {column: row.get(column, "").strip() for column in _COLUMNS[table] if column not in ("Id", "NAME")}
+    for column in ("START", "STOP"):
+        if column in kept:
+            kept[column] = kept[column][:10]
+    if table == "patients":
+        return kept | {"Id": row["Id"], "NAME": _DIGITS.sub("", f"{row['FIRST']} {row['LAST']}")}
+    return kept | {"Id": f"{table}-{number}"}
+
+
+def _asked_for(kind: str, row: Row) -> tuple[str, ...]:
+    """What a question of a kind gives: facts that share it are not asked for."""
+    if kind == "condition-who":
+        return row["DESCRIPTION"], row["START"]
+    return (row["PATIENT"],) if kind == "allergy-what" else (row["PATIENT"], row["DESCRIPTION"])
+
+
+def _plain(description: str) -> str:
+    """Word a table's description as a person would: without its qualifier, in small letters."""
+    return _QUALIFIER.sub("", description).lower()
+
+
+def _relation(row: Row) -> dict[str, str]:
+    return {
+        "p": row["PATIENT"],
+        "c": row["CODE"],
+        "s": row["START"],
+        "e": row["STOP"],
+        "w": row.get("REASONDESCRIPTION", ""),
+    }
+
+
+def relevant(told: Iterable[str], text: str) -> bool:
+    """Whether a hit's text states a fact."""
+    return all(part in text for part in told)

@@ -1,0 +1,205 @@
+"""HyFedRAG: every device says what its sources hold on a question, de-identified; the server fuses what they say."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+
+from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.reports import Reporter
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AskedQuestion,
+    Cost,
+    EvidenceUnit,
+    HitsBatch,
+    HitsRequest,
+    ImportReport,
+    Question,
+)
+from strategies.base import FederatedRag
+from strategies.courier import Letter
+
+_PREFETCHED = "prefetch"
+_MOST_LINE = 2_000
+
+
+@dataclass(slots=True)
+class Told:
+    """What devices told on one question, the seconds that it took them, and the titles of what belongs to it."""
+
+    units: list[EvidenceUnit] = field(default_factory=list)
+    seconds: float = 0.0
+    related: list[str] = field(default_factory=list)
+
+
+class HybridFusion(FederatedRag):
+    """All devices are asked, and the server answers from their summaries, through caches in three tiers.
+
+    The question's text goes to all devices. Tier 1 lies at the devices. The server's tiers know the version of each
+    device that they rest on: at the first contact of a run, and with each later reply, what rests on another version
+    is deleted.
+    """
+
+    name = "hybrid-fusion"
+
+    @cached_property
+    def caches(self) -> FusionCaches:
+        """The server's two tiers."""
+        return self.tools.fusion_caches
+
+    @cached_property
+    def reporter(self) -> Reporter:
+        """What writes answers and reports."""
+        tools, settings = self.tools.toolbox, self.settings
+        cognizer = Cognizer.of(settings, tools.generator)
+        units = settings.inference.evidence_units
+        return Reporter(
+            cognizer, tools.encoder, tools.pipeline, tools.generator, units, settings.hybrid.report, settings.seed
+        )
+
+    # --- contact ----------------------------------------------------------------------------------------
+
+    def share(self) -> None:
+        """Ask each device which version its sources are of, and forget what rests on another."""
+        self.versions: dict[str, str] = {}
+        self._told: dict[str, Told] = defaultdict(Told)
+        self.counts |= dict.fromkeys(("cache-answers", "cache-inputs", "cache-summaries", "purged", "prefetched"), 0)
+        self._take(self._ask_all(HitsRequest(())))
+
+    def _ask_all(self, request: HitsRequest) -> dict[int, HitsBatch]:
+        letters = [Letter(node_id, request) for node_id in self.builds]
+        return self._courier.exchange(letters, "query.hits", HitsBatch)
+
+    def _take(self, batches: Mapping[int, HitsBatch], asked: Iterable[str] = ()) -> None:
+        """Take what devices told on questions; what is in another's name or beyond what was asked for is dropped."""
+        wanted, most = set(asked), self.settings.hybrid.records
+        for node_id, batch in sorted(batches.items()):
+            name = self._courier.name(node_id)
+            if batch.device != name:
+                self._courier.miss(node_id, "it told of hits in another device's name")
+                continue
+            self.versions[name] = batch.version
+            self.counts["cache-summaries"] += batch.reused
+            for summary in batch.summaries:
+                honest = all(unit.origin == name for unit in summary.units) and len(summary.units) <= most
+                if summary.question_id not in wanted or not honest:
+                    self._courier.miss(node_id, "it told of hits that were not asked for, or in another's name")
+                    continue
+                told = self._told[summary.question_id]
+                told.units += summary.units
+                told.related += summary.related
+                told.seconds += batch.seconds / max(1, len(batch.summaries))
+        self.counts["purged"] += self.caches.purge(self.versions)
+
+    # --- questions --------------------------------------------------------------------------------------
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask every device the questions that no cache answers, all in one message."""
+        self._told.clear()
+        for question in self.asking:
+            start = time.perf_counter()
+            if (cached := self.caches.answer(question.text, self.versions)) is not None:
+                self.counts["cache-answers"] += 1
+                cost = Cost(seconds=time.perf_counter() - start)
+                self.answers[question.id] = replace(cached, question_id=question.id, path="cache", cost=cost)
+        request = self._request([question for question in self.asking if self._needs_devices(question)])
+        nodes = self.builds if request.questions else ()
+        return self._courier.messages([Letter(node_id, request) for node_id in nodes], "query.hits")
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Take what devices told."""
+        asked = [question.id for question in self.asking]
+        self._take(self._courier.open(replies, HitsBatch), asked)
+        return MetricRecord({"answers": len(self.answers)})
+
+    def resolve(self) -> None:
+        """Answer what is open, send each home its answers, and prepare what may be asked next."""
+        delivered: dict[int, list[Answer]] = defaultdict(list)
+        for question in self.asking:
+            if question.id not in self.answers:
+                self.answers[question.id] = self._answered(question, self._told.get(question.id, Told()))
+            if (home := self.node_of(question.home)) is not None:
+                delivered[home].append(_with_report(self.answers[question.id]))
+        letters = [
+            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
+            for node_id, answers in delivered.items()
+        ]
+        self._courier.exchange(letters, "query.deliver", ImportReport)
+        if self.settings.caching.prefetch:
+            self._prefetch()
+
+    def _needs_devices(self, question: Question) -> bool:
+        if question.id in self.answers:
+            return False
+        return not self.caches.inputs.holds(self.caches.key(question.text), self.versions)
+
+    def _request(self, questions: Sequence[Question]) -> HitsRequest:
+        asked = tuple(AskedQuestion(question.id, question.text) for question in questions)
+        return HitsRequest(asked, self.settings.hybrid.records, self.settings.caching.prefetch)
+
+    def _input(self, question: Question, told: Told) -> tuple[EvidenceUnit, ...]:
+        """What the model reads for a question: from its tier, or made of what devices told."""
+        units = self.caches.input(question.text, self.versions)
+        if units is not None:
+            self.counts["cache-inputs"] += 1
+            return units
+        units = self.reporter.input(question.text, told.units)
+        if units:
+            self.caches.keep_input(question.text, units, self.versions)
+        return units
+
+    def _answered(self, question: Question, told: Told) -> Answer:
+        """An answer from what devices told, which is kept."""
+        units = self._input(question, told)
+        if not units:
+            return Answer(question.id, "", "abstained", 0.0, "no device holds anything on it")
+        answer = self.reporter.answer(question, units)
+        self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
+        return replace(answer, cost=answer.cost + Cost(seconds=told.seconds))
+
+    # --- what may be asked next -------------------------------------------------------------------------
+
+    def _prefetch(self) -> None:
+        """Prepare inputs for records one hop from what was asked, and answers for those two hops away.
+
+        A record is asked for by its title, as far as its device lets that leave. Nobody waits for it; what it costs is
+        counted apart.
+        """
+        near = self._related(list(self._told.values()), len(self.asking))
+        first = self._gather(near)
+        for question in near:
+            self._input(question, first[question.id])
+        far = self._related(list(first.values()), len(self.asking))
+        second = self._gather(far)
+        for question in far:
+            self._answered(question, second[question.id])
+        self.counts["prefetched"] += len(near) + len(far)
+
+    def _related(self, told: Sequence[Told], asked: int) -> list[Question]:
+        """Titles as questions that no tier knows yet, each once, at most so many for each question that was asked."""
+        titles = dict.fromkeys(title for one in told for title in one.related)
+        fresh = [title for title in titles if not self.caches.knows(title, self.versions)]
+        most = self.settings.caching.prefetch * asked
+        return [Question(f"{_PREFETCHED}-{number}", title, "") for number, title in enumerate(fresh[:most])]
+
+    def _gather(self, questions: Sequence[Question]) -> dict[str, Told]:
+        self._told.clear()
+        if questions:
+            self._take(self._ask_all(self._request(questions)), [question.id for question in questions])
+        return {question.id: self._told.get(question.id, Told()) for question in questions}
+
+
+def _with_report(answer: Answer) -> Answer:
+    """An answer whose explanation holds its report, for the people at home."""
+    return replace(answer, explanation=f"{answer.explanation}. {answer.report}"[:_MOST_LINE])

@@ -1,0 +1,175 @@
+"""Tiers on disk: versions, limits, several processes, torn files, and deletion that leaves nothing behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
+
+MIB = 2**20
+OLD, NEW = {"ward": "1", "lab": "1"}, {"ward": "2", "lab": "1"}
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Tier:
+    return Tier(tmp_path / "answers", MIB)
+
+
+def test_an_entry_is_found_under_its_own_versions_alone(tier: Tier) -> None:
+    assert tier.put("k", b"told", OLD)
+    assert tier.get("k", OLD) == b"told"
+    assert tier.get("k", dict(reversed(OLD.items()))) == b"told"
+    assert tier.get("k", NEW) is None
+    assert tier.get("k", {"ward": "1"}) is None
+    assert tier.get("other", OLD) is None
+    stats = tier.stats()
+    assert (stats.hits, stats.misses, stats.entries) == (2, 3, 1)
+
+
+def test_a_change_deletes_what_it_voids_and_nothing_else(tier: Tier) -> None:
+    tier.put("both", b"1", OLD)
+    tier.put("lab", b"2", {"lab": "1"})
+    tier.put("far", b"3", {"clinic": "7"})
+    assert tier.purge(NEW) == 1
+    assert not tier.holds("both", OLD)
+    assert tier.holds("lab", {"lab": "1"})
+    assert tier.holds("far", {"clinic": "7"})
+    assert tier.purge(NEW) == 0
+
+
+def test_deleted_text_is_in_no_file(tmp_path: Path) -> None:
+    secret = b"Seventeen marzipan herons waltzed beneath the plumbago staircase"
+    tier = Tier(tmp_path / "answers", MIB)
+    for number in range(50):
+        tier.put(f"k{number}", secret * 20, OLD)
+    tier.put("stays", b"harmless", {"lab": "1"})
+    assert any(secret in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    tier.purge(NEW)
+    assert not any(secret in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert tier.get("stays", {"lab": "1"}) == b"harmless"
+
+
+def test_a_full_tier_keeps_what_was_used_recently(tmp_path: Path) -> None:
+    tier = Tier(tmp_path / "inputs", 200_000)
+    for number in range(200):
+        tier.put(f"k{number}", bytes(5_000), OLD)
+        tier.get("k0", OLD)
+    assert tier.stats().bytes < 300_000
+    assert tier.holds("k0", OLD)
+    assert tier.holds("k199", OLD)
+    assert not tier.holds("k1", OLD)
+
+
+def test_a_static_tier_keeps_what_came_first(tmp_path: Path) -> None:
+    tier = Tier(tmp_path / "hot", 100_000, keep="first")
+    taken = [tier.put(f"k{number}", bytes(5_000), OLD) for number in range(40)]
+    assert taken[0]
+    assert not taken[-1]
+    assert tier.holds("k0", OLD)
+
+
+def test_what_is_larger_than_the_tier_is_not_kept(tier: Tier) -> None:
+    assert not tier.put("k", bytes(2 * MIB), OLD)
+
+
+def test_a_torn_file_is_made_anew(tmp_path: Path) -> None:
+    Tier(tmp_path / "answers", MIB).close()
+    (tmp_path / "answers" / "cache.db").write_bytes(b"no database" * 1_000)
+    tier = Tier(tmp_path / "answers", MIB)
+    assert tier.put("k", b"told", OLD)
+
+
+class Bomb:
+    """Unpickling it would raise."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (exec, ("raise SystemExit",))
+
+
+def test_nothing_pickled_is_read(tmp_path: Path) -> None:
+    tier = Tier(tmp_path / "answers", MIB)
+    tier.put("k", b"told", OLD)
+    with sqlite3.connect(tmp_path / "answers" / "cache.db") as connection:
+        connection.execute("UPDATE Cache SET mode = 4, value = ?", (pickle.dumps(Bomb()),))
+    with pytest.raises(ValueError, match="did not write"):
+        tier.get("k", OLD)
+
+
+def _write(folder: Path, start: int) -> None:
+    tier = Tier(folder, MIB)
+    for number in range(start, start + 25):
+        tier.put(f"k{number}", str(number).encode(), OLD)
+        tier.get("k0", OLD)
+
+
+def test_several_processes_share_a_tier(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_write, args=(tmp_path / "inputs", 25 * n)) for n in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    tier = Tier(tmp_path / "inputs", MIB)
+    assert all(tier.get(f"k{number}", OLD) == str(number).encode() for number in range(75))
+
+
+def test_all_tiers_under_a_folder_are_found(tmp_path: Path) -> None:
+    for name in ("inputs", "answers"):
+        tier = Tier(tmp_path / "deep" / name, MIB)
+        tier.put("k", b"1", OLD)
+        tier.close()
+    found = dict(find_tiers(tmp_path))
+    assert [path.name for path in found] == ["answers", "inputs"]
+    assert all(stats.entries == 1 and stats.limit == MIB for stats in found.values())
+
+
+# --- keys -------------------------------------------------------------------------------------------
+
+
+def test_keys_are_salted_and_last(tmp_path: Path) -> None:
+    first, again, other = CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "b")
+    assert first.of("Who?") == again.of("Who?") != other.of("Who?")
+    assert (tmp_path / "a" / "salt.key").stat().st_mode & 0o077 == 0
+
+
+KEYS: dict[str, CacheKeys] = {}
+
+
+@given(st.lists(st.text(max_size=5), max_size=3), st.lists(st.text(max_size=5), max_size=3))
+def test_different_parts_have_different_keys(
+    tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str]
+) -> None:
+    keys = KEYS.setdefault("", CacheKeys(tmp_path_factory.getbasetemp() / "keys"))
+    assert (keys.of(*one) == keys.of(*two)) == (one == two)
+
+
+# --- the association graph ---------------------------------------------------------------------------
+
+
+def test_records_that_share_rare_entities_are_nearer() -> None:
+    records = {f"r{n}": ["common"] for n in range(40)}
+    records["a"], records["b"], records["c"] = ["rare", "x"], ["rare", "y"], ["y", "z"]
+    records["d"] = ["z"]
+    graph = AssociationGraph.of(records)
+    assert graph.neighbours("a") == ("b",)
+    assert graph.neighbours("a", hops=2) == ("b", "c")
+    assert graph.neighbours("a", hops=3) == ("b", "c", "d")
+    assert graph.neighbours("r0") == ()  # what nearly all share tells nothing
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("uvwxyz"), max_size=4), max_size=8))
+def test_neighbours_grow_with_hops_and_never_hold_the_record(records: dict[str, list[str]]) -> None:
+    graph = AssociationGraph.of(records)
+    for record in records:
+        one, two = graph.neighbours(record), graph.neighbours(record, hops=2)
+        assert two[: len(one)] == one
+        assert record not in two
+        assert len(set(two)) == len(two)

@@ -1,0 +1,140 @@
+"""Query-focused erasure and model summaries: what stays, what goes, and that nothing masked comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
+from fedrag_flwr.privacy import Bundle, make_door
+from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
+from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.text import SpacyPipeline
+from tests.privacy.conftest import Opaque
+
+TITLE = "Tarn Bridge"
+TEXT = (
+    "Tarn Bridge was designed by Odile Varro and opened in 1931. Its toll keeper Hanna Brook moved to Lisbon in May "
+    "1940. The mayor collected stamps."
+)
+ASKED = "Who designed Tarn Bridge?"
+
+
+@pytest.fixture(scope="module")
+def erasure(pipeline: SpacyPipeline, encoder: Encoder) -> QueryFocusedErasure:
+    return QueryFocusedErasure(pipeline, encoder, keep=0.8)
+
+
+def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedErasure) -> None:
+    [bundle] = erasure.operate([Bundle((TITLE, TEXT), question=ASKED)])
+    assert bundle.prose == (TITLE, "Tarn Bridge was designed by Odile Varro and opened in [YEAR].")
+    assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
+
+
+def test_without_a_question_nothing_is_erased(erasure: QueryFocusedErasure) -> None:
+    assert erasure.operate([Bundle((TITLE, TEXT))]) == [Bundle((TITLE, TEXT))]
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.5, 1.0])
+def test_the_more_is_asked_of_a_sentence_the_less_stays(pipeline: SpacyPipeline, encoder: Encoder, keep: float) -> None:
+    [bundle] = QueryFocusedErasure(pipeline, encoder, keep, spans=False).operate(
+        [Bundle((TITLE, TEXT), question=ASKED)]
+    )
+    assert "Odile Varro" in bundle.prose[1]  # the best sentence stays always
+    assert ("stamps" in bundle.prose[1]) == (keep == 0.0)
+
+
+def test_a_share_is_a_share(pipeline: SpacyPipeline, encoder: Encoder) -> None:
+    with pytest.raises(SettingError, match="share"):
+        QueryFocusedErasure(pipeline, encoder, 1.5).validate()
+
+
+# --- summaries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A model that says one thing, whatever it is asked."""
+
+    told: str
+    id: str = "saying"
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        return [Completion(self.told, 1, 1, 0.0)] * n
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(continuations))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+LONG = "[PERSON] was admitted in March 2019 with 3 fractures of the left hand. " + "The ward was calm that day. " * 8
+SUMMARIES = [
+    ("[PERSON] was admitted in March 2019 with 3 fractures.", True),
+    ("The patient had 3 fractures of the left hand.", True),
+    ("Ilse Brandwein was admitted in March 2019.", False),
+    ("ILSE was admitted in March 2019.", False),
+    ("[PERSON] was admitted in March 2020.", False),
+    ("[PERSON] can be called at 0171 2233.", False),
+    ("[PHONE] belongs to [PERSON].", False),
+]
+
+
+@pytest.mark.parametrize(("told", "taken"), SUMMARIES)
+def test_a_summary_is_taken_only_where_it_brings_nothing(told: str, taken: bool) -> None:
+    masked = Bundle(("Ward 7", LONG), question="What was broken?")
+    [bundle] = ModelSummary(lambda: Saying(told)).operate([masked])
+    assert bundle.prose[1] == (told if taken else LONG)
+    assert [change.rule for change in bundle.changes] == [WRITTEN if taken else REFUSED]
+
+
+@given(
+    st.lists(st.sampled_from(["Ada", "Brook", "1931", "left", "Hand", "12", "[PERSON]", "[DATE]", "varro"]), max_size=8)
+)
+def test_whatever_is_taken_has_only_names_and_numbers_of_its_sources(words: list[str]) -> None:
+    sources = ("The hand of [PERSON]", "Brook saw 12 swans")
+    if brings_nothing(" ".join(words), sources):
+        assert {"Ada", "1931", "[DATE]"}.isdisjoint(words)
+
+
+# --- the chain --------------------------------------------------------------------------------------
+
+
+def test_the_door_runs_the_chain_and_counts_what_was_removed(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    door = make_door(
+        "type-masking",
+        encoder=encoder,
+        pipeline=pipeline,
+        opaque=opaque,
+        device="ward",
+        further=("erasure", "presidio"),
+    )
+    text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
+    unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")
+    released = door.release_evidence([unit], "What did the scan show?")
+    [shown] = released.items
+    assert "Brandwein" not in shown.text
+    assert "4482913" not in shown.text
+    assert "fracture" in shown.text
+    assert released.removed["PERSON"] >= 1
+    assert released.removed["MEDICAL_RECORD"] == 1
+    assert not any("Brandwein" in key or "4482913" in key for key in (*released.removed, *door.counts))
+    assert "erasure+presidio+type-masking" in door.id
+
+
+def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
+    with pytest.raises(SettingError, match="shredder"):
+        make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("shredder",))

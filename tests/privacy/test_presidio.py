@@ -1,0 +1,132 @@
+"""Masking with Presidio: what is found by which recogniser, what stays, and that no socket is opened for it."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.privacy import Bundle, KnownNames, PresidioMasking, TypeMasking
+from fedrag_flwr.privacy.addresses import find_addresses
+from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.text import SpacyPipeline
+
+MASKED = [
+    ("Her MRN is 00482913.", "Her MRN is [MEDICAL_RECORD]."),
+    ("Medicare number 1EG4-TE5-MK73 was checked.", "Medicare number [INSURANCE] was checked."),
+    ("Insurance policy no. AB-9938201 lapsed.", "Insurance policy no. [INSURANCE] lapsed."),
+    ("The pacemaker serial number PM7719203 was read out.", "The pacemaker serial number [DEVICE_ID] was read out."),
+    ("IMEI: 490154203237518", "IMEI: [DEVICE_ID]"),
+    ("She was born on 12 March 1961 in winter.", "She was born on [DATE_OF_BIRTH] in winter."),
+    ("DOB: 04/07/1958", "DOB: [DATE_OF_BIRTH]"),
+    ("She lives at 14 Harrow Lane, Apt. 3.", "She lives at [ADDRESS]."),
+    ("Send it to Lindenstrasse 12 please.", "Send it to [ADDRESS] please."),
+    ("Write to a.b\u200b@example.org now.", "Write to [EMAIL] now."),
+    ("call me at (212) 555-0142", "call me at [PHONE]"),
+    ("His card is 4532 0151 1283 0366.", "His card is [CREDIT_CARD]."),
+]
+KEPT = [
+    "Crohn's disease and Hodgkin lymphoma are treated with care.",
+    "The CT showed no PE, and the ICU was full.",
+    "The bridge is 96 metres long and weighs 1,250 tonnes.",
+    "On 12 March 1961 the dam was opened.",
+    "Version 10.2 was released in 2021.",
+]
+ADDRESSES = [
+    ("We met at 221 Baker Street, London.", "221 Baker Street, London"),
+    ("It stands at the corner of 12 Mill Road and Quay Street", "the corner of 12 Mill Road and Quay Street"),
+    ("PSC 1437, Box 3833\nAPO AA 66791", "PSC 1437, Box 3833\nAPO AA 66791"),
+    ("Rua das Flores 50 is closed.", "Rua das Flores 50"),
+    ("Post code: SW1A 2AA", "SW1A 2AA"),
+    ("He came on 12 December 2020 by boat.", ""),
+    ("There were 12 apostles and 144 others.", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def masking(pipeline: SpacyPipeline) -> PresidioMasking:
+    return PresidioMasking(pipeline)
+
+
+@pytest.mark.parametrize(("text", "expected"), MASKED)
+def test_personal_data_become_their_type(masking: PresidioMasking, text: str, expected: str) -> None:
+    from fedrag_flwr.privacy.normalise import clean
+
+    [bundle] = masking.operate([Bundle((clean(text),))])
+    assert bundle.prose == (expected,)
+    assert all(change.masked and change.type in PERSONAL_TYPES for change in bundle.changes)
+    assert bundle.changes
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_clinical_and_common_terms_stay(masking: PresidioMasking, text: str) -> None:
+    [bundle] = masking.operate([Bundle((text,))])
+    assert bundle.prose == (text,)
+    assert bundle.changes == ()
+
+
+def test_an_eponym_after_a_title_is_a_person(masking: PresidioMasking) -> None:
+    [bundle] = masking.operate([Bundle(("Dr. Parkinson examined her. She has Parkinson's disease.",))])
+    assert bundle.prose[0].startswith("[PERSON] examined her.") or "Dr. [PERSON]" in bundle.prose[0]
+
+
+@pytest.mark.parametrize(("text", "address"), ADDRESSES)
+def test_addresses(text: str, address: str) -> None:
+    found = [text[span.start : span.end] for span in find_addresses(text)]
+    assert found == ([address] if address else [])
+
+
+def test_what_is_found_once_is_masked_in_the_whole_bundle_and_in_its_anchors(masking: PresidioMasking) -> None:
+    texts = ("Dr. Ilse Brandwein operated.", "Brandwein left; her chart 8839201 stayed, 8839201.")
+    [bundle] = masking.operate([Bundle(texts, ("ilse brandwein", "chart"))])
+    assert "brandwein" not in " ".join((*bundle.prose, *bundle.anchors)).lower()
+    assert "8839201" not in " ".join(bundle.prose)
+    assert bundle.anchors == ("chart",)
+
+
+def test_names_that_it_finds_are_masked_by_type_masking_later(pipeline: SpacyPipeline) -> None:
+    names = KnownNames()
+    PresidioMasking(pipeline, names=names).operate([Bundle(("Patient: Orsolya Fekete was seen.",))])
+    [later] = TypeMasking(pipeline, names=names).operate([Bundle(("Then Fekete went home.",))])
+    assert later.prose == ("Then [PERSON] went home.",)
+
+
+def test_public_names_stay(pipeline: SpacyPipeline) -> None:
+    masking = PresidioMasking(pipeline, public_names=["Neil Armstrong"])
+    [bundle] = masking.operate([Bundle(("Neil Armstrong met Maria Lopez.",))])
+    assert bundle.prose == ("Neil Armstrong met [PERSON].",)
+
+
+def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
+    with pytest.raises(SettingError, match="SHOE_SIZE"):
+        PresidioMasking(pipeline, ("SHOE_SIZE",)).validate()
+
+
+def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    class Watched(socket.socket):
+        def __init__(self, *arguments: object, **named: object) -> None:
+            opened.append(arguments)
+            raise OSError("no network")
+
+    monkeypatch.setattr(socket, "socket", Watched)
+    found = PersonalDataAnalyser(pipeline).find("Mail j.doe@clinic.example.org or see https://a.b.co.uk/x of Ann Poe.")
+    assert {"EMAIL", "PERSON"} <= {span.type for span in found}
+    assert opened == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(max_size=80))
+def test_spans_are_in_order_within_the_text_and_apart(text: str) -> None:
+    from fedrag_flwr.privacy.normalise import clean
+
+    text = clean(text)
+    spans = PersonalDataAnalyser(SpacyPipeline(), (*PERSONAL_TYPES, *FURTHER_TYPES)).find(text)
+    ends = 0
+    for span in spans:
+        assert ends <= span.start < span.end <= len(text)
+        ends = span.end

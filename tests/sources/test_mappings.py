@@ -1,0 +1,213 @@
+"""Mapping files: read strictly, proposed from a schema, filled from the environment, and written back alike."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.graph.mapping import GraphMapping, graph_toml
+from fedrag_flwr.sources.graph.paths import paths_to_subject
+from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
+from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
+from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, url_of
+from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.sql.fulltext import words_of
+from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
+from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
+from fedrag_flwr.sources.sql.source import SqlSource
+from tests.sources.wards import MAKE, graph_mapping, sql_mapping
+
+GOOD = (
+    'kind = "sql"\nname = "ward"\nurl = "sqlite:///ward.db"\n[[record]]\ntable = "t"\nkey = ["id"]\ntext = ["{a}."]\n'
+)
+WRONG = [
+    ("kind", "file has no kind"),
+    (GOOD.replace("[[record]]", "[[records]]"), "records"),
+    (GOOD.replace('key = ["id"]', "key = []"), "key"),
+    (GOOD.replace('"ward"', '"../ward"'), "name"),
+    (GOOD + "most-rows = 0\n", "most-rows"),
+    (GOOD.replace("[[record]]", "seconds = -1\n[[record]]"), "seconds"),
+    ('kind = "graph"\nurl = "x"\nsubject = "S"\nlabel = {}', "label"),
+    ('kind = "tree"', "kind"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_a_wrong_mapping_file_is_refused_by_its_key(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SourceError) as raised:
+        read_mapping_file(file)
+    assert said in str(raised.value) or "cannot be read" in str(raised.value)
+
+
+def test_a_mapping_file_is_found_its_database_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD, encoding="utf-8")
+    assert read_mapping_file(file).url == f"sqlite:///{tmp_path}/ward.db"
+
+
+@pytest.mark.parametrize("mapping", [sql_mapping("sqlite:///a.db"), sql_mapping('sqlite:///"\\é\n.db')])
+def test_a_written_sql_mapping_reads_the_same(mapping: SqlMapping) -> None:
+    assert parse_mapping(SqlMapping, sql_toml(mapping), "x") == mapping
+
+
+def test_a_written_graph_mapping_reads_the_same() -> None:
+    mapping = graph_mapping("ladybug:///a.lbug")
+    assert parse_mapping(GraphMapping, graph_toml(mapping), "x") == mapping
+
+
+URLS = [
+    ("sqlite:///a.db", "sqlite:////srv/a.db"),
+    ("sqlite:////x/a.db", "sqlite:////x/a.db"),
+    ("ladybug:///a/b.lbug", "ladybug:////srv/a/b.lbug"),
+    ("postgresql:///ward", "postgresql:///ward"),
+    ("mariadb://u:${SECRET}@h/ward", "mariadb://u:p%40%2F%3A@h/ward"),
+    ("sqlite:////${SECRET}.db", "sqlite:////p@/:.db"),
+]
+
+
+@pytest.mark.parametrize(("url", "expanded"), URLS)
+def test_urls_are_filled_and_files_found(url: str, expanded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "p@/:")
+    assert expand_url(url, Path("/srv")) == expanded
+
+
+def test_an_unset_variable_is_named() -> None:
+    with pytest.raises(SourceError, match="NO_SUCH_VARIABLE"):
+        expand_url("mariadb://u:${NO_SUCH_VARIABLE}@h/w", Path())
+
+
+def test_a_proposed_url_shows_no_password() -> None:
+    assert without_password("mariadb://u:p@ss@h:1/w") == "mariadb://u:${SOURCE_PASSWORD}@h:1/w"
+    assert without_password("sqlite:////a@b/c.db") == "sqlite:////a@b/c.db"
+
+
+@pytest.mark.parametrize("url", ["oracle://h/w", "http://h", "file", "sqlite:////no/such.db", "ladybug:////no/such"])
+def test_what_cannot_be_opened_is_a_source_error(url: str) -> None:
+    with pytest.raises(SourceError):
+        proposed_mapping(url_of(url) or url)
+
+
+def test_a_server_that_is_not_there_is_a_source_error_without_its_password() -> None:
+    with pytest.raises(SourceError) as raised:
+        proposed_mapping("postgresql://ward:hush-hush@127.0.0.1:9/ward")
+    assert "hush" not in repr(raised.value)
+
+
+def test_a_mapping_is_proposed_that_works(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in (
+            *MAKE,
+            "CREATE TABLE keyless (a TEXT)",
+            "CREATE TABLE visits (id INTEGER PRIMARY KEY, patient INT)",
+        ):
+            database.execute(statement)
+        database.execute("INSERT INTO patients VALUES (1, 'Odile Varro', '1960-04-02')")
+        database.execute("INSERT INTO conditions VALUES (10, 1, 'Asthma', '2001-03-04', NULL)")
+        database.execute("INSERT INTO visits VALUES (5, 1)")
+    mapping = proposed_mapping(url_of(str(path)))
+    assert isinstance(mapping, SqlMapping)
+    assert mapping.name == "ward"
+    texts = {document.id: document.text for document in SqlSource(mapping, tools).read().documents}
+    assert texts["ward/conditions/10"] == (
+        "The started of Asthma is 2001-03-04. The patient id of Asthma is Odile Varro."
+    )
+    assert texts.keys() == {"ward/conditions/10", "ward/patients/1"}
+
+
+WRONG_MAPPINGS = [
+    ({"table": "no"}, "no such table"),
+    ({"key": ("no",)}, "no such column"),
+    ({"text": ("{no}",)}, "column"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), [*WRONG_MAPPINGS, ({"text": ("{other.name}",)}, "no such join")])
+def test_a_mapping_that_does_not_fit_is_refused(
+    tmp_path: Path, tools: SearchTools, change: dict[str, object], said: str
+) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+    mapping = sql_mapping(f"sqlite:///{path}")
+    record = RecordMapping.model_validate({**mapping.record[0].model_dump(), **change})
+    with pytest.raises(SourceError, match=said):
+        SqlSource(mapping.model_copy(update={"record": (record,)}), tools)
+
+
+def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+        rows = [(number, 1, f"Thing {number}", "2001-01-01", "") for number in range(5)]
+        database.executemany("INSERT INTO conditions VALUES (?, ?, ?, ?, ?)", rows)
+        database.execute("INSERT INTO patients VALUES (1, 'Odile Varro', '')")
+    reading = SqlSource(sql_mapping(f"sqlite:///{path}", **{"most-rows": 3}), tools).read()
+    assert len(reading.documents) == 3
+    assert [failure.name for failure in reading.failures] == ["conditions"]
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c.d"]), st.text(max_size=9), min_size=3))
+def test_a_template_is_filled_whole_or_not_at_all(values: dict[str, str]) -> None:
+    text = filled("{a} is {b} of {c.d}", values.__getitem__)
+    expected = f"{values['a']} is {values['b']} of {values['c.d']}"
+    assert text == (expected if all(values.values()) else "")
+
+
+@given(st.text())
+def test_words_hold_no_sign_of_any_query_language(text: str) -> None:
+    assert all(word.isalnum() for word in words_of(text))
+
+
+names = st.sampled_from("ABC")
+
+
+@given(st.lists(st.builds(RelationKind, names, st.sampled_from(["R", "S"]), names), max_size=6, unique=True))
+def test_paths_end_at_the_subject_and_join(relations: list[RelationKind]) -> None:
+    schema = GraphSchema({}, {}, tuple(relations))
+    label = {name: {"key": "k", "name": ("n",)} for name in "AB"}
+    given_mapping = {"url": "x", "subject": "A", "label": label, "longest-path": 3}
+    paths = paths_to_subject(GraphMapping.model_validate(given_mapping), schema)
+    assert len(set(paths)) == len(paths)
+    for path in paths:
+        assert 1 <= len(path) <= 3
+        assert path[-1].end == "A"
+        assert all(one.end == other.start for one, other in pairwise(path))
+        assert all("C" not in (step.start, step.end) for step in path)
+
+
+@pytest.mark.parametrize("name", ["", "a`b", "a\nb", "a\\", "\u202e"])
+def test_names_that_could_leave_their_quotes_are_refused(name: str) -> None:
+    with pytest.raises(SourceError):
+        quoted(name)
+
+
+tables = st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=4)
+
+
+@given(tables)
+def test_equation_3_is_monotone_and_bounded(rows: list[list[float]]) -> None:
+    scores, nothing = np.array(rows), np.zeros((len(rows), 3))
+    whole = fused(scores, scores, scores, scores, FusionWeights())
+    assert ((whole >= 0) & (whole <= 1 + 1e-9)).all()
+    parts = [[scores if place == alone else nothing for place in range(4)] for alone in range(4)]
+    assert np.allclose(sum(fused(a, b, c, d, FusionWeights()) for a, b, c, d in parts), whole)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("xyz"), st.floats(1e-6, 1e6)), min_size=1, max_size=4))
+def test_shares_lie_between_0_and_1_and_the_best_has_1(found: list[dict[str, float]]) -> None:
+    matrix = shares(found, "xyz")
+    assert matrix.shape == (len(found), 3)
+    assert ((matrix >= 0) & (matrix <= 1)).all()
+    assert all(row.max() == (1.0 if scores else 0.0) for row, scores in zip(matrix, found, strict=True))

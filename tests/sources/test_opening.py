@@ -1,0 +1,150 @@
+"""A device with several sources: all feed its memory, and what is wrong with one is said."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from flwr.app import Context, RecordDict
+
+from client_app.devices import device_name, device_of
+from fedrag_flwr.demo.databases import demo_database, demo_graph
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
+from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.sources.sql.mapping import sql_toml
+from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
+from tests.strategies.federation import toolbox
+
+TEXTS = {
+    "tarn.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
+    "port.md": "# Port Ferren\n\nPort Ferren is a harbour. It was founded by Jonas Keel in 1702.\n",
+}
+
+
+def make_ward(path: Path) -> str:
+    """Write the ward's tables and a mapping file beside them."""
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+        database.executemany("INSERT INTO patients VALUES (?, ?, ?)", PATIENTS)
+        database.executemany("INSERT INTO conditions VALUES (?, ?, ?, ?, ?)", CONDITIONS)
+    file = path.with_suffix(".source.toml")
+    file.write_text(sql_toml(sql_mapping(f"sqlite:///{path.name}")), encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def device_at(root: Path, documents: Path | None, sources: Sequence[str]) -> EdgeDevice:
+    settings = Settings.from_config({"home": str(root / "home"), "memory.tokens-per-kilotoken": 0})
+    return EdgeDevice("here", documents, root / "store", settings, toolbox(), sources)
+
+
+def test_text_database_and_graph_feed_one_memory(tmp_path: Path, texts: Path) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    graph = str(demo_graph(texts, tmp_path / "graph.lbug", toolbox().pipeline))
+    with device_at(tmp_path, texts, [ward, graph]) as device:
+        assert device.describe().sources == ("folder", "sql", "graph")
+        report = device.build()
+        assert report.documents == 2 + len(CONDITIONS) + 2
+        assert device.build().added == 0
+        known = device.store.digests().keys()
+        assert {"tarn", "ward/conditions/10", "graph/Article/port"} <= known
+        assert device.store.contribution("ward/conditions/10").items
+        hits = device.sources.search("When was Odile Varro diagnosed with asthma?", 4)
+        assert hits[0].document_id == "ward/conditions/10"
+        version = device.sources.version()
+        with sqlite3.connect(tmp_path / "ward.db") as database:
+            database.execute("DELETE FROM conditions WHERE id = 10")
+        assert device.sources.version() != version
+        assert device.build().removed == 1
+        assert "ward/conditions/10" not in device.store.digests()
+
+
+def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> None:
+    assert SourceSet(texts, (), toolbox()).kinds == ("folder",)
+    make_ward(texts / "ward.db")
+    both = SourceSet(texts, (), toolbox())
+    assert both.kinds == ("folder", "sql")
+    assert len(both.read().documents) == len(TEXTS) + len(CONDITIONS)
+    for name in TEXTS:
+        (texts / name).unlink()
+    alone = SourceSet(texts, (), toolbox())
+    assert alone.kinds == ("sql",)
+    assert len(alone.read().documents) == len(CONDITIONS)
+
+
+def test_the_demo_as_database_and_graph_tells_what_the_texts_tell(tmp_path: Path, texts: Path) -> None:
+    files = demo_database(texts, tmp_path / "a.db"), demo_graph(texts, tmp_path / "b.lbug", toolbox().pipeline)
+    for file in files:
+        told = " ".join(one.text for one in SourceSet(None, [str(file)], toolbox()).read().documents)
+        assert all(part in told for part in ("designed by the engineer Odile Varro", "opened in 1924", "in 1702"))
+        assert "#" not in told
+
+
+WRONG = [
+    ([], SettingError, "no documents"),
+    (["/no/such/thing"], SourceError, "names no source"),
+    (["/no/such.source.toml"], SourceError, "cannot be read"),
+    (["/no/such.db"], SourceError, "not there"),
+    (["oracle://h/w"], SourceError, "not known"),
+    (["WARD", "WARD"], SettingError, "one name"),
+]
+
+
+@pytest.mark.parametrize(("named", "kind", "said"), WRONG)
+def test_what_is_wrong_is_said(tmp_path: Path, named: list[str], kind: type[Exception], said: str) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    with pytest.raises(kind, match=said):
+        SourceSet(None, [ward if name == "WARD" else name for name in named], toolbox()).read()
+
+
+def test_a_source_that_fails_removes_nothing(tmp_path: Path, texts: Path) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    with device_at(tmp_path, texts, [ward]) as device:
+        device.build(memories=False)
+        (tmp_path / "ward.db").rename(tmp_path / "away.db")
+    with device_at(tmp_path, texts, [ward]) as device:
+        before = device.store.digests()
+        with pytest.raises(SourceError, match="not there"):
+            device.build(memories=False)
+        assert device.store.digests() == before
+
+
+def test_a_torn_database_is_a_source_error(tmp_path: Path) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    (tmp_path / "ward.db").write_bytes(b"SQLite format 3\x00" + b"torn" * 999)
+    with pytest.raises(SourceError, match=r"failed|cannot be opened"):
+        SourceSet(None, [ward], toolbox()).read()
+
+
+def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    with sqlite3.connect(tmp_path / "ward.db") as database:
+        database.execute("DELETE FROM conditions")
+    with pytest.raises(EmptySourceError):
+        SourceSet(None, [ward], toolbox()).read()
+
+
+def test_a_node_names_its_sources(tmp_path: Path) -> None:
+    ward = make_ward(tmp_path / "my ward.db")
+    node: dict[str, Plain] = {"device-name": "w", "sources": f"'{ward}'", "home": str(tmp_path)}
+    with device_of(Context(1, 100, node, RecordDict(), {})) as device:
+        assert device.describe().sources == ("sql",)
+        assert len(device.sources.read().documents) == len(CONDITIONS)
+
+
+def test_a_node_without_a_folder_needs_a_name() -> None:
+    with pytest.raises(SettingError, match="device-name"):
+        device_name(Context(1, 100, {"sources": "x.db"}, RecordDict(), {}))

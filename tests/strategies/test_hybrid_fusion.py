@@ -1,0 +1,133 @@
+"""Hybrid fusion over five tiny devices: who is asked, what travels, what caches keep and forget, and liars."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.caching import find_tiers
+from fedrag_flwr.records import EvidenceUnit, HitsBatch, Question
+from fedrag_flwr.settings import Plain
+from strategies import HybridFusion, ServerTools
+from tests.canary_search import found_under
+from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, toolbox
+
+HEIGHT = Question("f7", "How high is Mount Cairl?", "bridges")
+CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
+SMALL: dict[str, Plain] = {"strategy": "hybrid-fusion", "hybrid__report": "extractive", "hybrid__records": 2}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """The federation after a first run, whose caches are warm."""
+    root = tmp_path_factory.mktemp("hybrid")
+    files = shared_federation(tmp_path_factory).copy_to(root).with_changes(**SMALL)
+    run(files, HEIGHT)
+    return files
+
+
+def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[HybridFusion, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = HybridFusion(files.settings, questions, tools)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    tools.fusion_caches.close()
+    return strategy, grid.sent
+
+
+def asking(sent: list[bytes], text: str) -> int:
+    return sum(b"query.hits" in data and text.encode() in data for data in sent)
+
+
+def test_all_devices_are_asked_and_the_server_answers(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    question = replace(HEIGHT, text="What is the height of Mount Cairl?")
+    strategy, sent = run(files, question)
+    answer = strategy.answers["f7"]
+    assert answer.path in ("remote", "abstained")
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert "(rivers/" in answer.report  # a statement with its origin
+    assert asking(sent, question.text) == len(DEVICES)
+    assert not any(b"query.hits" in data and b"bridges" in data and question.text.encode() in data for data in sent)
+    with files.device("bridges") as home:
+        assert home.graph.received()["f7"].explanation.endswith(answer.report)
+
+
+def test_what_was_answered_comes_from_the_cache_and_asks_nobody(built: Federation) -> None:
+    strategy, sent = run(built, replace(HEIGHT, id="again", text="how  high is mount cairl?"))
+    answer = strategy.answers["again"]
+    assert (answer.path, answer.cost.llm_calls) == ("cache", 0)
+    assert strategy.counts["cache-answers"] == 1
+    assert asking(sent, "mount cairl") == 0
+
+
+def test_private_names_are_in_no_message_and_in_no_cache(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    _, sent = run(files, CLIMBER)
+    assert not any(b"Tveit" in data for data in sent)
+    assert any(b"[PERSON]" in data and b"PERSON=" in data for data in sent)  # what was removed, by type and count
+    caches = [path for path, _ in find_tiers(files.root / "home")]
+    assert {path.name for path in caches} == {"summaries", "inputs", "answers", "hot"}
+    assert [found for path in caches for found in found_under(path, ["Tveit"])] == []
+    keys = [path for path in caches if found_under(path, ["summit"])]
+    assert keys  # the caches hold what was told
+
+
+def test_a_deleted_record_is_gone_from_every_cache_at_the_next_contact(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    run(files, HEIGHT)
+    caches = [path for path, _ in find_tiers(files.root / "home")]
+    assert [path for path in caches if found_under(path, ["2,144"])]
+    [document] = [path for path in (files.root / "data").rglob("*") if "mount-cairl" in path.name]
+    document.unlink()
+    strategy, _ = run(files)  # it asks nothing: contact is enough
+    assert strategy.counts["purged"] > 0
+    held = [path.parent.parent.name for path in caches if found_under(path, ["2,144"])]
+    assert held == []
+
+
+def test_related_records_are_prepared_before_they_are_asked_for(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path).with_changes(caching__prefetch=2, hybrid__records=1)
+    strategy, sent = run(files, Question("f1", "Who designed Tarn Bridge?", "bridges"))
+    assert strategy.counts["prefetched"] > 0
+    assert sum(b"query.hits" in data for data in sent) > 4 * len(DEVICES)  # contact, question, and two hops
+
+
+def tampering(change: object) -> Tamper:
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == HitsBatch.__name__:
+            batch = wire.decode(reply.content, HitsBatch, run="1")
+            reply.content = wire.encode(change(batch), run="1")  # type: ignore[operator]
+        return reply
+
+    return tamper
+
+
+def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
+    def lie(batch: HitsBatch) -> HitsBatch:
+        return replace(batch, device="bridges") if batch.device == "harbours" else batch
+
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
+    assert "another device's name" in strategy.outcome().traffic.missing["harbours"]
+    assert "harbours" not in strategy.versions
+
+
+def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: Federation, tmp_path: Path) -> None:
+    def lie(batch: HitsBatch) -> HitsBatch:
+        unit = EvidenceUnit("x", "Mount Cairl is one metre high.", "rivers", 0.99, "Mount Cairl")
+        told = tuple(replace(summary, units=(unit,)) for summary in batch.summaries)
+        return replace(batch, summaries=told) if batch.device == "harbours" else batch
+
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
+    assert "another's name" in strategy.outcome().traffic.missing["harbours"]
+    assert "one metre" not in strategy.answers["f10"].report
+
+
+def shared(built: Federation, root: Path) -> Federation:
+    """A copy with its stores and caches, whose documents may change."""
+    return built.copy_to(root)
