@@ -21,10 +21,12 @@ from fedrag_flwr.records import (
     DescribeRequest,
     DocumentsRequest,
     FinishRequest,
+    GossipRequest,
     RetrieveRequest,
     ShareRequest,
     SummaryOverview,
     SummaryRequest,
+    WalkRequest,
 )
 
 app = ClientApp()
@@ -114,6 +116,18 @@ def finish(message: Message, context: Context) -> Message:
         FinishRequest,
         lambda device, request: device.finish(request.questions, request.evidence, request.mode),
     )
+
+
+@app.query("walk")
+def walk(message: Message, context: Context) -> Message:
+    """Reply to the hops of questions that walk, through the door."""
+    return _handle(message, context, WalkRequest, lambda device, request: device.walk(request))
+
+
+@app.query("gossip")
+def gossip(message: Message, context: Context) -> Message:
+    """Tell neighbours what is held and reached here, as a noised sketch."""
+    return _handle(message, context, GossipRequest, lambda device, request: device.walks.sketches.gossip(request))
 
 
 @app.query("documents")

@@ -82,6 +82,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.epsilon": min(asked.epsilon, usual.epsilon),
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
+        "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
     }
 
 

@@ -48,6 +48,8 @@ from fedrag_flwr.records import (
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
+    WalkReply,
+    WalkRequest,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
@@ -57,6 +59,7 @@ from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
+from fedrag_flwr.walking import DeviceWalks
 
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
 _LOG = logging.getLogger(__name__)
@@ -114,11 +117,13 @@ class EdgeDevice:
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
         """Close the store and what the door keeps beside it."""
         self.door.close()
+        self.walks.close()
         self.store.close()
 
     def __enter__(self) -> EdgeDevice:
@@ -260,6 +265,8 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         if mode in ("graph", "gated"):
             return self.graph.ask(question, gated=mode == "gated")
+        if mode == "walk":
+            return self.walks.ask(question)
         engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
             return engine.closed_book(question)
@@ -311,9 +318,16 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(part.units)
-        finish = self.graph.finish if mode == "gated" else self.engine.finish
-        answers = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
-        return self._batch([answer for answer in answers if isinstance(answer, Answer)], [])
+        finish = {"gated": self.graph.finish, "walk": self.walks.finish}.get(mode) or self.engine.finish
+        done = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
+        return self._batch(
+            [one for one in done if isinstance(one, Answer)], [one for one in done if isinstance(one, OpenQuestion)]
+        )
+
+    def walk(self, request: WalkRequest) -> WalkReply:
+        """Reply to the hops of other devices' questions, through the door."""
+        self._inform_door()
+        return self.walks.walk(request)
 
     def _isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
         """Answer one question; what goes wrong with it costs no other question its answer."""

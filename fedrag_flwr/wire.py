@@ -45,6 +45,10 @@ LIMITS: Mapping[type, int] = {
     records.SummaryOverview: 64 * MIB,
     records.ControllerRequest: 64 * KIB,
     records.ControllerUpdate: 64 * KIB,
+    records.WalkRequest: 16 * MIB,
+    records.WalkReply: 16 * MIB,
+    records.GossipRequest: 16 * MIB,
+    records.GossipReply: 16 * MIB,
     records.DocumentsRequest: 64 * KIB,
     records.DocumentBatch: 64 * MIB,
 }

@@ -12,12 +12,13 @@ from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
+from strategies.overlay_walk import Flooding, RandomWalk, TopicWalk
 from strategies.server_tools import ServerTools
 from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+    *(MemoryFusion, SummaryRouting, TopicWalk, RandomWalk, Flooding, ControllerFedAvg, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -44,12 +45,15 @@ __all__ = [
     "Centralized",
     "ControllerFedAvg",
     "FederatedRag",
+    "Flooding",
     "LocalGraph",
     "LocalMemory",
     "LocalRag",
     "MemoryFusion",
     "NoRag",
+    "RandomWalk",
     "ServerTools",
     "SummaryRouting",
+    "TopicWalk",
     "make_strategy",
 ]

@@ -4,7 +4,7 @@ from fedrag_flwr.overlay.expertise import Expertise, LearningRules, learn_along
 from fedrag_flwr.overlay.sketches import Levels, claim, gossip, levels_of, noisy_sketch, offers
 from fedrag_flwr.overlay.topics import Topics, learnt_topics, topics_of
 from fedrag_flwr.overlay.topology import Overlay, Topology, make_overlay, measured_overlay
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkKind, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
 
 __all__ = [
     "Expertise",
@@ -16,7 +16,6 @@ __all__ = [
     "Visit",
     "Walk",
     "WalkCount",
-    "WalkKind",
     "WalkRules",
     "claim",
     "gossip",

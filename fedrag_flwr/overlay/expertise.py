@@ -6,7 +6,9 @@ import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar
+
+import numpy as np
 
 P = TypeVar("P", bound=Hashable)
 UNKNOWN = 0.01  # documents that a neighbour is taken to reach where nothing is told
@@ -36,6 +38,14 @@ class LearningRules:
     discount: float = 0.5
     reputation: bool = True
     trusted: float = 0.3
+
+
+class ExpertiseState(TypedDict):
+    """What a peer knows: credit as (neighbour, topic, value, then), judgements as (neighbour, right, wrong, then)."""
+
+    now: int
+    credit: list[tuple[Any, int, float, int]]
+    judged: list[tuple[Any, float, float, int]]
 
 
 class Expertise(Generic[P]):
@@ -117,15 +127,29 @@ class Expertise(Generic[P]):
         """Whether a neighbour's standing allows to ask it at all."""
         return not self.rules.reputation or self.standing(neighbour) >= self.rules.trusted
 
-    # --- what a store keeps -----------------------------------------------------------------------
+    def ranked(
+        self, neighbours: Sequence[P], topics: Mapping[int, float], told: Sequence[float], rng: np.random.Generator
+    ) -> list[tuple[P, float]]:
+        """The neighbours that are trusted with their `scores`, best first; equals in an order that is drawn."""
+        asked = [(peer, claim) for peer, claim in zip(neighbours, told, strict=True) if self.trusts(peer)]
+        scores = self.scores([peer for peer, _ in asked], topics, [claim for _, claim in asked])
+        order = sorted(rng.permutation(len(asked)).tolist(), key=lambda row: -scores[row])
+        return [(asked[row][0], scores[row]) for row in order]
 
-    def state(self) -> dict[str, object]:
-        """All that is known, as lists that JSON can hold."""
-        return {
-            "now": self.now,
-            "credit": [[peer, topic, *value] for (peer, topic), value in self._credit.items()],
-            "judged": [[peer, *value] for peer, value in self._judged.items()],
-        }
+    def state(self) -> ExpertiseState:
+        """All that is known, as JSON can hold it."""
+        credit = [(peer, topic, *value) for (peer, topic), value in self._credit.items()]
+        judged = [(peer, *value) for peer, value in self._judged.items()]
+        return {"now": self.now, "credit": credit, "judged": judged}
+
+    @classmethod
+    def restored(cls, rules: LearningRules, state: ExpertiseState) -> Self:
+        """A memory from its `state`."""
+        memory = cls(rules)
+        memory.now = state["now"]
+        memory._credit = {(peer, topic): (value, then) for peer, topic, value, then in state["credit"]}
+        memory._judged = {peer: (right, wrong, then) for peer, right, wrong, then in state["judged"]}
+        return memory
 
     def _judgement(self, neighbour: P) -> tuple[float, float]:
         right, wrong, then = self._judged.get(neighbour, (0.0, 0.0, 0))

@@ -134,12 +134,7 @@ class Simulator:
         memory = self.memories[peer]
         memory.tick()
         topics = self.topics[question]
-        trusted = [one for one in near if memory.trusts(one)]
-        claims = [self._claim(peer, one, topics) for one in trusted]
-        scores = memory.scores(trusted, topics, claims)
-        luck = self.rng.random(len(trusted))
-        order = sorted(range(len(trusted)), key=lambda row: (-scores[row], luck[row]))
-        return [(trusted[row], scores[row]) for row in order]
+        return memory.ranked(near, topics, [self._claim(peer, one, topics) for one in near], self.rng)
 
     def _claim(self, peer: int, other: int, topics: Mapping[int, float]) -> float:
         if self.rules.kind != "sketch":

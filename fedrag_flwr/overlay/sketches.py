@@ -1,7 +1,7 @@
 """Sketches: how many documents of a topic a peer reaches, noised where they begin, and fading on their way.
 
 A sketch is one byte a topic: 16 times the binary logarithm of a count, so that halving a count takes 16 off. A
-peer's own counts pass the Laplace mechanism once: adding or removing one document moves one count by one, so a sketch
+peer's own counts get discrete Laplace noise once: adding or removing one document moves one count by one, so a sketch
 is epsilon-differentially private for each document. What is gossiped is made of such sketches alone.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 HALF = 16  # levels by which a count halves
+FADING = 2 * HALF  # levels that a hop takes: a quarter of a peer's documents counts at its neighbours
 _FALSE_CLAIMS = 1e-3  # chance that a topic without a document is claimed
 Levels = NDArray[np.uint8]
 
@@ -48,9 +49,10 @@ def noisy_sketch(counts: NDArray[np.int64], epsilon: float, rng: np.random.Gener
     """
     if math.isinf(epsilon):
         return levels_of(counts.astype(np.float64))
-    noisy = counts + rng.laplace(0.0, 1 / epsilon, counts.shape)
-    least = math.log(0.5 / _FALSE_CLAIMS) / epsilon
-    return levels_of(np.where(noisy >= least, noisy, 0.0))
+    stop = -math.expm1(-epsilon)  # two-sided geometric: whole numbers leave no traces of floating point
+    noisy = counts + rng.geometric(stop, counts.shape) - rng.geometric(stop, counts.shape)
+    least = -math.log(_FALSE_CLAIMS * (1 + math.exp(-epsilon))) / epsilon
+    return levels_of(np.where(noisy >= least, noisy, 0).astype(np.float64))
 
 
 def offers(own: Levels, told: Levels) -> Levels:
@@ -74,7 +76,7 @@ def offers(own: Levels, told: Levels) -> Levels:
     highest = np.take_along_axis(told, best[None, :], axis=0)[0]
     others = np.partition(told, len(told) - 2, axis=0)[-2]
     reached = np.where(best[None, :] == np.arange(len(told))[:, None], others, highest)
-    return np.maximum(own, np.where(reached > HALF, reached - HALF, 0)).astype(np.uint8)
+    return np.maximum(own, np.where(reached > FADING, reached - FADING, 0)).astype(np.uint8)
 
 
 def gossip(own: Levels, neighbours: Sequence[Sequence[int]], rounds: int) -> list[Levels]:

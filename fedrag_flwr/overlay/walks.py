@@ -13,12 +13,14 @@ Peers are queried one after the other until the first that knows. A peer is quer
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
+
+from fedrag_flwr.records import WalkKind
 
 P = TypeVar("P", bound=Hashable)
-WalkKind = Literal["topic", "sketch", "random", "flooding"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Walk(Generic[P]):
         self.home = home
         self.rules = rules
         self.found: Visit[P] | None = None
-        self._seen = {home}
+        self._hops = {home: 0}  # at which a peer was named first, or nearer to home than before
+        self._asked: set[P] = set()
         self._queue: list[tuple[float, int, Visit[P]]] = [(0.0, 0, Visit(home, 0))]
         self._queued, self._queried, self._wire = 1, 0, 0
 
@@ -90,38 +93,52 @@ class Walk(Generic[P]):
         """The peer to query next; None where the walk is over."""
         while self._queue and self.found is None:
             visit = heapq.heappop(self._queue)[2]
-            if visit.hops < self.rules.max_hops:
+            if self.rules.kind == "random" or visit.peer not in self._asked:
+                self._asked.add(visit.peer)
                 self._queried += 1
                 self._wire += visit.peer != self._origin(visit)
                 return visit
         return None
 
     def candidates(self, visit: Visit[P], neighbours: Sequence[P]) -> list[P]:
-        """To whom a peer may pass the question on."""
+        """To whom a peer may pass the question on: nobody at the last hop, and nobody who was named as near to home.
+
+        Breadth first those are the peers that were named before, Algorithm 1's V. Best first, a peer that waits far
+        from home may turn out to be nearer, and then reach farther.
+        """
+        hops = visit.hops + 1
+        if hops >= self.rules.max_hops:
+            return []
         if self.rules.kind == "random":
             return [*neighbours, visit.peer]
-        return [peer for peer in neighbours if peer not in self._seen]
+        return [peer for peer in neighbours if peer not in self._asked and hops < self._hops.get(peer, math.inf)]
 
     def miss(self, visit: Visit[P], ranked: Sequence[tuple[P, float]]) -> None:
         """A peer does not know: it names candidates with their scores, best first.
 
-        Names that are none of its candidates' are the caller's to drop; one that was named before is passed over here.
+        Who is none of its candidates is passed over.
         """
         self._wire += visit.peer != self._origin(visit)
         kind = self.rules.kind
         most = {"random": 1, "flooding": len(ranked)}.get(kind, self.rules.fanout)
-        for peer, score in ranked[:most]:
-            if kind != "random" and peer in self._seen:
-                continue
-            self._seen.add(peer)
-            urgency = -score if kind == "sketch" else 0.0
-            heapq.heappush(self._queue, (urgency, self._queued, Visit(peer, visit.hops + 1, visit)))
-            self._queued += 1
+        named = ranked[:most]
+        allowed = set(self.candidates(visit, [peer for peer, _ in named]))
+        for peer, score in named:
+            if peer in allowed:
+                allowed.remove(peer)
+                self._hops[peer] = visit.hops + 1
+                urgency = -score if kind == "sketch" else 0.0
+                heapq.heappush(self._queue, (urgency, self._queued, Visit(peer, visit.hops + 1, visit)))
+                self._queued += 1
 
     def hit(self, visit: Visit[P]) -> None:
         """A peer knows: the walk is over."""
         self._wire += visit.peer != self._origin(visit)
         self.found = visit
+
+    def refuse(self) -> None:
+        """What was found is no answer: the walk goes on with the others that wait."""
+        self.found = None
 
     @property
     def count(self) -> WalkCount:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, MemoryItem, Question
 from fedrag_flwr.records.base import AnswerMode, Bound, Count, Line, Name, RetrieveBy, Seconds, Share, Vector
+from fedrag_flwr.records.walking import Topics
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -166,6 +167,7 @@ class OpenQuestion:
     wants: Annotated[tuple[Want, ...], Bound(items=64)]
     seconds: Seconds = 0.0
     drafts: Annotated[tuple[Answer, ...], Bound(items=1)] = ()  # what home would answer if nobody can help
+    topics: Topics = ()
 
 
 @dataclass(frozen=True, slots=True)

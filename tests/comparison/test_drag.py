@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkKind, WalkRules, run_walk
+from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.records import WalkKind
 from fedrag_flwr.sources.benchmark import data_root
 
 
@@ -26,12 +27,16 @@ class Reference:
 
     def walk(self, kind: WalkKind, home: int, topic: str, rng: np.random.Generator) -> WalkCount:
         def rank(visit: Visit[int], near: list[int]) -> list[tuple[int, float]]:
-            return [(one, 0.0) for one in (near if kind == "flooding" else [near[rng.integers(len(near))]])]
+            return [(near[row], 0.0) for row in (range(len(near)) if kind == "flooding" else _drawn(near, rng))]
 
         def knows(visit: Visit[int]) -> bool:
             return self.holder[topic] == visit.peer
 
         return run_walk(Walk(home, WalkRules(kind)), self.neighbours.__getitem__, knows, rank)
+
+
+def _drawn(near: list[int], rng: np.random.Generator) -> list[int]:
+    return [int(rng.integers(len(near)))] if near else []
 
 
 @pytest.fixture(scope="module", params=["20", "100"])

