@@ -23,6 +23,7 @@ from fedrag_flwr.records import (
     DocumentsRequest,
     EncryptRequest,
     FinishRequest,
+    GossipRequest,
     GroupRequest,
     HitsRequest,
     RetrieveRequest,
@@ -33,6 +34,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     SummaryOverview,
     SummaryRequest,
+    WalkRequest,
 )
 
 app = ClientApp()
@@ -172,6 +174,18 @@ def finish_sealed(message: Message, context: Context) -> Message:
     """Answer open questions with what others sealed."""
     run = _run(message)
     return _handle(message, context, SealedFinish, lambda device, given: device.finish_sealed(given, run))
+
+
+@app.query("walk")
+def walk(message: Message, context: Context) -> Message:
+    """Reply to the hops of questions that walk, through the door."""
+    return _handle(message, context, WalkRequest, lambda device, request: device.walk(request))
+
+
+@app.query("gossip")
+def gossip(message: Message, context: Context) -> Message:
+    """Tell neighbours what is held and reached here, as a noised sketch."""
+    return _handle(message, context, GossipRequest, lambda device, request: device.walks.sketches.gossip(request))
 
 
 @app.query("documents")

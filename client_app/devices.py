@@ -90,6 +90,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
         "privacy.operators": "",
+        "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
     }
 
 

@@ -60,6 +60,8 @@ from fedrag_flwr.records import (
     SummaryBatch,
     SummaryRequest,
     Vector,
+    WalkReply,
+    WalkRequest,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
@@ -71,6 +73,7 @@ from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
+from fedrag_flwr.walking import DeviceWalks
 
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
 _LOG = logging.getLogger(__name__)
@@ -169,6 +172,7 @@ class EdgeDevice:
             root / CACHES,
             settings.caching,
         )
+        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -176,6 +180,7 @@ class EdgeDevice:
         self.sources.close()
         self.summaries.close()
         self.door.close()
+        self.walks.close()
         self.store.close()
 
     def __enter__(self) -> EdgeDevice:
@@ -317,6 +322,8 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         if mode in ("graph", "gated"):
             return self.graph.ask(question, gated=mode == "gated")
+        if mode == "walk":
+            return self.walks.ask(question)
         engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
             return engine.closed_book(question)
@@ -392,9 +399,16 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(part.units)
-        finish = self.graph.finish if mode == "gated" else self.engine.finish
-        answers = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
-        return self._batch([answer for answer in answers if isinstance(answer, Answer)], [])
+        finish = {"gated": self.graph.finish, "walk": self.walks.finish}.get(mode) or self.engine.finish
+        done = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
+        return self._batch(
+            [one for one in done if isinstance(one, Answer)], [one for one in done if isinstance(one, OpenQuestion)]
+        )
+
+    def walk(self, request: WalkRequest) -> WalkReply:
+        """Reply to the hops of other devices' questions, through the door."""
+        self._inform_door()
+        return self.walks.walk(request)
 
     def _isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
         """Answer one question; what goes wrong with it costs no other question its answer."""

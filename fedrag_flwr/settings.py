@@ -171,6 +171,26 @@ class CachingSettings(_Group):
     prefetch: int = Field(0, ge=0, le=64)
 
 
+class OverlaySettings(_Group):
+    """Who is whose neighbour, and how questions walk between peers (DRAG 3 and 4.1)."""
+
+    topology: Literal["barabasi-albert", "watts-strogatz", "random-regular", "measured", "edges"] = "barabasi-albert"
+    edges: str = ""
+    connectivity: int = Field(4, ge=1, le=1_000)
+    walk: Literal["topic", "sketch"] = "topic"
+    max_hops: int = Field(6, ge=1, le=100)
+    fanout: int = Field(4, ge=1, le=1_000)
+    threshold: float = Field(0.65, ge=-1, le=1)
+    topics: str = "shipped"
+    topics_by: Literal["encoder", "model"] = "encoder"
+    epsilon: float = Field(1.0, gt=0, le=50)
+    gossip_rounds: int = Field(4, ge=1, le=100)
+    half_life: float = Field(5000.0, gt=0, le=1e9)
+    reputation: bool = True
+    cache_similarity: float = Field(0.95, ge=0, le=1.1)
+    cache_hours: float = Field(24.0, ge=0, le=1e6)
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -202,6 +222,7 @@ class Settings(_Group):
     routing: RoutingSettings = RoutingSettings()
     hybrid: HybridSettings = HybridSettings()
     caching: CachingSettings = CachingSettings()
+    overlay: OverlaySettings = OverlaySettings()
     data: DataSettings = DataSettings()
 
     @classmethod

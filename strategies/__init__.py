@@ -14,12 +14,23 @@ from strategies.fedrag import FedRag
 from strategies.hybrid_fusion import HybridFusion
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
+from strategies.overlay_walk import Flooding, RandomWalk, TopicWalk
 from strategies.server_tools import ServerTools
 from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(FedRag, MemoryFusion, SummaryRouting, HybridFusion, ControllerFedAvg, Centralized),
+    *(
+        FedRag,
+        MemoryFusion,
+        SummaryRouting,
+        HybridFusion,
+        TopicWalk,
+        RandomWalk,
+        Flooding,
+        ControllerFedAvg,
+        Centralized,
+    ),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -47,13 +58,16 @@ __all__ = [
     "ControllerFedAvg",
     "FedRag",
     "FederatedRag",
+    "Flooding",
     "HybridFusion",
     "LocalGraph",
     "LocalMemory",
     "LocalRag",
     "MemoryFusion",
     "NoRag",
+    "RandomWalk",
     "ServerTools",
     "SummaryRouting",
+    "TopicWalk",
     "make_strategy",
 ]

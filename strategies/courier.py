@@ -47,6 +47,8 @@ class Courier:
         Device names by node id, for reports; filled by the describe step.
     progress
         Told of each reply.
+    delays
+        Seconds that the latest reply of each node took.
     """
 
     grid: Grid
@@ -57,6 +59,7 @@ class Courier:
     asked: dict[str, int] = field(default_factory=dict)  # message id -> the node that it went to
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
+    delays: dict[int, float] = field(default_factory=dict)  # seconds of the latest reply, by node
     clock: Callable[[], float] = time.monotonic
 
     def name(self, node_id: int) -> str:
@@ -90,12 +93,14 @@ class Courier:
             else:
                 self.miss(message.metadata.dst_node_id, "the message was not accepted")
         replies: list[Message] = []
-        total, deadline = len(awaited), self.clock() + self.timeout
+        total, start = len(awaited), self.clock()
+        deadline = start + self.timeout
         self.progress(phase, 0, total)
         while awaited and self.clock() < deadline:
             arrived = list(self.grid.pull_messages(list(awaited)))
             for reply in arrived:
-                if awaited.pop(reply.metadata.reply_to_message_id, None) is not None:
+                if (node_id := awaited.pop(reply.metadata.reply_to_message_id, None)) is not None:
+                    self.delays[node_id] = self.clock() - start
                     replies.append(reply)
                     self.progress(phase, len(replies), total)
             if awaited and not arrived:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedrag_flwr.errors import FedragError, PrivacyError
 from fedrag_flwr.models.base import Encoder
@@ -292,6 +293,19 @@ class ExportDoor:
         shown = self._round(vector)
         self._counts["vectors passed"] += 1
         return shown
+
+    def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
+        """Release a sketch, shape (topics,), whose noise was drawn where it was made.
+
+        Raises
+        ------
+        PrivacyError
+            If it is anything but a row of bytes.
+        """
+        if levels.dtype != np.uint8 or levels.ndim != 1:
+            raise PrivacyError("a sketch is not a row of bytes", where=self._device)
+        self._counts["sketches passed"] += 1
+        return tuple(levels.tolist())
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """Run the chain; an operator that fails stops the release, and its error says nothing of the texts."""

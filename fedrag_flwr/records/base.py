@@ -13,7 +13,9 @@ Clock = Callable[[], float]
 Vector = NDArray[np.float32]
 Granularity = Literal["paragraph", "sentence"]
 AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
-AnswerMode = Literal["closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated", "assisted"]
+AnswerMode = Literal[
+    "closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated", "assisted", "walk"
+]
 RetrieveBy = Literal["hyperedges", "nearest", "graph"]
 Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]

@@ -19,6 +19,7 @@ from fedrag_flwr.records.base import (
     Share,
     Vector,
 )
+from fedrag_flwr.records.walking import Topics
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -179,6 +180,7 @@ class OpenQuestion:
     wants: Annotated[tuple[Want, ...], Bound(items=64)]
     seconds: Seconds = 0.0
     drafts: Annotated[tuple[Answer, ...], Bound(items=1)] = ()  # what home would answer if nobody can help
+    topics: Topics = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,144 @@
+"""A network of peers without messages: the walks, the learning and the faults of a federation, at any size."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from fedrag_flwr.overlay.expertise import Expertise, LearningRules, learn_along
+from fedrag_flwr.overlay.sketches import Levels, claim
+from fedrag_flwr.overlay.topology import Overlay
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
+
+
+class Knowledge(Protocol):
+    """What peers know: nothing but how relevant a peer's best knowledge is to a question."""
+
+    def relevance(self, question: int, peer: int) -> float:
+        """The best cosine of what a peer knows to a question."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong.
+
+    Parameters
+    ----------
+    dead
+        Peers that never answer.
+    liars
+        Peers that claim to know everything and return junk.
+    recognised
+        Chance that home sees that what it got is junk; the question then walks on.
+    feedback
+        Chance that somebody says so of junk that home took.
+    """
+
+    dead: frozenset[int] = frozenset()
+    liars: frozenset[int] = frozenset()
+    recognised: float = 0.5
+    feedback: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What became of a question: the counts of its walk, who answered (-1: nobody), and whether that was junk."""
+
+    count: WalkCount
+    answered_by: int
+    junk: bool
+
+
+@dataclass(slots=True)
+class Simulator:
+    """Asks questions of a network, one after the other, and lets its peers learn.
+
+    Parameters
+    ----------
+    overlay
+        Who is whose neighbour.
+    knowledge
+        What peers know.
+    topics
+        The topics of each question, with weights.
+    rules
+        How questions walk.
+    threshold
+        Relevance from which a peer answers (DRAG's theta).
+    rng
+        Draws ties, random walks and faults.
+    learning
+        How peers learn from answers.
+    told
+        For sketch walks, what each peer's neighbours told, in the order of its neighbours.
+    faults
+        What goes wrong.
+    """
+
+    overlay: Overlay
+    knowledge: Knowledge
+    topics: Sequence[Mapping[int, float]]
+    rules: WalkRules
+    threshold: float
+    rng: np.random.Generator
+    learning: LearningRules = field(default_factory=LearningRules)
+    told: Sequence[Levels] = ()
+    faults: Faults = field(default_factory=Faults)
+    memories: defaultdict[int, Expertise[int]] = field(init=False)
+    _places: dict[int, dict[int, int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.memories = defaultdict(lambda: Expertise[int](self.learning))
+
+    def ask(self, question: int, home: int) -> Asked:
+        """Let a question walk from home, and the peers on its way learn."""
+        walk = Walk(home, self.rules)
+        junk = [False]
+        topics = self.topics[question]
+
+        def knows(visit: Visit[int]) -> bool | None:
+            peer = visit.peer
+            if peer in self.faults.dead:
+                self._learn(visit.path[-2:], topics, good=False)
+                return None
+            if peer in self.faults.liars and peer != home:
+                junk[0] = self.rng.random() >= self.faults.recognised
+                if not junk[0]:
+                    self._learn(visit.path, topics, good=False)
+                return junk[0]
+            return self.knowledge.relevance(question, peer) >= self.threshold
+
+        count = run_walk(
+            walk, self.overlay.neighbours, knows, lambda visit, near: self._rank(visit.peer, near, question)
+        )
+        if walk.found is None:
+            return Asked(count, -1, False)
+        if not junk[0] or self.rng.random() < self.faults.feedback:
+            self._learn(walk.found.path, topics, good=not junk[0])
+        return Asked(count, walk.found.peer, junk[0])
+
+    def _learn(self, path: Sequence[int], topics: Mapping[int, float], *, good: bool) -> None:
+        if self.rules.kind in ("topic", "sketch"):
+            learn_along(path, self.memories, topics, good=good)
+
+    def _rank(self, peer: int, near: Sequence[int], question: int) -> list[tuple[int, float]]:
+        if self.rules.kind == "flooding" or not near:
+            return [(one, 0.0) for one in near]
+        if self.rules.kind == "random":
+            return [(near[int(self.rng.integers(len(near)))], 0.0)]
+        memory = self.memories[peer]
+        memory.tick()
+        topics = self.topics[question]
+        return memory.ranked(near, topics, [self._claim(peer, one, topics) for one in near], self.rng)
+
+    def _claim(self, peer: int, other: int, topics: Mapping[int, float]) -> float:
+        if self.rules.kind != "sketch":
+            return 0.0
+        if peer not in self._places:
+            self._places[peer] = {one: row for row, one in enumerate(self.overlay.neighbours(peer))}
+        return claim(self.told[peer][self._places[peer][other]], topics)

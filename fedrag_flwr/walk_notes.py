@@ -1,0 +1,75 @@
+"""What a device keeps of walks between messages: what it learnt, what it was told, its sketch, and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from fedrag_flwr.privacy.durable import DurableFile
+
+Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt"]
+Json = Mapping[str, object]
+_SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
+    kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)
+) WITHOUT ROWID"""
+
+
+class WalkNotes:
+    """JSON objects by kind and id in a durable file; of each kind the latest are kept.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most
+        Objects of one kind.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: Path, most: int = 1_000) -> None:
+        self._file = DurableFile(path, "notes of walks", _SCHEMA, 1)
+        self._most = most
+
+    def get(self, kind: Kind, name: str = "") -> Json | None:
+        """One object; None where there is none."""
+        return self.all(kind, name).get(name)
+
+    def all(self, kind: Kind, name: str | None = None) -> dict[str, Json]:
+        """All objects of a kind by id, the oldest first; or the one that is named."""
+        with self._file.reading() as connection:
+            rows = connection.execute(
+                "SELECT id, body FROM notes WHERE kind = ? AND (? IS NULL OR id = ?) ORDER BY number",
+                (kind, name, name),
+            ).fetchall()
+        return {row[0]: json.loads(row[1]) for row in rows}
+
+    def put(self, kind: Kind, bodies: Mapping[str, Json]) -> None:
+        """Keep objects in place of those with their ids, and drop the oldest of the kind beyond what is kept."""
+        with self._file.writing() as connection:
+            (last,) = connection.execute(
+                "SELECT COALESCE(MAX(number), 0) FROM notes WHERE kind = ?", (kind,)
+            ).fetchone()
+            connection.executemany(
+                "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)",
+                [(kind, name, json.dumps(body), last + place) for place, (name, body) in enumerate(bodies.items(), 1)],
+            )
+            connection.execute(
+                "DELETE FROM notes WHERE kind = ? AND number <="
+                " (SELECT number FROM notes WHERE kind = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                (kind, kind, self._most),
+            )
+
+    def drop(self, kind: Kind, name: str) -> None:
+        """Forget one object, if it is there."""
+        with self._file.writing() as connection:
+            connection.execute("DELETE FROM notes WHERE kind = ? AND id = ?", (kind, name))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

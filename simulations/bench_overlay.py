@@ -1,0 +1,145 @@
+"""MMLU's 57 subjects with 20 to 100 peers: messages, hits and learning of all walks (DRAG table 1, figures 3 to 5, 7).
+
+    python simulations/bench_overlay.py [--data FOLDER] [--questions 10000] [--out docs/benchmarks]
+
+FOLDER holds ``mmlu.jsonl.gz`` (default: $FEDRAG_DATA). Vectors are made once and kept in ``$FEDRAG_HOME/overlay``, as
+measured rows are: a stopped run goes on. Each size is drawn three times; walks of one draw share network and
+holdings. Settings were chosen on the 4,042 test rows that are not asked here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.overlay.simulator import Asked
+from fedrag_flwr.records import WalkKind
+from fedrag_flwr.settings import fedrag_home
+from simulations.kept_rows import KeptRows, Row
+from simulations.line_chart import line_chart
+from simulations.overlay_world import QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
+from simulations.privacy_table import markdown
+
+SIZES = (20, 40, 60, 80, 100)
+KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
+SEEDS = (0, 1, 2)
+FANOUT = {"topic": 4, "sketch": 8, "random": 1, "flooding": 0}  # a sketch walk names more and queries no more for it
+VARIED = (2, 4, 6, 8)
+STEP = 500
+
+
+def measured(
+    world: MmluWorld,
+    kind: WalkKind,
+    peers: int,
+    questions: int,
+    *,
+    connectivity: int = 4,
+    fanout: int | None = None,
+    seeds: Iterable[int] = SEEDS,
+    epsilon: float = 1.0,
+) -> Row:
+    """Means over all questions and draws, over the first 500, the last 500, and in steps of 500."""
+    runs: list[list[Asked]] = []
+    right = []
+    for seed in seeds:
+        k = FANOUT[kind] if fanout is None else fanout
+        simulator = world.simulator(kind, peers, connectivity=connectivity, fanout=k, seed=seed, epsilon=epsilon)
+        runs.append(ask_all(simulator, questions, seed))
+        assert isinstance(simulator.knowledge, SubjectKnowledge)
+        held = simulator.knowledge.of
+        subject = world.rows.subject[world.chosen]
+        right.append(np.mean([subject[row] in held.get(one.answered_by, ()) for row, one in enumerate(runs[-1])]))
+    every = Means.of([one for run in runs for one in run])
+    first = Means.of([one for run in runs for one in run[:STEP]])
+    last = Means.of([one for run in runs for one in run[-STEP:]])
+    steps = [
+        Means.of([one for run in runs for one in run[: start + STEP]]).queried for start in range(0, len(runs[0]), STEP)
+    ]
+    return {
+        "hops": every.hops,
+        "queried": every.queried,
+        "wire": every.wire,
+        "hit": every.hit,
+        "right": 100 * float(np.mean(right)),
+        "first": first.queried,
+        "first hit": first.hit,
+        "last": last.queried,
+        "spread": float(np.std([Means.of(run).queried for run in runs])),
+        "steps": json.dumps([round(value, 2) for value in steps]),
+    }
+
+
+def pages(world: MmluWorld, kept: KeptRows, questions: int, out: Path) -> str:
+    """All tables, and the chart of figure 4 beside them."""
+
+    def row(kind: WalkKind, peers: int, connectivity: int = 4, fanout: int | None = None, epsilon: float = 1.0) -> Row:
+        key = f"{kind} peers={peers} m={connectivity} k={fanout} epsilon={epsilon:g} questions={questions}"
+        return kept.row(
+            key,
+            lambda: measured(world, kind, peers, questions, connectivity=connectivity, fanout=fanout, epsilon=epsilon),
+        )
+
+    main = [(kind, peers, row(kind, peers)) for peers in SIZES for kind in KINDS]
+    lines = _walks(main)
+    curves = {f"{peers} peers": json.loads(str(one["steps"])) for kind, peers, one in main if kind == "topic"}
+    across = [STEP * (place + 1) for place in range(len(next(iter(curves.values()))))]
+    chart = line_chart(curves, "questions", "peers queried a question, topic walk", across)
+    (out / "overlay_convergence.svg").write_text(chart, encoding="utf-8")
+    budgets = [(epsilon, row("sketch", 100, epsilon=epsilon)) for epsilon in (0.1, 0.3, 1.0, 3.0, float("inf"))]
+    lines += ["", "Budgets of sketches, 100 peers:", ""]
+    lines += markdown(
+        ["epsilon of a document", "queried", "hits, %", "first 500"],
+        [
+            [f"{epsilon:g}", f"{one['queried']:.2f}", f"{one['hit']:.2f}", f"{one['first']:.2f}"]
+            for epsilon, one in budgets
+        ],
+    )
+    for title, rows in (
+        ("Connectivity, topic walk (queried / hits in %)", {m: [row("topic", n, m) for n in SIZES] for m in VARIED}),
+        ("k, topic walk (queried / hits in %)", {k: [row("topic", n, 4, k) for n in SIZES] for k in VARIED}),
+    ):
+        lines += ["", f"{title}:", ""]
+        cells = [
+            [str(name), *(f"{one['queried']:.2f} / {one['hit']:.2f}" for one in found)] for name, found in rows.items()
+        ]
+        lines += markdown(["", *(f"{peers} peers" for peers in SIZES)], cells)
+    return "\n".join([*lines, ""])
+
+
+def _walks(rows: Sequence[tuple[str, int, Row]]) -> list[str]:
+    names = ("hops", "queried", "wire", "hit", "right", "first", "last", "spread")
+    flooding = {peers: float(one["queried"]) for kind, peers, one in rows if kind == "flooding"}
+    cells = [
+        [
+            str(peers),
+            kind,
+            *(f"{one[name]:.2f}" for name in names),
+            f"{100 * float(one['queried']) / flooding[peers]:.1f}",
+        ]
+        for kind, peers, one in rows
+    ]
+    headings = ["peers", "walk", "hops", "queried", "on the wire", "hits, %", "right, %", "first 500", "last 500"]
+    return markdown([*headings, "± between draws", "of flooding, %"], cells)
+
+
+def main() -> None:
+    """Measure what is not kept, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    kept = KeptRows(fedrag_home() / "overlay" / "mmlu-rows.jsonl")
+    text = pages(MmluWorld(arguments.data), kept, arguments.questions, arguments.out)
+    (arguments.out / "overlay_mmlu.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

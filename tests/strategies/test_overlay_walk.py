@@ -1,0 +1,289 @@
+"""Walks over five tiny devices: who is asked, who answers, what is learnt, and what faults cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import NotFoundError, SettingError
+from fedrag_flwr.records import EvidenceUnit, GossipReply, HopReply, Question, RankedPeer, Told, WalkReply
+from fedrag_flwr.settings import Plain
+from strategies import ServerTools, make_strategy
+from strategies.overlay_walk import OverlayWalk
+from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, toolbox
+
+FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
+HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
+NODES = dict(zip(DEVICES, range(100, 100 + len(DEVICES)), strict=True))
+LINE = "bridges\tharbours\nharbours\tmuseums\nmuseums\tpeople\npeople\trivers\n"
+
+
+@pytest.fixture(scope="module")
+def built(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """The built federation as a line of five devices, `rivers` farthest from `bridges`."""
+    root = tmp_path_factory.mktemp("overlay")
+    (root / "line.tsv").write_text(LINE)
+    return first.files.copy_to(root).with_changes(
+        baselines="",
+        strategy="flooding",
+        overlay__topology="edges",
+        overlay__edges=str(root / "line.tsv"),
+        overlay__threshold=0.7,
+        overlay__cache_similarity=1.1,
+    )
+
+
+@pytest.fixture
+def fresh(built: Federation, tmp_path: Path) -> Federation:
+    """The same with stores of its own."""
+    return built.copy_to(tmp_path)
+
+
+def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[OverlayWalk, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = make_strategy(files.settings.strategy, files.settings, questions or (HOME, FOREIGN), tools)
+    assert isinstance(strategy, OverlayWalk)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    return strategy, grid.sent
+
+
+def said(device: str, change: Callable[[WalkReply], WalkReply | None]) -> Tamper:
+    """Change what one device says to hops; None: it says nothing."""
+
+    def tamper(reply: Message) -> Message | None:
+        if reply.metadata.src_node_id == NODES[device] and wire.kind_of(reply.content) == WalkReply.__name__:
+            changed = change(wire.decode(reply.content, WalkReply, run="1"))
+            if changed is None:
+                return None
+            reply.content = wire.encode(changed, run="1")
+        return reply
+
+    return tamper
+
+
+def junk(device: str, text: str = "Seven spoons sang.") -> Tamper:
+    """A device that claims to know everything."""
+    unit = EvidenceUnit("x", text, device, 0.99, "")
+    return said(device, lambda reply: replace(reply, replies=tuple(replace(r, units=(unit,)) for r in reply.replies)))
+
+
+def walk_messages(sent: list[bytes]) -> int:
+    return sum(b"query.walk" in data for data in sent)
+
+
+# --- whole walks ----------------------------------------------------------------------------------
+
+
+def test_what_home_knows_does_not_walk(built: Federation) -> None:
+    strategy, sent = run(built, HOME)
+    assert all(source.startswith("bridges/") for source in strategy.answers["f1"].sources)
+    assert walk_messages(sent) == 0
+    assert strategy.counts["walk-queried"] == strategy.counts["walk-hits"] == 1
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"strategy": "topic-walk"}, {"strategy": "topic-walk", "overlay__walk": "sketch"}]
+)
+def test_a_question_walks_to_who_knows(fresh: Federation, changes: dict[str, Plain]) -> None:
+    strategy, sent = run(fresh.with_changes(**changes), FOREIGN)
+    answer = strategy.answers["f7"]
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert "walked bridges > harbours > museums > people > rivers" in answer.explanation
+    counted = {name: strategy.counts[f"walk-{name}"] for name in ("hops", "queried", "wire", "hits", "rounds")}
+    assert counted == {"hops": 4, "queried": 5, "wire": 8, "hits": 1, "rounds": 5}
+    assert not any(FOREIGN.text.encode() in data for data in sent if b"query.walk" in data)
+
+
+def test_all_questions_at_a_device_are_one_message_a_round(built: Federation) -> None:
+    questions = [replace(FOREIGN, id=f"q{number}") for number in range(4)]
+    strategy, sent = run(built, *questions)
+    assert set(strategy.answers) == {"q0", "q1", "q2", "q3"}
+    assert walk_messages(sent) == 2 * 5
+
+
+def test_a_walk_ends_at_its_last_hop(built: Federation) -> None:
+    strategy, _ = run(built.with_changes(overlay__max_hops=3), FOREIGN)
+    assert strategy.counts["walk-hits"] == 0
+    assert strategy.counts["walk-hops"] == strategy.counts["walk-queried"] == 3
+    assert not any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
+
+
+def test_random_walks_stay_within_their_hops(built: Federation) -> None:
+    questions = [replace(FOREIGN, id=f"q{number}") for number in range(6)]
+    strategy, _ = run(built.with_changes(strategy="random-walk"), *questions)
+    assert strategy.counts["walk-questions"] == 6
+    assert 6 < strategy.counts["walk-queried"] <= 6 * 6
+
+
+def test_a_partitioned_overlay_answers_at_home(built: Federation, tmp_path: Path) -> None:
+    (tmp_path / "parts.tsv").write_text("bridges\tharbours\nmuseums\trivers\n")
+    strategy, _ = run(built.with_changes(overlay__edges=str(tmp_path / "parts.tsv")), FOREIGN)
+    assert "f7" in strategy.answers
+    assert (strategy.counts["walk-hits"], strategy.counts["walk-queried"]) == (0, 2)
+
+
+@pytest.mark.parametrize("text", ["bridges harbours\n", "bridges\tharbours\trivers\n"])
+def test_a_list_of_edges_that_is_none_is_refused(built: Federation, tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.tsv").write_text(text)
+    with pytest.raises(SettingError, match=r"overlay\.edges"):
+        run(built.with_changes(overlay__edges=str(tmp_path / "bad.tsv")), HOME)
+
+
+def test_a_measured_overlay_connects_all_devices(built: Federation) -> None:
+    strategy, _ = run(built.with_changes(overlay__topology="measured", overlay__connectivity=1), FOREIGN)
+    assert strategy.counts["walk-hits"] == 1
+
+
+# --- what is learnt -------------------------------------------------------------------------------
+
+
+def test_peers_learn_along_the_way_and_ask_there_first(fresh: Federation, tmp_path: Path) -> None:
+    (tmp_path / "star.tsv").write_text("".join(f"bridges\t{name}\n" for name in DEVICES[1:]))
+    files = fresh.with_changes(strategy="topic-walk", overlay__edges=str(tmp_path / "star.tsv"))
+    run(files, FOREIGN)
+    again, _ = run(files, replace(FOREIGN, id="again", text="What is the height of Mount Cairl?"))
+    assert again.counts["walk-queried"] == 2
+    with files.device("bridges") as home:
+        assert home.walks.expertise.standing("rivers") == 1.0
+        assert len(home.walks.expertise) > 0
+
+
+def test_sketches_lead_the_first_question(fresh: Federation, tmp_path: Path) -> None:
+    (tmp_path / "star.tsv").write_text("".join(f"bridges\t{name}\n" for name in DEVICES[1:]))
+    files = fresh.with_changes(
+        strategy="topic-walk",
+        overlay__walk="sketch",
+        overlay__epsilon=10.0,  # two documents are not seen at less
+        overlay__edges=str(tmp_path / "star.tsv"),
+        overlay__gossip_rounds=2,
+    )
+    strategy, sent = run(files, FOREIGN)
+    assert strategy.counts["walk-queried"] == 2
+    assert sum(b"query.gossip" in data for data in sent) == 2 * len(DEVICES) * 3
+    with files.device("rivers") as owner:
+        first = owner.walks.sketches.own()
+        assert (owner.walks.sketches.own() == first).all()  # drawn once
+        assert first.any()
+
+
+def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:
+    with fresh.with_changes(overlay__epsilon=2.0, privacy__budget=1.0).device("rivers") as owner:
+        assert not owner.walks.sketches.own().any()
+    with fresh.with_changes(overlay__epsilon=8.0).device("rivers") as owner:
+        drawn = owner.walks.sketches.own()
+        assert drawn.any()
+    with fresh.with_changes(overlay__epsilon=7.0).device("rivers") as owner:
+        assert (owner.walks.sketches.own() == drawn).all()
+
+
+def test_feedback_is_taken_and_what_it_speaks_of_is_not_given_again(fresh: Federation) -> None:
+    files = fresh.with_changes(strategy="topic-walk", overlay__cache_similarity=0.95)
+    run(files, FOREIGN)
+    again, sent = run(files, replace(FOREIGN, id="again"))
+    assert again.answers["again"].path == "cache"
+    assert walk_messages(sent) == 0
+    with files.device("bridges") as home:
+        assert "harbours" in home.walks.feedback("f7", good=False)
+        assert home.walks.expertise.standing("harbours") < 1
+        with pytest.raises(NotFoundError):
+            home.walks.feedback("nothing", good=True)
+    walked, sent = run(files, replace(FOREIGN, id="walks"))
+    assert walked.answers["walks"].path != "cache"
+    assert walk_messages(sent) > 0
+
+
+def test_a_cached_answer_goes_with_its_document(fresh: Federation) -> None:
+    files = fresh.with_changes(overlay__cache_similarity=0.95)
+    asked = Question("f4", "Where was Odile Varro born?", "people")
+    run(files, asked)
+    again, _ = run(files, replace(asked, id="again"))
+    assert again.answers["again"].path == "cache"
+    document = files.root / "data" / "people" / "odile-varro.md"
+    document.write_text(document.read_text().replace("Lindmoor", "Norrhall"))
+    changed, _ = run(files, replace(asked, id="changed"))
+    assert changed.answers["changed"].path != "cache"
+
+
+def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation) -> None:
+    files = fresh.with_changes(overlay__cache_similarity=0.95, overlay__cache_hours=0.0)
+    run(files, FOREIGN)
+    again, _ = run(files, replace(FOREIGN, id="again"))
+    assert again.answers["again"].path != "cache"
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None:
+    files = fresh.with_changes(strategy="topic-walk")
+    (files.root / "ring.tsv").write_text(LINE + "rivers\tbridges\n")
+    ring = files.with_changes(overlay__edges=str(files.root / "ring.tsv"))
+    strategy, _ = run(ring, FOREIGN, tamper=junk("harbours"))
+    assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
+    with ring.device("bridges") as home:
+        known = home.walks.expertise
+        assert known.standing("harbours") < 1 or known.standing("rivers") == 1.0
+
+
+def test_a_silent_peer_is_left_out_and_the_run_ends(built: Federation) -> None:
+    files = built.with_changes(federation__round_timeout=1.0)
+    strategy, _ = run(files, FOREIGN, replace(FOREIGN, id="two"), tamper=said("museums", lambda _: None))
+    assert strategy.counts["walk-hits"] == 0
+    assert "museums" in strategy.outcome().traffic.missing
+    assert set(strategy.answers) == {"f7", "two"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: replace(r, replies=()),
+        lambda r: replace(r, replies=r.replies * 2),
+        lambda r: replace(r, replies=tuple(replace(one, question_id="other") for one in r.replies)),
+        lambda r: replace(r, replies=tuple(replace(o, ranked=(RankedPeer("bridges", 9.0),) * 9) for o in r.replies)),
+        lambda r: replace(r, replies=tuple(replace(o, units=(_unit("rivers"),)) for o in r.replies)),
+        lambda r: replace(r, replies=tuple(replace(o, units=(_unit("harbours"),) * 64) for o in r.replies)),
+        lambda r: replace(r, device="rivers"),
+    ],
+    ids=["nothing", "twice", "another question", "back and forth", "another's name", "too much", "another device"],
+)
+def test_what_a_peer_says_wrongly_ends_no_run(built: Federation, change: Callable[[WalkReply], WalkReply]) -> None:
+    strategy, _ = run(built, FOREIGN, tamper=said("harbours", change))
+    assert "f7" in strategy.answers
+    assert strategy.counts["walk-queried"] <= len(DEVICES)
+    assert not any(unit in str(strategy.answers["f7"].sources) for unit in ("rivers/x", "harbours/x"))
+
+
+def _unit(origin: str) -> EvidenceUnit:
+    return EvidenceUnit("x", "Mount Cairl is 3 metres high.", origin, 0.9, "")
+
+
+def test_sketches_in_another_s_name_are_dropped(fresh: Federation) -> None:
+    def tamper(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == GossipReply.__name__ and reply.metadata.src_node_id == NODES["people"]:
+            told = (Told("bridges", (255,) * 3),)
+            reply.content = wire.encode(GossipReply("people", told), run="1")
+        return reply
+
+    files = fresh.with_changes(strategy="topic-walk", overlay__walk="sketch")
+    strategy, _ = run(files, FOREIGN, tamper=tamper)
+    assert "people" in strategy.outcome().traffic.missing
+    assert "f7" in strategy.answers
+
+
+def test_hop_replies_do_not_tell_how_near_a_peer_was(built: Federation) -> None:
+    heard: list[HopReply] = []
+
+    def listen(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == WalkReply.__name__:
+            heard.extend(wire.decode(reply.content, WalkReply, run="1").replies)
+        return reply
+
+    run(built, FOREIGN, tamper=listen)
+    assert [one.relevance > 0 for one in heard] == [False, False, False, False, True]
