@@ -17,6 +17,7 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
     BuildRequest,
+    CentroidRequest,
     ControllerRequest,
     Delta,
     DescribeRequest,
@@ -165,6 +166,12 @@ def finish_sealed(message: Message, context: Context) -> Message:
     """Answer open questions with what others sealed."""
     run = _run(message)
     return _handle(message, context, SealedFinish, lambda device, given: device.finish_sealed(given, run))
+
+
+@app.query("centroids")
+def centroids(message: Message, context: Context) -> Message:
+    """Share the middles of what this device holds."""
+    return _handle(message, context, CentroidRequest, lambda device, request: device.share_centroids(request))
 
 
 @app.query("documents")

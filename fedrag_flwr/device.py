@@ -38,6 +38,9 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
     BuildReport,
+    Centroid,
+    CentroidBatch,
+    CentroidRequest,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -62,6 +65,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
+from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sealed_evidence import give_sealed, open_evidence
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
@@ -237,6 +241,16 @@ class EdgeDevice:
                 return batch
             request = SummaryRequest("", ())
 
+    def share_centroids(self, request: CentroidRequest) -> CentroidBatch:
+        """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
+        vectors = self.store.units("paragraph").vectors
+        if not len(vectors):
+            return CentroidBatch(self.name, ())
+        found = centroids_of(vectors, request.most, self.settings.seed)
+        rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
+        told = tuple(Centroid(self.door.release_vector(vector), count, close) for vector, count, close in rows)
+        return CentroidBatch(self.name, told)
+
     def share_documents(self) -> DocumentBatch:
         """Whole documents, for the centralised reference; the door refuses unless this device allows it.
 
@@ -285,6 +299,8 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         if mode in ("graph", "gated"):
             return self.graph.ask(question, gated=mode == "gated")
+        if mode == "routed":
+            return OpenQuestion(question.id, self.toolbox.encoder.encode([question.text])[0], ())
         engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
             return engine.closed_book(question)
@@ -344,6 +360,8 @@ class EdgeDevice:
             budget = min(request.budget, self.settings.inference.remote_units)
             if by == "graph":
                 units = self.graph.retrieve(request.vector, budget)
+            elif by == "sentences":
+                units = self.engine_over("none").shelf.nearest_sentences(request.vector, budget)
             else:
                 edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
                 units = self.engine.evidence_for(request.vector, edges, budget)
@@ -411,7 +429,7 @@ class EdgeDevice:
 
     def _told(self, question: OpenQuestion) -> Vector:
         """The vector that stands for a question abroad; nothing where owners are found without it."""
-        hidden = self.settings.exchange != "plain" and not question.wants
+        hidden = self.settings.exchange != "plain" and bool(question.drafts)
         return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)
 
     def _inform_door(self) -> None:

@@ -12,12 +12,13 @@ from strategies.centralized import Centralized
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
+from strategies.rag_route import RagRoute
 from strategies.server_tools import ServerTools
 from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(MemoryFusion, SummaryRouting, ControllerFedAvg, Centralized),
+    *(MemoryFusion, SummaryRouting, ControllerFedAvg, RagRoute, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -49,6 +50,7 @@ __all__ = [
     "LocalRag",
     "MemoryFusion",
     "NoRag",
+    "RagRoute",
     "ServerTools",
     "SummaryRouting",
     "make_strategy",
