@@ -18,6 +18,7 @@ from fedrag_flwr.records import (
     AnswerRequest,
     BuildRequest,
     CentroidRequest,
+    ConfideRequest,
     ControllerRequest,
     Delta,
     DescribeRequest,
@@ -172,6 +173,20 @@ def finish_sealed(message: Message, context: Context) -> Message:
 def centroids(message: Message, context: Context) -> Message:
     """Share the middles of what this device holds."""
     return _handle(message, context, CentroidRequest, lambda device, request: device.share_centroids(request))
+
+
+@app.query("confide")
+def confide(message: Message, context: Context) -> Message:
+    """Seal own questions for an enclave."""
+    run = _run(message)
+    return _handle(message, context, ConfideRequest, lambda device, asked: device.confide(asked, run))
+
+
+@app.query("open_answers")
+def open_answers(message: Message, context: Context) -> Message:
+    """Open the answers that an enclave sealed for this device."""
+    run = _run(message)
+    return _handle(message, context, SealedMessages, lambda device, sealed: device.open_answers(sealed, run))
 
 
 @app.query("documents")

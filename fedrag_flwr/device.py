@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.building import Builder, BuildPlan
+from fedrag_flwr.confiding import confide, open_answers
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.engines import Engines, Memories
@@ -41,6 +42,7 @@ from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,
     CentroidRequest,
+    ConfideRequest,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -341,6 +343,16 @@ class EdgeDevice:
         """Answer open questions with what other devices sealed for this one."""
         evidence = open_evidence(self.key, given.messages, self.settings.inference.remote_units, run)
         return self.finish(given.questions, evidence, given.mode)
+
+    def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
+        """Seal own questions for an enclave."""
+        return confide(self.name, self.key, request, run)
+
+    def open_answers(self, sealed: SealedMessages, run: str) -> AnswerBatch:
+        """Keep what an enclave answered, and release it."""
+        batch = self._batch(open_answers(self.name, self.key, sealed.messages, run), ())
+        self.graph.receive(batch)
+        return batch
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.

@@ -144,7 +144,7 @@ def main() -> None:
     """Fit on training rows, write the network, and print how it does on dev rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--questions", type=int, default=100, help="of each dataset and split")
+    parser.add_argument("--questions", type=int, default=40, help="of each dataset and split")
     parser.add_argument("--out", type=Path, default=SHIPPED)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()

@@ -9,6 +9,7 @@ from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
+from strategies.confidential_broadcast import ConfidentialBroadcast
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
@@ -18,7 +19,7 @@ from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(MemoryFusion, SummaryRouting, ControllerFedAvg, RagRoute, Centralized),
+    *(MemoryFusion, SummaryRouting, ControllerFedAvg, RagRoute, ConfidentialBroadcast, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -43,6 +44,7 @@ def make_strategy(
 __all__ = [
     "STRATEGIES",
     "Centralized",
+    "ConfidentialBroadcast",
     "ControllerFedAvg",
     "FederatedRag",
     "LocalGraph",
