@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.building import Builder, BuildPlan
-from fedrag_flwr.confiding import confide, open_answers
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.engines import Engines, Memories
@@ -26,13 +25,9 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering import EvidenceOrders
-from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
-from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.privacy.sealing import BoxKey
-from fedrag_flwr.private_routing import PrivateRouting
-from fedrag_flwr.private_training import PrivateTraining
 from fedrag_flwr.records import (
     START,
     Answer,
@@ -42,7 +37,6 @@ from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,
     CentroidRequest,
-    ConfideRequest,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -52,14 +46,11 @@ from fedrag_flwr.records import (
     EvidenceBatch,
     EvidenceRequest,
     EvidenceUnit,
-    GroupRequest,
     ImportReport,
     OpenQuestion,
     Progress,
     Question,
     RetrieveBy,
-    SealedFinish,
-    SealedMessages,
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
@@ -68,7 +59,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.retrieval.source_router import centroids_of
-from fedrag_flwr.sealed_evidence import give_sealed, open_evidence
+from fedrag_flwr.sealed_exchange import SealedExchange
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.folder import FolderSource
@@ -121,6 +112,7 @@ class EdgeDevice:
         self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
+            key = BoxKey.kept(kept / "box.key")
             self.door = open_door(
                 settings.privacy, toolbox.encoder, toolbox.pipeline, self._hide, name, kept, root / NAMES
             )
@@ -132,18 +124,17 @@ class EdgeDevice:
         self.orders = EvidenceOrders(self.store, sources, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
-        self.key = BoxKey.kept(kept / "box.key")
-        sandbox = shared_sandbox()
-        self.private_routing = PrivateRouting(
+        self.sealed = SealedExchange.of(
             name,
-            self.key,
-            QuestionCipher(kept, toolbox.encoder.dimension, sandbox),
+            key,
+            kept,
             toolbox.encoder,
             self.door,
             self.graph.known_summaries,
             settings,
+            self.retrieve,
+            self.finish,
         )
-        self._private_training = PrivateTraining(name, kept, self.key, sandbox)
         self._informed = -1  # the store's version that the door knows the private names of
 
     def close(self) -> None:
@@ -174,7 +165,7 @@ class EdgeDevice:
             bank=self.store.meta(BANK) or "",
             bank_version=int(self.store.meta(BANK_VERSION) or 0),
             pending=self.store.pending(),
-            key=self.key.public,
+            key=self.sealed.key.public,
         )
 
     def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
@@ -312,6 +303,12 @@ class EdgeDevice:
             return engine.from_passages(question, self.controller.retriever())
         return engine.from_memory(question)
 
+    def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
+        """Keep answers that were made elsewhere for this device, and release them."""
+        batch = self._batch(answers, ())
+        self.graph.receive(batch)
+        return batch
+
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
         outcome = self.engine.from_memory(question)
@@ -321,7 +318,7 @@ class EdgeDevice:
         """Take one step of training the controller together with other devices, on own questions."""
         if request.encrypted:
             noise, rng = self.settings.controller.noise, np.random.default_rng()  # nobody may foresee this noise
-            update = self._private_training.train(
+            update = self.sealed.training.train(
                 request, noise, rng, lambda plain: self.controller.train(plain, questions)
             )
         elif self.settings.exchange == "encrypted":
@@ -330,29 +327,6 @@ class EdgeDevice:
             update = self.controller.train(request, questions)
         self._engines.forget()  # they may order evidence by the weights before
         return update
-
-    def join_group(self, request: GroupRequest) -> SealedMessages:
-        """Make the key of a group that adds up encrypted numbers, or take it from a peer."""
-        return self._private_training.join(request)
-
-    def retrieve_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in boxes, sealed for those who asked."""
-        return give_sealed(self.name, self.key, asked, self.retrieve, run)
-
-    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
-        """Answer open questions with what other devices sealed for this one."""
-        evidence = open_evidence(self.key, given.messages, self.settings.inference.remote_units, run)
-        return self.finish(given.questions, evidence, given.mode)
-
-    def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
-        """Seal own questions for an enclave."""
-        return confide(self.name, self.key, request, run)
-
-    def open_answers(self, sealed: SealedMessages, run: str) -> AnswerBatch:
-        """Keep what an enclave answered, and release it."""
-        batch = self._batch(open_answers(self.name, self.key, sealed.messages, run), ())
-        self.graph.receive(batch)
-        return batch
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.

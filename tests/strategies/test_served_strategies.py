@@ -118,10 +118,10 @@ def test_a_home_opens_answers_to_its_own_questions_alone(files: Federation) -> N
     with files.device("bridges") as home, files.device("rivers") as other:
         enclave = BoxKey.fresh()
         with pytest.raises(FedragError, match="another home"):
-            home.confide(ConfideRequest((replace(HOME, home="rivers"),), enclave.public), "1")
-        sealed = home.confide(ConfideRequest((HOME,), enclave.public), "1")
+            home.sealed.confide(ConfideRequest((replace(HOME, home="rivers"),), enclave.public), "1")
+        sealed = home.sealed.confide(ConfideRequest((HOME,), enclave.public), "1")
         with pytest.raises(FedragError, match="someone or something else"):
-            home.open_answers(sealed, "1")
+            home.sealed.answers(sealed, "1")
         with pytest.raises(FedragError, match="someone or something else"):
-            other.open_answers(sealed, "1")
+            other.sealed.answers(sealed, "1")
         assert HOME.text.encode() not in sealed.messages[0].box
