@@ -17,6 +17,8 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
     BuildRequest,
+    CentroidRequest,
+    ConfideRequest,
     ControllerRequest,
     Delta,
     DescribeRequest,
@@ -135,7 +137,7 @@ def finish(message: Message, context: Context) -> Message:
 @app.train("group")
 def group(message: Message, context: Context) -> Message:
     """Make the key of a group's encrypted sums, or take it from a peer."""
-    return _handle(message, context, GroupRequest, lambda device, request: device.join_group(request))
+    return _handle(message, context, GroupRequest, lambda device, request: device.sealed.training.join(request))
 
 
 @app.query("rounded_overview")
@@ -152,28 +154,50 @@ def rounded_overview(message: Message, context: Context) -> Message:
 @app.query("encrypt")
 def encrypt(message: Message, context: Context) -> Message:
     """Encrypt own open questions."""
-    return _handle(message, context, EncryptRequest, lambda device, asked: device.private_routing.encrypt(asked))
+    return _handle(message, context, EncryptRequest, lambda device, asked: device.sealed.routing.encrypt(asked))
 
 
 @app.query("route")
 def route(message: Message, context: Context) -> Message:
     """Choose owners for own open questions, and seal requests for them."""
     run = _run(message)
-    return _handle(message, context, RouteRequest, lambda device, asked: device.private_routing.route(asked, run))
+    return _handle(message, context, RouteRequest, lambda device, asked: device.sealed.routing.route(asked, run))
 
 
 @app.query("retrieve_sealed")
 def retrieve_sealed(message: Message, context: Context) -> Message:
     """Give evidence for requests in boxes, through the door, sealed."""
     run = _run(message)
-    return _handle(message, context, SealedMessages, lambda device, asked: device.retrieve_sealed(asked, run))
+    return _handle(message, context, SealedMessages, lambda device, asked: device.sealed.give(asked, run))
 
 
 @app.query("finish_sealed")
 def finish_sealed(message: Message, context: Context) -> Message:
     """Answer open questions with what others sealed."""
     run = _run(message)
-    return _handle(message, context, SealedFinish, lambda device, given: device.finish_sealed(given, run))
+    return _handle(message, context, SealedFinish, lambda device, given: device.sealed.finish_with(given, run))
+
+
+@app.query("centroids")
+def centroids(message: Message, context: Context) -> Message:
+    """Share the middles of what this device holds."""
+    return _handle(message, context, CentroidRequest, lambda device, request: device.share_centroids(request))
+
+
+@app.query("confide")
+def confide(message: Message, context: Context) -> Message:
+    """Seal own questions for an enclave."""
+    run = _run(message)
+    return _handle(message, context, ConfideRequest, lambda device, asked: device.sealed.confide(asked, run))
+
+
+@app.query("open_answers")
+def open_answers(message: Message, context: Context) -> Message:
+    """Open the answers that an enclave sealed for this device."""
+    run = _run(message)
+    return _handle(
+        message, context, SealedMessages, lambda device, sealed: device.receive(device.sealed.answers(sealed, run))
+    )
 
 
 @app.query("walk")

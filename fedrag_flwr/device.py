@@ -26,19 +26,18 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering import EvidenceOrders
-from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
-from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.opening import open_door, policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.privacy.sealing import BoxKey
-from fedrag_flwr.private_routing import PrivateRouting
-from fedrag_flwr.private_training import PrivateTraining
 from fedrag_flwr.records import (
     START,
     Answer,
     AnswerBatch,
     AnswerMode,
     BuildReport,
+    Centroid,
+    CentroidBatch,
+    CentroidRequest,
     ControllerRequest,
     ControllerUpdate,
     Delta,
@@ -48,14 +47,11 @@ from fedrag_flwr.records import (
     EvidenceBatch,
     EvidenceRequest,
     EvidenceUnit,
-    GroupRequest,
     ImportReport,
     OpenQuestion,
     Progress,
     Question,
     RetrieveBy,
-    SealedFinish,
-    SealedMessages,
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
@@ -65,7 +61,8 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
-from fedrag_flwr.sealed_evidence import give_sealed, open_evidence
+from fedrag_flwr.retrieval.source_router import centroids_of
+from fedrag_flwr.sealed_exchange import SealedExchange
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sharing import OpaqueIds, Sharing
 from fedrag_flwr.sources.opening import SourceSet
@@ -132,6 +129,7 @@ class EdgeDevice:
         self._hide = OpaqueIds(self.store)
         kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
         try:
+            key = BoxKey.kept(kept / "box.key")
             self.door = open_door(
                 settings.privacy,
                 toolbox.encoder,
@@ -150,18 +148,17 @@ class EdgeDevice:
         self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
-        self.key = BoxKey.kept(kept / "box.key")
-        sandbox = shared_sandbox()
-        self.private_routing = PrivateRouting(
+        self.sealed = SealedExchange.of(
             name,
-            self.key,
-            QuestionCipher(kept, toolbox.encoder.dimension, sandbox),
+            key,
+            kept,
             toolbox.encoder,
             self.door,
             self.graph.known_summaries,
             settings,
+            self.retrieve,
+            self.finish,
         )
-        self._private_training = PrivateTraining(name, kept, self.key, sandbox)
         self.summaries = DeviceSummaries(
             name,
             lambda: self.sources,
@@ -206,7 +203,7 @@ class EdgeDevice:
             bank=self.store.meta(BANK) or "",
             bank_version=int(self.store.meta(BANK_VERSION) or 0),
             pending=self.store.pending(),
-            key=self.key.public,
+            key=self.sealed.key.public,
         )
 
     def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
@@ -275,6 +272,16 @@ class EdgeDevice:
                 return batch
             request = SummaryRequest("", ())
 
+    def share_centroids(self, request: CentroidRequest) -> CentroidBatch:
+        """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
+        vectors = self.store.units("paragraph").vectors
+        if not len(vectors):
+            return CentroidBatch(self.name, ())
+        found = centroids_of(vectors, request.most, self.settings.seed)
+        rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
+        told = tuple(Centroid(self.door.release_vector(vector), count, close) for vector, count, close in rows)
+        return CentroidBatch(self.name, told)
+
     def share_documents(self) -> DocumentBatch:
         """Whole documents, for the centralised reference; the door refuses unless this device allows it.
 
@@ -324,6 +331,8 @@ class EdgeDevice:
             return self.graph.ask(question, gated=mode == "gated")
         if mode == "walk":
             return self.walks.ask(question)
+        if mode == "routed":
+            return OpenQuestion(question.id, self.toolbox.encoder.encode([question.text])[0], ())
         engine = self.engine_over("own" if mode == "own-memory" else "all")
         if mode == "closed-book":
             return engine.closed_book(question)
@@ -335,6 +344,12 @@ class EdgeDevice:
             return engine.assisted(question, self.graph.near)
         return engine.from_memory(question)
 
+    def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
+        """Keep answers that were made elsewhere for this device, and release them."""
+        batch = self._batch(answers, ())
+        self.graph.receive(batch)
+        return batch
+
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
         outcome = self.engine.from_memory(question)
@@ -344,7 +359,7 @@ class EdgeDevice:
         """Take one step of training the controller together with other devices, on own questions."""
         if request.encrypted:
             noise, rng = self.settings.controller.noise, np.random.default_rng()  # nobody may foresee this noise
-            update = self._private_training.train(
+            update = self.sealed.training.train(
                 request, noise, rng, lambda plain: self.controller.train(plain, questions)
             )
         elif self.settings.exchange == "encrypted":
@@ -353,19 +368,6 @@ class EdgeDevice:
             update = self.controller.train(request, questions)
         self._engines.forget()  # they may order evidence by the weights before
         return update
-
-    def join_group(self, request: GroupRequest) -> SealedMessages:
-        """Make the key of a group that adds up encrypted numbers, or take it from a peer."""
-        return self._private_training.join(request)
-
-    def retrieve_sealed(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in boxes, sealed for those who asked."""
-        return give_sealed(self.name, self.key, asked, self.retrieve, run)
-
-    def finish_sealed(self, given: SealedFinish, run: str) -> AnswerBatch:
-        """Answer open questions with what other devices sealed for this one."""
-        evidence = open_evidence(self.key, given.messages, self.settings.inference.remote_units, run)
-        return self.finish(given.questions, evidence, given.mode)
 
     def trace(self, answer: Answer) -> list[TraceLine]:
         """From an answer to documents: the units that it rests on, with passage and document.
@@ -385,6 +387,8 @@ class EdgeDevice:
             budget = min(request.budget, self.settings.inference.remote_units)
             if by == "graph":
                 units = self.graph.retrieve(request.vector, budget)
+            elif by == "sentences":
+                units = self.shelf.nearest_sentences(request.vector, budget)
             else:
                 edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
                 offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
@@ -460,7 +464,7 @@ class EdgeDevice:
 
     def _told(self, question: OpenQuestion) -> Vector:
         """The vector that stands for a question abroad; nothing where owners are found without it."""
-        hidden = self.settings.exchange != "plain" and not question.wants
+        hidden = self.settings.exchange != "plain" and bool(question.drafts)
         return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)
 
     def _inform_door(self) -> None:

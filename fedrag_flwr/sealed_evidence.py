@@ -27,7 +27,7 @@ Retrieve = Callable[[Sequence[EvidenceRequest], RetrieveBy], EvidenceBatch]
 def seal_request(request: EvidenceRequest, by: RetrieveBy, owner: PeerKey, reply: bytes, run: str) -> SealedMessage:
     """Seal a request for an owner, whose evidence is to be sealed for the key `reply`."""
     data = wire.pack(HiddenRequest(reply, by, request), run=run)
-    box = seal(data, owner.key, _context("request", run, request.question_id, owner.device))
+    box = seal(data, owner.key, context_of("request", run, request.question_id, owner.device))
     return SealedMessage(request.question_id, owner.device, box)
 
 
@@ -37,10 +37,10 @@ def give_sealed(device: str, key: BoxKey, asked: SealedMessages, retrieve: Retri
     for message in asked.messages:
         name = message.question_id
         try:
-            data = key.open(message.box, _context("request", run, name, device))
+            data = key.open(message.box, context_of("request", run, name, device))
             hidden = wire.unpack(data, HiddenRequest, run=run)
             batch = retrieve([hidden.request], hidden.by)
-            box = seal(wire.pack(batch, run=run), hidden.reply, _context("evidence", run, name, device))
+            box = seal(wire.pack(batch, run=run), hidden.reply, context_of("evidence", run, name, device))
         except (CipherError, WireError) as error:
             _LOG.warning("a sealed request is left out: %s", error.what)
             continue
@@ -53,7 +53,7 @@ def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run
     found = []
     for message in messages:
         try:
-            data = key.open(message.box, _context("evidence", run, message.question_id, message.device))
+            data = key.open(message.box, context_of("evidence", run, message.question_id, message.device))
             batch = wire.unpack(data, EvidenceBatch, run=run)
         except (CipherError, WireError) as error:
             _LOG.warning("sealed evidence is left out: %s", error.what)
@@ -67,5 +67,6 @@ def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run
     return found
 
 
-def _context(what: str, run: str, question_id: str, owner: str) -> str:
-    return "\x1f".join(("fedrag", what, run, question_id, owner))
+def context_of(what: str, run: str, question_id: str, device: str) -> str:
+    """What a box is for: it opens for the same question, device and run alone."""
+    return "\x1f".join(("fedrag", what, run, question_id, device))

@@ -152,6 +152,9 @@ class RoutingSettings(_Group):
     answers_at: Literal["home", "server"] = "home"
     precision: Literal["float16", "int8"] = "float16"
     quota: int = Field(200, ge=0, le=1_000_000)
+    router_threshold: float = Field(-1.0, ge=-1, le=1)
+    router_devices: int = Field(5, ge=1, le=1_000)
+    router_centroids: int = Field(16, ge=1, le=1_024)
 
 
 class HybridSettings(_Group):

@@ -21,6 +21,7 @@ class Told:
 
     scores: NDArray[np.float64]
     server_seconds: float
+    server_cpu: float
     device_seconds: float
     bytes_up: int
     bytes_down: int
@@ -47,10 +48,10 @@ class MatmulReference:
         """Encrypt, multiply and decrypt; sizes are those of the serialised vectors."""
         start = time.perf_counter()
         asked = tenseal.ckks_vector(self._context, question.tolist())
-        sent = time.perf_counter()
+        sent, before = time.perf_counter(), time.process_time()
         scored = [asked.matmul(part) for part in self._chunks]
-        done = time.perf_counter()
+        done, cpu = time.perf_counter(), time.process_time() - before
         scores = np.concatenate([np.array(part.decrypt()) for part in scored])
         end = time.perf_counter()
         up, down = len(asked.serialize()), sum(len(part.serialize()) for part in scored)
-        return Told(scores, done - sent, sent - start + end - done, up, down)
+        return Told(scores, done - sent, cpu, sent - start + end - done, up, down)

@@ -9,28 +9,22 @@ from fedrag_flwr.records import Progress, Question, silent
 from fedrag_flwr.settings import Settings
 from strategies.base import FederatedRag
 from strategies.centralized import Centralized
+from strategies.confidential_broadcast import ConfidentialBroadcast
 from strategies.controller_fedavg import ControllerFedAvg
 from strategies.fedrag import FedRag
 from strategies.hybrid_fusion import HybridFusion
 from strategies.local import LocalGraph, LocalMemory, LocalRag, NoRag
 from strategies.memory_fusion import MemoryFusion
 from strategies.overlay_walk import Flooding, RandomWalk, TopicWalk
+from strategies.rag_route import RagRoute
 from strategies.server_tools import ServerTools
 from strategies.summary_routing import SummaryRouting
 
 _KINDS: Sequence[type[FederatedRag]] = (
     *(NoRag, LocalRag, LocalMemory, LocalGraph),
-    *(
-        FedRag,
-        MemoryFusion,
-        SummaryRouting,
-        HybridFusion,
-        TopicWalk,
-        RandomWalk,
-        Flooding,
-        ControllerFedAvg,
-        Centralized,
-    ),
+    *(FedRag, MemoryFusion, SummaryRouting, HybridFusion),
+    *(TopicWalk, RandomWalk, Flooding),
+    *(RagRoute, ConfidentialBroadcast, ControllerFedAvg, Centralized),
 )
 STRATEGIES: dict[str, type[FederatedRag]] = {kind.name: kind for kind in _KINDS}
 
@@ -55,6 +49,7 @@ def make_strategy(
 __all__ = [
     "STRATEGIES",
     "Centralized",
+    "ConfidentialBroadcast",
     "ControllerFedAvg",
     "FedRag",
     "FederatedRag",
@@ -65,6 +60,7 @@ __all__ = [
     "LocalRag",
     "MemoryFusion",
     "NoRag",
+    "RagRoute",
     "RandomWalk",
     "ServerTools",
     "SummaryRouting",

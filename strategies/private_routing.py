@@ -26,6 +26,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from strategies.courier import Courier, Letter
+from strategies.sealed_post import fetch_sealed
 from strategies.server_tools import ServerTools
 
 _AT_ONCE = 32  # encrypted questions of one home on their way
@@ -95,21 +96,10 @@ class PrivateRouter:
             for message in messages:
                 if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
                     asked[owner].append(message)
-        letters = [
-            Letter(owner, SealedMessages(self._courier.name(owner), tuple(messages)))
-            for owner, messages in asked.items()
-        ]
         given: dict[int, list[SealedMessage]] = defaultdict(list)
-        seconds: dict[str, float] = defaultdict(float)
-        for owner, batch in self._courier.exchange(letters, "query.retrieve_sealed", SealedMessages).items():
-            expected = {message.question_id for message in asked[owner]}
-            for message in batch.messages:
-                if message.device != self._courier.name(owner) or message.question_id not in expected:
-                    self._courier.miss(owner, "it sent a box that was not asked for, or in another's name")
-                    continue
-                expected.discard(message.question_id)
-                given[homes[message.question_id]].append(message)
-                seconds[message.question_id] += batch.seconds / len(asked[owner])
+        evidence, seconds = fetch_sealed(self._courier, asked)
+        for message in evidence:
+            given[homes[message.question_id]].append(message)
         return given, seconds
 
     # --- encrypted scores -----------------------------------------------------------------------------

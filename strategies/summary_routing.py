@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from fedrag_flwr.errors import SettingError, WireError
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
     MOST_LINE,
@@ -30,14 +28,15 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from strategies.courier import Letter
-from strategies.helping import Help, HelpingRag
+from strategies.helping import Help
 from strategies.private_routing import PrivateRouter
 from strategies.server_tools import ServerTools
+from strategies.serving import ServingRag
 
 _NO_OVERVIEW = SummaryOverview(())
 
 
-class SummaryRouting(HelpingRag):
+class SummaryRouting(ServingRag):
     """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
 
     The server sees the summaries and the vectors of open questions, as they pass the door. Devices see the vectors of
@@ -129,7 +128,7 @@ class SummaryRouting(HelpingRag):
         drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
         help_given = self.ask_owners(self._routed(routes), self.retrieve_by)
         if self.settings.routing.answers_at == "server":
-            self._answer_here(help_given, drafts)
+            self.answer_here(help_given)
         else:
             self.finish_at_home(help_given)
         for question_id, route in routes.items():
@@ -191,36 +190,6 @@ class SummaryRouting(HelpingRag):
         told = "; ".join(part for part in (answer.explanation, routed, draft.explanation) if part)
         cost = answer.cost + draft.cost + Cost(seconds=seconds)
         self.answers[question_id] = replace(answer, explanation=told[:MOST_LINE], cost=cost)
-
-    # --- the server's own answers -----------------------------------------------------------------
-
-    def _answer_here(self, help_given: Mapping[str, Help], drafts: Mapping[str, Answer]) -> None:
-        """Answer over what owners gave, and send each home its answers."""
-        batches: dict[int, list[Answer]] = defaultdict(list)
-        for question_id in list(self.open):
-            given = help_given.get(question_id)
-            if given is None or not given.units:
-                continue
-            answer = self._reasoned(question_id, given)
-            self.answers[question_id] = answer
-            del self.open[question_id]
-            if (home := self.node_of(self.questions[question_id].home)) is not None:
-                batches[home].append(answer)
-        letters = [
-            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
-            for node_id, answers in batches.items()
-        ]
-        self._courier.exchange(letters, "query.deliver", ImportReport)
-
-    def _reasoned(self, question_id: str, given: Help) -> Answer:
-        question, inference = self.questions[question_id], self.settings.inference
-        tools = self.tools.toolbox
-        cognizer = Cognizer.of(self.settings, tools.generator)
-        asked = self.open[question_id].vector
-        units = nearest(rescored(given.units, asked, tools.encoder), inference.evidence_units)
-        verdict = cognizer.answer(question.text, tools.pipeline.question(question.text), units, always=True)
-        told = replace(verdict, explanation=f"at the server: {verdict.explanation}")
-        return answered(question, told, units, remote=True)
 
 
 def draft_of(asking: OpenQuestion) -> Answer:

@@ -159,8 +159,18 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "summary-routing": 10,
     "fedrag": 10,
     "hybrid-fusion": 4,
+    "summary-routing encrypted": 2,
+    "rag-route": 4,
+    "confidential-broadcast": 4,
 }
 STRATEGIES = tuple(QUESTIONS)
+ENCRYPTED: Mapping[str, Plain] = {"exchange": "encrypted", "routing.answers-at": "home"}
+
+
+def changes_of(name: str) -> dict[str, Plain]:
+    """The settings of one of these runs."""
+    strategy, _, encrypted = name.partition(" ")
+    return {"strategy": strategy, "data.limit": QUESTIONS[name], **(ENCRYPTED if encrypted else {})}
 
 
 @dataclass(frozen=True, slots=True)

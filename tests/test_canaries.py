@@ -27,7 +27,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.records import Answer, AnswerMode, AnswerRequest, EvidenceRequest, Question, ShareRequest
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from tests.canary_federation import QUESTIONS, SILOS, STRATEGIES, Federation, Run
+from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
 
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
@@ -37,6 +37,7 @@ TELLING = {  # messages that may hold whole sentences, by strategy
     "memory-fusion": EVIDENCE,
     "summary-routing": EVIDENCE,
     "fedrag": EVIDENCE,
+    "rag-route": EVIDENCE,
     "hybrid-fusion": {"query.hits", "query.deliver"},
 }
 
@@ -55,10 +56,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     federation.write()
     return Outcome(
         federation,
-        {
-            name: federation.run(n + 1, strategy=name, **{"data.limit": QUESTIONS[name]})
-            for n, name in enumerate(STRATEGIES)
-        },
+        {name: federation.run(n + 1, **changes_of(name)) for n, name in enumerate(STRATEGIES)},
     )
 
 
@@ -127,6 +125,14 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
     assert b"Main entities: " in told
     assert b"[PERSON]" in told
     assert {"query.retrieve", "query.deliver"} <= {kind for kind, _ in messages}
+
+
+@pytest.mark.parametrize("strategy", ["summary-routing encrypted", "confidential-broadcast"])
+def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
+    messages = outcome.runs[strategy].messages
+    boxes = [data for kind, data in messages if kind == "query.retrieve_sealed"]
+    assert max(map(len, boxes)) > 500
+    assert not any(b"Greyholm" in data or b"lamp" in data or b"[PERSON]" in data for data in boxes)
 
 
 def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:

@@ -14,9 +14,9 @@ Vector = NDArray[np.float32]
 Granularity = Literal["paragraph", "sentence"]
 AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
 AnswerMode = Literal[
-    "closed-book", "passages", "controlled", "own-memory", "memory", "graph", "gated", "assisted", "walk"
+    "closed-book", "passages", "controlled", "own-memory", "memory", "assisted", "graph", "gated", "walk", "routed"
 ]
-RetrieveBy = Literal["hyperedges", "nearest", "graph"]
+RetrieveBy = Literal["hyperedges", "nearest", "sentences", "graph"]
 Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]
 ControllerStage = Literal["moments", "fit", "keep"]

@@ -77,6 +77,8 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("nor is the home", {"home": "/run/home"}, AT, {"home": ""}),
     ("an own home", {"home": "/run/home"}, AT | {"home": "/var/fedrag"}, {"home": "/var/fedrag"}),
     ("an own model", {}, AT | {"model-path": "/models/m.gguf"}, {"models.generator": "/models/m.gguf"}),
+    ("an own exchange", {"exchange": "plain"}, AT | {"exchange": "encrypted"}, {"exchange": "encrypted"}),
+    ("a more private exchange is heard", {"exchange": "encrypted"}, AT | {"exchange": "download"}, {}),
     ("everything else is the run's", {"memory.delta": 0.5, "data.root": "/x"}, AT, {"memory.delta": 0.5}),
 ]
 

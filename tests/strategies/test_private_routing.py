@@ -88,7 +88,7 @@ def test_vectors_stay_at_home_and_keys_travel_once(files: Federation) -> None:
     _, sent = run(encrypted, *asked)
     with encrypted.device(asked[0].home) as home:
         vector = home.toolbox.encoder.encode([asked[0].text])[0]
-        public, secret = home.private_routing._cipher.public, Path(home.private_routing._cipher._secret).read_bytes()
+        public, secret = home.sealed.routing._cipher.public, Path(home.sealed.routing._cipher._secret).read_bytes()
     halves = vector.astype("float16").tobytes()
     assert not any(halves in data or vector.tobytes() in data for data in sent)
     assert not any(public[100:200] in data or secret[100:200] in data for data in sent)
@@ -161,16 +161,16 @@ def test_what_was_changed_on_its_way_is_refused(
 
 def test_scores_of_another_question_are_refused(files: Federation) -> None:
     with files.with_changes(exchange="encrypted").device("bridges") as home:
-        request = RouteRequest((ASKED[0],), (), home.key.public, (), ())
-        assert home.private_routing.route(request, "1").messages == ()  # no overview, nobody to ask
+        request = RouteRequest((ASKED[0],), (), home.sealed.key.public, (), ())
+        assert home.sealed.routing.route(request, "1").messages == ()  # no overview, nobody to ask
         stranger = replace(ASKED[0], home="rivers")
         with pytest.raises(ValueError, match="another home"):
-            home.private_routing.route(replace(request, questions=(stranger,)), "1")
+            home.sealed.routing.route(replace(request, questions=(stranger,)), "1")
 
 
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
     with files.device("rivers") as owner:
         box = SealedMessage("f7", "rivers", b"no box at all")
-        assert owner.retrieve_sealed(SealedMessages("rivers", (box,)), "1").messages == ()
-        assert len({owner.key.public, files.device("people").key.public}) == 2
+        assert owner.sealed.give(SealedMessages("rivers", (box,)), "1").messages == ()
+        assert len({owner.sealed.key.public, files.device("people").sealed.key.public}) == 2
     assert len(DEVICES) == 5

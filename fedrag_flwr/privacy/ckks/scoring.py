@@ -72,8 +72,8 @@ class QuestionCipher:
     def choose(self, scores: Sequence[bytes], rows: int, choice: Callable[[NDArray[np.float64]], T]) -> T:
         """Decrypt the scores of one question, round them, and give what is chosen by them.
 
-        Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once,
-        far above the error that hides the key, and only the choice goes on.
+        Exact decrypted values would tell the secret key to whoever has the ciphertexts. So they are rounded at once, to
+        many units of the scheme's own, which leaves noisy equations for the key, and only the choice goes on.
 
         Parameters
         ----------

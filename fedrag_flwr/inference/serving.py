@@ -1,0 +1,35 @@
+"""Answers where the evidence of several devices comes together: at the server, or in an enclave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.graph_answers import answered, nearest
+from fedrag_flwr.records import Answer, EvidenceUnit, Question
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.toolbox import Toolbox
+
+
+def answer_over(
+    question: Question, units: Sequence[EvidenceUnit], settings: Settings, toolbox: Toolbox, where: str
+) -> Answer:
+    """One answer over units that were scored here, the nearest first.
+
+    Parameters
+    ----------
+    question
+        As it was asked.
+    units
+        Others' evidence; how many are read is a setting.
+    settings, toolbox
+        Of the run, and this side's models.
+    where
+        This side, for the explanation.
+    """
+    read = nearest(units, settings.inference.evidence_units)
+    cognizer = Cognizer.of(settings, toolbox.generator)
+    verdict = cognizer.answer(question.text, toolbox.pipeline.question(question.text), read, always=True)
+    told = replace(verdict, explanation=f"at the {where}: {verdict.explanation}")
+    return answered(question, told, read, remote=True)

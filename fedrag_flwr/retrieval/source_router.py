@@ -1,0 +1,168 @@
+"""RAGRoute: a small network tells from a question and devices' centroids which of them have something relevant.
+
+After Guerraoui et al., *Efficient Federated Search for Retrieval-Augmented Generation* (2025): a shallow network over
+the question, a source's centroid and their distance gives the chance that asking the source is of use. Here what the
+network reads are numbers that mean the same for any number of devices, so that one fit serves all federations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreCorruptError
+
+Floats = NDArray[np.float32]
+Values = NDArray[np.float64]
+
+SHIPPED = Path(__file__).parent / "source_router.json"
+FEATURES = (
+    *("nearest cosine", "second cosine", "mean cosine", "closeness of the nearest group", "log passages"),
+    *("log passages of the nearest group", "lead over the other devices", "share of devices that are nearer"),
+)
+_PASSAGES_PER_GROUP = 16  # so that no centroid is a passage's own vector
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Centroids:
+    """A device's groups of passages: directions, shape (groups, dimension), sizes and mean cosines, shape (groups,)."""
+
+    vectors: Floats
+    passages: NDArray[np.int64]
+    closeness: Values
+
+
+def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
+    """Group passages by k-means, and leave out groups so small that they would tell single passages.
+
+    Parameters
+    ----------
+    vectors
+        Shape (n, dimension), unit rows, n > 0.
+    most
+        Groups at most.
+    seed
+        Of the grouping.
+    """
+    from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
+
+    groups = max(1, min(most, len(vectors) // _PASSAGES_PER_GROUP))
+    labels = KMeans(groups, n_init=1, random_state=seed).fit_predict(vectors)
+    members = [vectors[labels == number] for number in range(groups)]
+    kept = [rows for rows in members if len(rows) >= _FEWEST] or [vectors]
+    middles = [rows.mean(axis=0) for rows in kept]
+    units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in middles]).astype(np.float32)
+    closeness = np.array([float((rows @ unit).mean()) for rows, unit in zip(kept, units, strict=True)])
+    return Centroids(units, np.array([len(rows) for rows in kept]), closeness)
+
+
+def features_of(question: Floats, devices: Sequence[Centroids]) -> Values:
+    """What the network reads of a question and each device, shape (devices, features); see `FEATURES`.
+
+    Parameters
+    ----------
+    question
+        Shape (dimension,), unit norm.
+    devices
+        All that could be asked.
+    """
+    rows = []
+    for one in devices:
+        scores = one.vectors @ question
+        order = np.argsort(-scores)
+        best = int(order[0])
+        rows.append(
+            [
+                float(scores[best]),
+                float(scores[order[min(1, len(order) - 1)]]),
+                float(np.average(scores, weights=one.passages)),
+                float(one.closeness[best]),
+                float(np.log1p(one.passages.sum())),
+                float(np.log1p(one.passages[best])),
+            ]
+        )
+    known = np.array(rows, dtype=np.float64).reshape(len(devices), len(FEATURES) - 2)
+    nearest = known[:, 0]
+    others = [np.delete(nearest, place) for place in range(len(devices))]
+    lead = [own - rest.max() if len(rest) else 0.0 for own, rest in zip(nearest, others, strict=True)]
+    nearer = [float((rest > own).mean()) if len(rest) else 0.0 for own, rest in zip(nearest, others, strict=True)]
+    return np.column_stack([known, lead, nearer])
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRouter:
+    """The fitted network: one hidden layer of rectified units, and the chance from which a device is asked.
+
+    Parameters
+    ----------
+    mean, deviation
+        Of the features, shape (features,).
+    hidden, hidden_bias
+        Shapes (features, units) and (units,).
+    output, output_bias
+        Shape (units,), and a number.
+    threshold
+        Devices from this chance on are asked.
+    fitted_on
+        In a few words.
+    """
+
+    mean: Values
+    deviation: Values
+    hidden: Values
+    hidden_bias: Values
+    output: Values
+    output_bias: float
+    threshold: float
+    fitted_on: str
+
+    def chances(self, question: Floats, devices: Sequence[Centroids]) -> Values:
+        """The chance that each device has something relevant, shape (devices,)."""
+        scaled = (features_of(question, devices) - self.mean) / self.deviation
+        active = np.maximum(scaled @ self.hidden + self.hidden_bias, 0.0)
+        return np.asarray(1.0 / (1.0 + np.exp(-(active @ self.output + self.output_bias))), dtype=np.float64)
+
+    def choose(self, chances: Values, most: int, threshold: float = -1.0) -> list[int]:
+        """The devices to ask, likeliest first: those from the threshold on (negative: as fitted), and always one."""
+        limit = self.threshold if threshold < 0 else threshold
+        order = [int(place) for place in np.argsort(-chances, kind="stable")]
+        return [place for rank, place in enumerate(order) if rank == 0 or chances[place] >= limit][:most]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        rest = {"output_bias": self.output_bias, "threshold": self.threshold, "fitted_on": self.fitted_on}
+        path.write_text(json.dumps({"features": FEATURES, **arrays, **rest}, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path = SHIPPED) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        StoreCorruptError
+            It is torn, or was fitted for other features.
+        """
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            if tuple(told["features"]) != FEATURES:
+                raise ValueError("other features")
+            arrays = {name: np.array(told[name], dtype=np.float64) for name in _ARRAYS}
+            return cls(
+                **arrays,
+                output_bias=float(told["output_bias"]),
+                threshold=float(told["threshold"]),
+                fitted_on=str(told["fitted_on"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreCorruptError("there is no router that fits", where=path.name, fix="fit it again") from error
+
+
+_ARRAYS = ("mean", "deviation", "hidden", "hidden_bias", "output")

@@ -1,0 +1,167 @@
+"""Fits RAGRoute's network and its threshold on training questions, and reports on dev questions.
+
+``python simulations/fit_rag_route.py --data FOLDER`` deals the paragraphs of each multi-hop dataset to devices, at
+random and by topic, and asks for each question which devices have a supporting paragraph among their nearest ones. The
+threshold is the highest at which cross-validation over training questions still finds nine tenths of those devices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.retrieval.source_router import (
+    FEATURES,
+    SHIPPED,
+    SourceRouter,
+    centroids_of,
+    features_of,
+)
+from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
+from fedrag_flwr.text.segment import under_title
+from simulations.bench_controller import table
+from simulations.sentences import DATASETS, encoded, find_data
+
+Floats = NDArray[np.float32]
+_HITS = 5  # of a device's nearest paragraphs, among which a supporting one counts
+_CENTROIDS = 16
+_UNITS = 16
+_FOLDS = 5
+_RECALL = 0.9
+_DEVICES = (3, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question in one federation: features, (devices, features), and who had relevant hits, (devices,)."""
+
+    features: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    question: str
+    federation: str
+
+
+def federations(benchmark: Benchmark, vectors: Floats, devices: int, rng: np.random.Generator) -> dict[str, list[int]]:
+    """Two ways of dealing paragraphs to devices: the device of each."""
+    from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
+
+    topics = KMeans(devices, n_init=1, random_state=int(rng.integers(2**31))).fit_predict(vectors)
+    return {
+        f"random {devices}": rng.integers(devices, size=len(benchmark.documents)).tolist(),
+        f"topics {devices}": topics.tolist(),
+    }
+
+
+def asked_of(name: str, benchmark: Benchmark, rng: np.random.Generator) -> list[Asked]:
+    """All questions of a dataset in all its federations."""
+    vectors, _ = encoded([under_title(one.title, one.text) for one in benchmark.documents], f"paragraphs of {name}")
+    questions, _ = encoded([one.text for one in benchmark.questions], f"questions of {name}")
+    row = {document.id: number for number, document in enumerate(benchmark.documents)}
+    found: list[Asked] = []
+    for devices in _DEVICES:
+        for kind, dealt in federations(benchmark, vectors, devices, rng).items():
+            held = [np.flatnonzero(np.array(dealt) == number) for number in range(devices)]
+            held = [rows for rows in held if len(rows)]
+            centroids = [centroids_of(vectors[rows], _CENTROIDS, 0) for rows in held]
+            for asked, vector in zip(benchmark.questions, questions, strict=True):
+                gold = {row[document] for document in asked.documents if document in row}
+                relevant = [_has_hit(vectors, rows, vector, gold) for rows in held]
+                features = features_of(vector, centroids)
+                found.append(Asked(features, np.array(relevant), f"{name} {asked.question_id}", f"{name}, {kind}"))
+    return found
+
+
+def _has_hit(vectors: Floats, rows: NDArray[np.int64], question: Floats, gold: set[int]) -> bool:
+    best = rows[np.argsort(-(vectors[rows] @ question))[:_HITS]]
+    return bool(gold & set(best.tolist()))
+
+
+def fit(examples: Sequence[Asked], seed: int) -> SourceRouter:
+    """The network on these questions, with no threshold yet."""
+    from sklearn.neural_network import MLPClassifier  # type: ignore[import-untyped, unused-ignore]
+
+    values, labels = np.concatenate([one.features for one in examples]), np.concatenate([e.relevant for e in examples])
+    mean, deviation = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-6)
+    network = MLPClassifier((_UNITS,), alpha=1e-3, max_iter=300, early_stopping=True, random_state=seed)
+    network.fit((values - mean) / deviation, labels)
+    hidden, output = network.coefs_
+    names = sorted({one.federation for one in examples})
+    fitted_on = f"{len({one.question for one in examples})} training questions in {len(names)} federations"
+    biases = network.intercepts_
+    return SourceRouter(mean, deviation, hidden, biases[0], output[:, 0], float(biases[1][0]), 0.5, fitted_on)
+
+
+def threshold_of(examples: Sequence[Asked], seed: int) -> float:
+    """The highest threshold that still finds the promised share of devices, by cross-validation over questions."""
+    names = sorted({one.question for one in examples})
+    numbers = np.random.default_rng(seed).permutation(len(names)).tolist()
+    fold = dict(zip(names, numbers, strict=True))
+    chances = []
+    for number in range(_FOLDS):
+        router = fit([one for one in examples if fold[one.question] % _FOLDS != number], seed)
+        held_out = [one for one in examples if fold[one.question] % _FOLDS == number]
+        chances += [chance for one in held_out for chance in chances_of(router, one)[one.relevant]]
+    return float(np.quantile(chances, 1.0 - _RECALL))
+
+
+def chances_of(router: SourceRouter, one: Asked) -> NDArray[np.float64]:
+    """The network's chances for a question whose features are known."""
+    scaled = (one.features - router.mean) / router.deviation
+    active = np.maximum(scaled @ router.hidden + router.hidden_bias, 0.0)
+    return np.asarray(1.0 / (1.0 + np.exp(-(active @ router.output + router.output_bias))))
+
+
+def report(router: SourceRouter, examples: Iterable[Asked]) -> str:
+    """Recall of relevant devices and devices asked, beside asking as many by their nearest centroid."""
+    groups: dict[str, list[Asked]] = {}
+    for one in examples:
+        groups.setdefault(one.federation, []).append(one)
+    rows = []
+    for name, members in groups.items():
+        found, nearest, relevant, asked, devices = 0, 0, 0, 0, 0
+        for one in members:
+            chosen = router.choose(chances_of(router, one), len(one.relevant))
+            by_cosine = np.argsort(-one.features[:, 0])[: len(chosen)]
+            found += int(one.relevant[chosen].sum())
+            nearest += int(one.relevant[by_cosine].sum())
+            relevant += int(one.relevant.sum())
+            asked += len(chosen)
+            devices += len(one.relevant)
+        share = [100 * found / max(1, relevant), 100 * nearest / max(1, relevant)]
+        rows.append(
+            [name, *(f"{one:.1f}" for one in share), f"{asked / len(members):.2f}", f"{100 * asked / devices:.0f}"]
+        )
+    return table(["federation", "relevant devices asked, %", "by cosine", "devices asked", "of all, %"], rows)
+
+
+def main() -> None:
+    """Fit on training rows, write the network, and print how it does on dev rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--questions", type=int, default=40, help="of each dataset and split")
+    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    data, examples = find_data(options.data), dict[str, list[Asked]]()
+    for split in ("train", "dev"):
+        rng = np.random.default_rng(options.seed)
+        examples[split] = []
+        for name, file in DATASETS.items():
+            benchmark = read_multihop(data / f"{file}.jsonl.gz", split, options.questions)
+            examples[split] += asked_of(name, benchmark, rng)
+    fitted = fit(examples["train"], options.seed)
+    arrays = (fitted.mean, fitted.deviation, fitted.hidden, fitted.hidden_bias, fitted.output, fitted.output_bias)
+    router = SourceRouter(*arrays, threshold_of(examples["train"], options.seed), fitted.fitted_on)
+    router.save(options.out)
+    print(json.dumps({"features": len(FEATURES), "threshold": round(router.threshold, 4), "on": router.fitted_on}))
+    print(report(router, examples["dev"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""C-FedRAG: every device retrieves, and hits are ranked and read where the server cannot look: in an enclave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from logging import WARNING
+
+from flwr.common import log
+from flwr.serverapp import Grid
+
+from fedrag_flwr.enclave import EnclaveProcess
+from fedrag_flwr.errors import FederationError, FedragError
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    ConfideRequest,
+    PeerKey,
+    Question,
+    SealedMessage,
+    SealedMessages,
+)
+from strategies.base import FederatedRag, RunOutcome
+from strategies.courier import Letter
+from strategies.sealed_post import fetch_sealed
+
+
+class ConfidentialBroadcast(FederatedRag):
+    """Homes seal questions for an enclave, which asks all devices and answers; the server relays boxes.
+
+    The server sees who asks, who replies and how much; owners see vectors of questions, and not whose. What the enclave
+    is here, and what its key proves, is told in `fedrag_flwr.enclave`.
+    """
+
+    name = "confidential-broadcast"
+    mode: AnswerMode = "routed"
+    _enclave: EnclaveProcess | None = None
+
+    def share(self) -> None:
+        """Start the enclave, whose key all boxes of this run are sealed for."""
+        self._enclave = EnclaveProcess(self.settings, self._courier.run)
+
+    def run(self, grid: Grid, run: str) -> RunOutcome:
+        """Run all phases, and end the enclave with them."""
+        try:
+            return super().run(grid, run)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the enclave, and with it its key."""
+        if self._enclave is not None:
+            self._enclave.close()
+            self._enclave = None
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Let homes seal their questions, all devices retrieve, and the enclave answer."""
+        self.questions.update({question.id: question for question in questions})
+        self.asking, self.open = tuple(questions), {}
+        try:
+            self._ask_through_boxes()
+        except FedragError as error:  # whatever stops the enclave costs answers, not the run
+            log(WARNING, "the enclave failed: %s", error)
+        for question in questions:
+            missing = Answer(question.id, "", "abstained", 0.0, "the enclave did not answer")
+            self.answers.setdefault(question.id, missing)
+
+    def _ask_through_boxes(self) -> None:
+        enclave, courier = self._inside, self._courier
+        letters = [
+            Letter(node_id, ConfideRequest(tuple(asked), enclave.public)) for node_id, asked in self._by_home().items()
+        ]
+        confided = courier.exchange(letters, "query.confide", SealedMessages)
+        boxes = [message for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
+        if not boxes:
+            return
+        peers = [PeerKey(self.cards[node_id].name, self.cards[node_id].key) for node_id in self.builds]
+        asked: dict[int, list[SealedMessage]] = defaultdict(list)
+        for message in enclave.ask(SealedMessages("server", tuple(boxes)), peers).messages:
+            if (owner := self.node_of(message.device)) is not None:
+                asked[owner].append(message)
+        evidence, seconds = fetch_sealed(courier, asked)
+        self.counts["boxes"] = self.counts.get("boxes", 0) + len(evidence)
+        answers: dict[int, list[SealedMessage]] = defaultdict(list)
+        for message in enclave.answer(SealedMessages("server", tuple(evidence))).messages:
+            if (home := self.node_of(message.device)) is not None:
+                answers[home].append(message)
+        back = [Letter(home, SealedMessages(courier.name(home), tuple(sealed))) for home, sealed in answers.items()]
+        for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
+            self.take(node_id, batch)
+        for question_id, spent in seconds.items():
+            self.charge(question_id, spent)
+
+    @property
+    def _inside(self) -> EnclaveProcess:
+        if self._enclave is None:
+            raise FederationError("there is no enclave", where=self.name, fix="call prepare() first")
+        return self._enclave
+
+    def _by_home(self) -> dict[int, list[Question]]:
+        asked: dict[int, list[Question]] = defaultdict(list)
+        for question in self.asking:
+            if (home := self.node_of(question.home)) in self.builds and home is not None:
+                asked[home].append(question)
+        return asked
+
+    def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
+        """A home's boxes for its own questions; others are dropped and the home named."""
+        name = self._courier.name(node_id)
+        own = [one for one in sealed.messages if one.device == name and self._asked_at(one.question_id, name)]
+        if len(own) < len(sealed.messages):
+            self._courier.miss(node_id, "it confided questions that are not its own")
+        return own

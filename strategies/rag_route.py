@@ -1,0 +1,86 @@
+"""RAGRoute: a learned router chooses by devices' centroids whom to ask, and the server answers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from fedrag_flwr.records import Answer, AnswerMode, CentroidBatch, CentroidRequest, Cost, EvidenceRequest
+from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
+from strategies.courier import Letter
+from strategies.helping import Help
+from strategies.serving import ServingRag
+
+
+class RagRoute(ServingRag):
+    """Each question goes as a vector to the devices that a small network thinks of use; what they find is read here.
+
+    The server sees centroids, vectors of questions and the evidence; devices see vectors of each other's questions.
+    """
+
+    name = "rag-route"
+    mode: AnswerMode = "routed"
+
+    def share(self) -> None:
+        """Take the centroids of each device; one without any is not asked."""
+        dimension = self.tools.toolbox.encoder.dimension
+        asked = CentroidRequest(self.settings.routing.router_centroids)
+        letters = [Letter(node_id, asked) for node_id in self.builds]
+        self.centroids: dict[int, Centroids] = {}
+        for node_id, batch in self._courier.exchange(letters, "query.centroids", CentroidBatch).items():
+            found = batch.centroids
+            if batch.device != self._courier.name(node_id):
+                self._courier.miss(node_id, "it shared centroids in another device's name")
+            elif any(one.vector.shape != (dimension,) for one in found):
+                self._courier.miss(node_id, "its centroids have another length than this encoder's vectors")
+            elif found:
+                self.centroids[node_id] = Centroids(
+                    np.stack([one.vector for one in found]),
+                    np.array([max(1, one.passages) for one in found]),
+                    np.array([one.closeness for one in found]),
+                )
+        self.counts |= {"centroids": sum(len(one.passages) for one in self.centroids.values())}
+
+    @cached_property
+    def router(self) -> SourceRouter:
+        """The network, as it was fitted."""
+        return SourceRouter.load()
+
+    def resolve(self) -> None:
+        """Ask the likely devices, and answer over what they give."""
+        routes = {question_id: self.route(question_id) for question_id in self.open}
+        requests: dict[int, dict[str, EvidenceRequest]] = defaultdict(dict)
+        for question_id, route in routes.items():
+            for node_id in route:
+                requests[node_id][question_id] = EvidenceRequest(
+                    question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
+                )
+        help_given = self.ask_owners(requests, "sentences")
+        self.answer_here(help_given)
+        for question_id, route in routes.items():
+            self._settle(question_id, route, help_given.get(question_id, Help()))
+        asked = Counter(self._courier.name(node_id) for route in routes.values() for node_id in route)
+        self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)}
+
+    def route(self, question_id: str) -> dict[int, float]:
+        """The nodes to ask, likeliest first, with the chance that each is of use."""
+        vector, routing = self.open[question_id].vector, self.settings.routing
+        if not self.centroids or vector.shape != (self.tools.toolbox.encoder.dimension,):
+            return {}
+        nodes = list(self.centroids)
+        chances = self.router.chances(vector, [self.centroids[node_id] for node_id in nodes])
+        chosen = self.router.choose(chances, routing.router_devices, routing.router_threshold)
+        return {nodes[place]: float(chances[place]) for place in chosen}
+
+    def _settle(self, question_id: str, route: dict[int, float], given: Help) -> None:
+        """What nobody could help with is an abstention; owners' seconds belong to the answer."""
+        told = ", ".join(f"{self._courier.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
+        answer = self.answers.get(question_id)
+        if answer is None or question_id in self.open:
+            answer = Answer(question_id, "", "abstained", 0.0, "nobody could help")
+            self.open.pop(question_id, None)
+        cost = answer.cost + Cost(seconds=given.seconds)
+        self.answers[question_id] = replace(answer, explanation=f"{answer.explanation}; routed by {told}", cost=cost)

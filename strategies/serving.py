@@ -1,0 +1,39 @@
+"""What strategies share in which the server answers: over what owners gave, and home is told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from fedrag_flwr.inference.graph_answers import rescored
+from fedrag_flwr.inference.serving import answer_over
+from fedrag_flwr.records import Answer, AnswerBatch, ImportReport
+from strategies.courier import Letter
+from strategies.helping import Help, HelpingRag
+
+
+class ServingRag(HelpingRag):
+    """The server answers with its own models, and sends each home its answers."""
+
+    def answer_here(self, help_given: Mapping[str, Help]) -> None:
+        """Answer the open questions for which owners gave something."""
+        batches: dict[int, list[Answer]] = defaultdict(list)
+        for question_id in list(self.open):
+            given = help_given.get(question_id)
+            if given is None or not given.units:
+                continue
+            answer = self._answered_here(question_id, given)
+            self.answers[question_id] = answer
+            del self.open[question_id]
+            if (home := self.node_of(self.questions[question_id].home)) is not None:
+                batches[home].append(answer)
+        letters = [
+            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
+            for node_id, answers in batches.items()
+        ]
+        self._courier.exchange(letters, "query.deliver", ImportReport)
+
+    def _answered_here(self, question_id: str, given: Help) -> Answer:
+        tools = self.tools.toolbox
+        units = rescored(given.units, self.open[question_id].vector, tools.encoder)
+        return answer_over(self.questions[question_id], units, self.settings, tools, "server")

@@ -1,0 +1,127 @@
+"""RAGRoute and C-FedRAG over five tiny devices: who is asked, who sees what, and what liars achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import FedragError
+from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.records import CentroidBatch, CentroidRequest, ConfideRequest, Question, SealedMessages
+from fedrag_flwr.settings import Plain
+from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
+
+FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
+HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
+CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
+SHORT: dict[str, Plain] = {"inference__max_answer_tokens": 4, "strategy": "rag-route"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    return graphed(tmp_path_factory).with_changes(**SHORT)
+
+
+def run(
+    kind: type[FederatedRag], files: Federation, *questions: Question, tamper: Tamper | None = None
+) -> tuple[FederatedRag, list[bytes]]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = kind(files.settings, questions, tools)
+    grid = files.grid(tamper)
+    strategy.run(grid, "1")
+    return strategy, grid.sent
+
+
+def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == kind.__name__:
+            record = wire.decode(reply.content, kind, run="1")
+            reply.content = wire.encode(change(record), run="1")
+        return reply
+
+    return tamper
+
+
+# --- rag-route --------------------------------------------------------------------------------------
+
+
+def test_the_router_sends_a_question_to_who_knows(files: Federation) -> None:
+    strategy, sent = run(RagRoute, files.with_changes(routing__router_devices=2), FOREIGN, CLIMBER)
+    assert strategy.counts["centroids"] == len(DEVICES)
+    assert strategy.counts["routing-rivers"] == 2
+    answer = strategy.answers["f7"]
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert "rivers" in answer.explanation.partition("routed by ")[2]
+    assert answer.cost.llm_calls == 1
+    assert not any(b"Tveit" in data for data in sent)
+    assert sum(b"query.retrieve" in data for data in sent) <= 8
+
+
+def test_a_threshold_decides_how_many_are_asked(files: Federation) -> None:
+    for threshold, devices in ((1.0, 1), (0.0, len(DEVICES))):
+        strategy, _ = run(RagRoute, files.with_changes(routing__router_threshold=threshold), HOME)
+        assert sum(name.startswith("routing-") for name in strategy.counts) == devices
+
+
+def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> None:
+    with files.device("people") as device:
+        batch = device.share_centroids(CentroidRequest(16))
+        vectors = device.store.units("paragraph").vectors
+    assert [one.passages for one in batch.centroids] == [len(vectors)]
+    assert (vectors @ batch.centroids[0].vector).max() < 0.999
+
+    def lie(batch: CentroidBatch) -> CentroidBatch:
+        return replace(batch, device="bridges") if batch.device == "rivers" else batch
+
+    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(CentroidBatch, lie))
+    assert "another device's name" in strategy.outcome().traffic.missing["rivers"]
+    assert "routing-rivers" not in strategy.counts
+
+
+# --- confidential-broadcast -------------------------------------------------------------------------
+
+
+def test_the_enclave_answers_over_all_devices_and_the_server_sees_boxes_only(files: Federation) -> None:
+    strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, CLIMBER)
+    assert strategy.outcome().traffic.missing == {}
+    assert strategy.counts["boxes"] == 2 * len(DEVICES)
+    answer = strategy.answers["f7"]
+    assert answer.path in ("remote", "abstained")
+    assert answer.explanation.startswith("at the enclave")
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    boxes = [data for data in sent if b"_sealed" in data or b"query.confide" in data]
+    assert len(boxes) >= 12
+    replies = [data for data in boxes if b"ConfideRequest" not in data]
+    assert not any(b"2,144" in data or b"Mount Cairl" in data or b"Tveit" in data for data in replies)
+    with files.device("bridges") as home:
+        assert "f7" in home.graph.received()
+    assert isinstance(strategy, ConfidentialBroadcast)
+    assert strategy._enclave is None  # it ended with the run
+
+
+def _torn(sent: SealedMessages) -> SealedMessages:
+    return replace(sent, messages=tuple(replace(one, box=one.box[:-1] + b"x") for one in sent.messages))
+
+
+def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
+    strategy, _ = run(ConfidentialBroadcast, files, HOME, tamper=tampering(SealedMessages, _torn))
+    assert strategy.answers["f1"].explanation == "the enclave did not answer"
+
+
+def test_a_home_opens_answers_to_its_own_questions_alone(files: Federation) -> None:
+    with files.device("bridges") as home, files.device("rivers") as other:
+        enclave = BoxKey.fresh()
+        with pytest.raises(FedragError, match="another home"):
+            home.sealed.confide(ConfideRequest((replace(HOME, home="rivers"),), enclave.public), "1")
+        sealed = home.sealed.confide(ConfideRequest((HOME,), enclave.public), "1")
+        with pytest.raises(FedragError, match="someone or something else"):
+            home.sealed.answers(sealed, "1")
+        with pytest.raises(FedragError, match="someone or something else"):
+            other.sealed.answers(sealed, "1")
+        assert HOME.text.encode() not in sealed.messages[0].box
