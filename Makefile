@@ -7,10 +7,13 @@ SIMULATE_FLAGS ?=
 
 export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
 
-.PHONY: demo test check install models clean
+.PHONY: demo demo-hybrid test check install models clean
 
 demo: models            ## run the main job: five devices, real models, results with a report
 	$(BIN)/fedrag simulate $(SIMULATE_FLAGS)
+
+demo-hybrid: models     ## three devices, one over text, one over a database, one over a graph; then the caches answer
+	$(BIN)/python -m simulations.demo_hybrid
 
 test: install           ## pass the tests
 	$(BIN)/ruff check .

@@ -1,15 +1,15 @@
 """What the three tiers of caches save: hit rates, latency with and without them, and what prefetching costs.
 
-    python simulations/bench_caches.py --data FOLDER [--kinds text,sql,graph] [--each 25] [--out docs/benchmarks]
+    python simulations/bench_caches.py --data FOLDER [--kinds text,sql,graph] [--each 25] [--rates]
 
 The protocol is HyFedRAG's (4.3): a random walk with restart, dwell and session memory over a graph of records and the
 entities that they share gives 100 warm-up and 500 test requests. The records are rows of Synthea's tables, as text, as
 an SQLite database and as a Ladybug graph (`simulations/synthea.py`), each with a question that it answers. A device
 searches, erases and masks; the server reads and answers with the generator. After each request the inputs of the
 records one hop away are prepared (tier 2), and at most ``--answers`` answers to records two hops away (tier 3); that
-time is counted apart, as nobody waits for it. Without caches every fifth test request is served anew, right after it
+time is counted apart, as nobody waits for it. Without caches every tenth test request is served anew, right after it
 was served with them. A kind that is finished is kept in ``$FEDRAG_HOME/bench_caches`` and not run again. Writes
-``caches.json`` and prints Markdown.
+``caches.json`` and prints Markdown. ``--rates`` shows hit rates alone, with more and with less prefetching.
 """
 
 from __future__ import annotations
@@ -26,30 +26,26 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.caching import AssociationGraph
-from fedrag_flwr.caching.fusion import FusionCaches
-from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.reports import Reporter
 from fedrag_flwr.models.reranker import LateInteractionReranker
-from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsRequest, Question
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sources.base import SearchableSource
-from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
-from fedrag_flwr.sources.sql.source import SqlSource
-from fedrag_flwr.sources.text_search import TextSearch
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.bench_sources import Listed
+from fedrag_flwr.toolbox import load_toolbox
+from simulations.cache_world import Tiers, World, sources
 from simulations.privacy_table import markdown
 from simulations.sentences import find_data
-from simulations.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
+from simulations.synthea import RecordQuestion, questions_of, read_synthea
 
 KINDS = ("text", "sql", "graph")
 WARM_UP, TEST = 100, 500
 RESTART, DWELL, MEMORY = 0.15, 0.25, 0.2  # of a request; else it goes on to a neighbour
 REMEMBERED = 5  # records that a session goes back to
-_EVERY = 5
-_DEVICE = "ward"
+_EVERY = 10
+REASONS = ("asked before", "one-hop input", "answer within two hops")
+PREFETCHING = (  # name, whether inputs one hop away are made, and answers after each request
+    ("none", False, 0),
+    ("one-hop inputs", True, 0),
+    *((f"and {count} answers within two hops", True, count) for count in (1, 2, 4, 8)),
+)
 
 
 @dataclass(slots=True)
@@ -71,50 +67,6 @@ class Result:
     bytes: dict[str, int] = field(default_factory=dict)
 
 
-class World:
-    """One device over one source, and the server that answers from what it says."""
-
-    def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Toolbox) -> None:
-        self.device = EdgeDevice(_DEVICE, None, root / "device", settings, tools)
-        vars(self.device.sources)["sources"] = (source,)
-        self.caches = FusionCaches(root / "server", settings.caching)
-        cognizer, units = Cognizer.of(settings, tools.generator), settings.inference.evidence_units
-        self.reporter = Reporter(cognizer, tools.encoder, tools.pipeline, tools.generator, units, "extractive")
-        self._records = settings.hybrid.records
-        self.versions = {_DEVICE: self.device.summaries.answer(HitsRequest(())).version}
-
-    def input(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
-        """What the model reads for a question, from its tier or made anew and kept there."""
-        if (units := self.caches.input(question.text, self.versions)) is None:
-            units = self._made(question)
-            self.caches.keep_input(question.text, units, self.versions)
-        return units
-
-    def answer(self, question: RecordQuestion) -> None:
-        """Serve a question through all tiers."""
-        if self.caches.answer(question.text, self.versions) is None:
-            answer = self.reporter.answer(Question(question.id, question.text, _DEVICE), self.input(question))
-            self.caches.keep_answer(question.text, answer, self.versions)
-
-    def anew(self, question: RecordQuestion) -> None:
-        """Serve a question as if there were no cache."""
-        self.device.summaries.forget()
-        self.reporter.answer(Question(question.id, question.text, _DEVICE), self._made(question))
-
-    def deepest(self, question: RecordQuestion) -> str:
-        """The tier that has most of a question's answer."""
-        if self.caches.knows(question.text, self.versions):
-            return "answer"
-        held = self.caches.inputs.holds(self.caches.key(question.text), self.versions)
-        return "input" if held else "nothing"
-
-    def _made(self, question: RecordQuestion) -> tuple[EvidenceUnit, ...]:
-        request = HitsRequest((AskedQuestion(question.id, question.text),), self._records)
-        batch = self.device.summaries.answer(request)
-        self.versions = {_DEVICE: batch.version}
-        return self.reporter.input(question.text, batch.summaries[0].units)
-
-
 def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Generator) -> Iterator[str]:
     """Requests for records without end; a session begins anew at a record that has the more neighbours the likelier."""
     degrees = np.array([1.0 + len(graph.adjacent[record]) for record in records])
@@ -134,7 +86,9 @@ def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Genera
         yield session[-1]
 
 
-def measure(kind: str, world: World, questions: Sequence[RecordQuestion], answers: int, seed: int) -> Result:
+def measure(
+    kind: str, world: Tiers, questions: Sequence[RecordQuestion], answers: int, seed: int, *, inputs: bool = True
+) -> Result:
     """Serve all requests of a walk, prefetching after each."""
     by_id = {question.id: question for question in questions}
     graph = AssociationGraph.of({question.id: question.told for question in questions})
@@ -154,7 +108,7 @@ def measure(kind: str, world: World, questions: Sequence[RecordQuestion], answer
         seconds = time.perf_counter() - start
         asked.add(record)
         reason[record] = "asked before"
-        _prefetch(world, graph, by_id, record, reason, foreseen, answers, result)
+        _prefetch(world, graph, by_id, record, reason, foreseen, answers, result, inputs)
         if tested:
             result.seconds.append(seconds)
             if number % _EVERY == 0:
@@ -162,7 +116,7 @@ def measure(kind: str, world: World, questions: Sequence[RecordQuestion], answer
                 world.anew(question)
                 result.without.append(time.perf_counter() - start)
                 result.beside.append(seconds)
-        if number % 50 == 0:
+        if number % 50 == 0 and type(world) is World:
             print(f"{kind}: {number} requests, {dict(because)}", flush=True)
     result.distinct, result.served, result.because = len(asked), dict(served), dict(because)
     result.unused_answers = len(foreseen - asked)
@@ -171,7 +125,7 @@ def measure(kind: str, world: World, questions: Sequence[RecordQuestion], answer
 
 
 def _prefetch(
-    world: World,
+    world: Tiers,
     graph: AssociationGraph,
     by_id: dict[str, RecordQuestion],
     record: str,
@@ -179,10 +133,11 @@ def _prefetch(
     foreseen: set[str],
     answers: int,
     result: Result,
+    inputs: bool,
 ) -> None:
     """Prepare inputs one hop away, and some answers within two hops, nearest first."""
     start = time.perf_counter()
-    for name in graph.neighbours(record):
+    for name in graph.neighbours(record) if inputs else ():
         if world.deepest(by_id[name]) == "nothing":
             world.input(by_id[name])
             reason.setdefault(name, "one-hop input")
@@ -196,15 +151,27 @@ def _prefetch(
     result.prefetch_seconds += time.perf_counter() - start
 
 
-def sources(
-    data: Path, work: Path, each: int, seed: int, tools: SearchTools
-) -> tuple[dict[str, SearchableSource], list[RecordQuestion]]:
-    """The same records in three forms, and a question for some of them."""
-    tables = read_synthea(data / "synthea_112.tar.gz")
-    sql = SqlSource(write_database(tables, work / "records.db"), tools)
-    graph = GraphSource(write_graph(tables, work / "records.lbug"), tools)
-    text = TextSearch(Listed(sql.read().documents), tools)
-    return {"text": text, "sql": sql, "graph": graph}, questions_of(tables, each, seed)
+def rates(data: Path, each: int, seed: int, work: Path, settings: Settings) -> str:
+    """Hit rates with more and less prefetching, over tiers whose inputs and answers are empty, as Markdown."""
+    questions = questions_of(read_synthea(data / "synthea_112.tar.gz"), each, seed)
+    rows = []
+    for name, inputs, answers in PREFETCHING:
+        shutil.rmtree(work / "rates", ignore_errors=True)
+        one = measure(name, Tiers(work / "rates", settings), questions, answers, seed, inputs=inputs)
+        shares = [100 * one.because.get(why, 0) / TEST for why in REASONS]
+        cells = [*shares, sum(shares), 100 * one.served.get("answer", 0) / TEST]
+        made = (str(one.prefetched_inputs), f"{one.prefetched_answers} ({one.unused_answers})")
+        rows.append([name, f"{one.distinct} of {one.records}", *(f"{cell:.1f}" for cell in cells), *made])
+    heads = (
+        "prefetching",
+        "records asked for",
+        *REASONS,
+        "total",
+        "answer ready",
+        "inputs made",
+        "answers (never used)",
+    )
+    return "\n".join(markdown(heads, rows))
 
 
 def table(results: Sequence[Result]) -> str:
@@ -212,7 +179,7 @@ def table(results: Sequence[Result]) -> str:
     rows = []
     for one in results:
         count = sum(one.because.values())
-        rates = [one.because.get(why, 0) / count for why in ("asked before", "one-hop input", "answer within two hops")]
+        rates = [one.because.get(why, 0) / count for why in REASONS]
         gain = float(np.mean(one.without) / np.mean(one.beside))
         rows.append(
             [
@@ -238,15 +205,20 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--each", type=int, default=25, help="questions of each kind and split")
     parser.add_argument("--answers", type=int, default=2, help="answers prefetched after a request, at most")
+    parser.add_argument("--rates", action="store_true", help="only hit rates, without device and model")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     given = parser.parse_args()
     settings = Settings.from_config({"models.generation-cache": False, "privacy.operators": "erasure, presidio"})
-    tools = load_toolbox(settings.models, fedrag_home())
     work = fedrag_home() / "bench_caches" / f"{given.each}-{given.answers}-{given.seed}"
     work.mkdir(parents=True, exist_ok=True)
+    data = find_data(given.data)
+    if given.rates:
+        print(rates(data, given.each, given.seed, work, settings))
+        return
+    tools = load_toolbox(settings.models, fedrag_home())
     search = SearchTools(tools.encoder, tools.pipeline, LateInteractionReranker(tools.encoder))
-    opened, questions = sources(find_data(given.data), work, given.each, given.seed, search)
+    opened, questions = sources(data, work, given.each, given.seed, search)
     results = []
     for kind in given.kinds.split(","):
         kept = work / f"{kind}.json"

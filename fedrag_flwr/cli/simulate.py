@@ -78,7 +78,7 @@ def _follow(line: str, status: Status, verbose: bool) -> None:
 def _forget(settings: Settings, home: Path) -> None:
     import shutil
 
-    for place in ("devices", "bank"):
+    for place in ("devices", "bank", "fusion"):
         shutil.rmtree(home / place / settings.data_key, ignore_errors=True)
 
 

@@ -1,0 +1,106 @@
+"""The server's report: what it quotes is told, each statement has its origin, and conflicts are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.reports import Reporter, Writer
+from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.records import EvidenceUnit, Question
+from fedrag_flwr.text import SpacyPipeline
+
+ASKED = Question("q1", "When was Tarn Bridge opened?", "home")
+UNITS = (
+    EvidenceUnit("r1", "Tarn Bridge was opened in 1924. It is painted green.", "bridges", 0.9, "Tarn Bridge"),
+    EvidenceUnit("r2", "Tarn Bridge was opened in 1931, as [PERSON] wrote.", "museums", 0.8, "A guide to Tarn Bridge"),
+    EvidenceUnit("r3", "Port Ferren was founded in 1702.", "harbours", 0.2, "Port Ferren"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A model that answers with one text and reports with another."""
+
+    answer: str
+    report: str
+    id: str = "script"
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        said = self.report if "report" in prompt.system else self.answer
+        return [Completion(said, 10, 5, 0.1)] * n
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(continuations))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def reporter(report: str, writer: Writer = "model", answer: str = "1924") -> Reporter:
+    def model() -> Script:
+        return Script(answer, report)
+
+    return Reporter(Cognizer(model, 24, 0.0), load_encoder(threads=1), SpacyPipeline(), model, 4, writer)
+
+
+def told(report: str, writer: Writer = "model") -> tuple[str, int]:
+    made = reporter(report, writer)
+    answer = made.answer(ASKED, made.input(ASKED.text, UNITS))
+    assert answer.text == "1924"
+    assert set(answer.sources) <= {"bridges/r1", "museums/r2", "harbours/r3"}
+    return answer.report, answer.cost.llm_calls
+
+
+def number_of(text: str) -> int:
+    units = reporter("").input(ASKED.text, UNITS)
+    return next(number for number, unit in enumerate(units, 1) if text in unit.text)
+
+
+def test_the_input_is_made_of_sentences_the_nearest_first() -> None:
+    units = reporter("").input(ASKED.text, UNITS)
+    assert units[0].text in ("Tarn Bridge was opened in 1924.", "Tarn Bridge was opened in 1931, as [PERSON] wrote.")
+    assert "It is painted green." in [unit.text for unit in units]
+    assert [unit.score for unit in units] == sorted((unit.score for unit in units), reverse=True)
+
+
+def test_statements_carry_their_origin_and_conflicts_are_named() -> None:
+    report, calls = told(f"Tarn Bridge was opened in 1924 ({number_of('1924')}).")
+    assert report.startswith("Tarn Bridge was opened in 1924 (bridges/r1).")
+    assert "In conflict: 1931 (museums/r2)." in report
+    assert "1702" not in report  # it speaks of something else
+    assert calls == 2
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Tarn Bridge was opened in 1925",  # a number that the note does not hold
+        "Odile Varro opened Tarn Bridge",  # a name that it does not hold
+        "Tarn Bridge was opened by cheerful crowds with brass bands",  # words that it does not hold
+    ],
+)
+def test_what_the_note_does_not_bear_is_left_out(statement: str) -> None:
+    report, _ = told(f"{statement} ({number_of('1924')}).")
+    assert statement not in report
+    assert "opened in 19" in report  # the nearest note is quoted instead
+
+
+def test_rules_quote_and_call_no_model_for_it() -> None:
+    report, calls = told("", "extractive")
+    assert "Tarn Bridge was opened in 1924 (bridges/r1)." in report
+    assert calls == 1
+
+
+def test_nobody_writes_but_conflicts_are_named() -> None:
+    report, calls = told("", "none")
+    assert report == "In conflict: 1931 (museums/r2)."
+    assert calls == 1
