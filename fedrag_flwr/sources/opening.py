@@ -16,15 +16,13 @@ from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.sources.base import Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.sources.graph.inspecting import propose_mapping as propose_graph
-from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.source import GraphSource
+from fedrag_flwr.sources.graph import GraphMapping, GraphSource
+from fedrag_flwr.sources.graph import propose_mapping as propose_graph
 from fedrag_flwr.sources.mapping import expand_url, parse_mapping
 from fedrag_flwr.sources.readers import JSON_LINES, READERS
 from fedrag_flwr.sources.searching import SearchTools, bounded
-from fedrag_flwr.sources.sql.inspecting import propose_mapping as propose_sql
-from fedrag_flwr.sources.sql.mapping import SqlMapping
-from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.sql import SqlMapping, SqlSource
+from fedrag_flwr.sources.sql import propose_mapping as propose_sql
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text.base import Pipeline
 

@@ -96,9 +96,10 @@ def test_what_cannot_be_opened_is_a_source_error(url: str) -> None:
         proposed_mapping(url_of(url) or url)
 
 
-def test_a_server_that_is_not_there_is_a_source_error_without_its_password() -> None:
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb", "mysql", "neo4j", "bolt"])
+def test_a_server_that_is_not_there_is_a_source_error_without_its_password(scheme: str) -> None:
     with pytest.raises(SourceError) as raised:
-        proposed_mapping("postgresql://ward:hush-hush@127.0.0.1:9/ward")
+        proposed_mapping(f"{scheme}://ward:hush-hush@127.0.0.1:9/ward")
     assert "hush" not in repr(raised.value)
 
 
@@ -143,6 +144,15 @@ def test_a_mapping_that_does_not_fit_is_refused(
     record = RecordMapping.model_validate({**mapping.record[0].model_dump(), **change})
     with pytest.raises(SourceError, match=said):
         SqlSource(mapping.model_copy(update={"record": (record,)}), tools)
+
+
+def test_native_search_is_refused_where_there_is_none(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+    with pytest.raises(SourceError, match="no full text"):
+        SqlSource(sql_mapping(f"sqlite:///{path}", search="native"), tools)
 
 
 def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> None:
