@@ -166,7 +166,10 @@ class SourceSet:
         folder = [TextSearch(FolderSource(self._documents), self._tools)] if self._folder and self._documents else []
         opened = (*folder, *(open_source(name, self._tools) for name in self._named))
         if not opened:
-            raise SettingError("this device has no documents", fix="set data-path or sources in its node config")
+            raise SettingError(
+                "this device has no documents",
+                fix="name a folder or a --source; in a node config set data-path or sources",
+            )
         ids = [source.id for source in opened]
         if len(set(ids)) < len(ids):
             raise SettingError("two sources have one name", fix="give each mapping file a name of its own")
