@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
@@ -60,13 +61,18 @@ def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
     SourceError
         The URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
     """
-    scheme = _scheme(url)
-    name = re.sub(r"[^\w.-]+", "-", Path(url.partition("?")[0]).stem, flags=re.ASCII).strip("-._") or scheme
+    scheme, name = _scheme(url), source_name(url)
     if scheme in _SQL:
-        return propose_sql(url, name[:64])
+        return propose_sql(url, name)
     if scheme in _GRAPHS:
-        return propose_graph(url, name[:64])
+        return propose_graph(url, name)
     raise SourceError("sources of this kind are not known", where=scheme, fix=_KNOWN)
+
+
+def source_name(url: str) -> str:
+    """Name a source after its URL's file or database, else its kind; user, password and host are left out."""
+    name = re.sub(r"[^\w.-]+", "-", Path(urlsplit(url).path).stem, flags=re.ASCII).strip("-._")
+    return name[:64] or _scheme(url)
 
 
 def url_of(named: str) -> str:

@@ -16,7 +16,7 @@ from fedrag_flwr.sources.graph.mapping import GraphMapping, graph_toml
 from fedrag_flwr.sources.graph.paths import paths_to_subject
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
-from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, url_of
+from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, source_name, url_of
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
@@ -88,6 +88,19 @@ def test_an_unset_variable_is_named() -> None:
 def test_a_proposed_url_shows_no_password() -> None:
     assert without_password("mariadb://u:p@ss@h:1/w") == "mariadb://u:${SOURCE_PASSWORD}@h:1/w"
     assert without_password("sqlite:////a@b/c.db") == "sqlite:////a@b/c.db"
+
+
+NAMES = [
+    ("neo4j://u:hush@h:7687", "neo4j"),
+    ("postgresql://u:hush@h/ward?sslmode=require", "ward"),
+    ("sqlite:////srv/My ward.db", "My-ward"),
+    ("ladybug:///../x.lbug", "x"),
+]
+
+
+@pytest.mark.parametrize(("url", "name"), NAMES)
+def test_a_source_is_named_after_its_file_or_database_alone(url: str, name: str) -> None:
+    assert source_name(url) == name
 
 
 @pytest.mark.parametrize("url", ["oracle://h/w", "http://h", "file", "sqlite:////no/such.db", "ladybug:////no/such"])
