@@ -21,7 +21,7 @@ from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
 
-SCHEMA = 3
+SCHEMA = 4
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
 _FIX = "look at the side that sent it; both must run the same version of the app"

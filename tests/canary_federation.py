@@ -157,7 +157,10 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "local-rag": 5,
     "memory-fusion": 10,
     "summary-routing": 10,
+    "topic-walk": 10,
+    "flooding": 6,
 }
+CHANGES: Mapping[str, Mapping[str, Plain]] = {"topic-walk": {"overlay.walk": "sketch", "overlay.epsilon": 8.0}}
 STRATEGIES = tuple(QUESTIONS)
 
 

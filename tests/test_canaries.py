@@ -26,12 +26,13 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.records import Answer, AnswerMode, AnswerRequest, EvidenceRequest, Question, ShareRequest
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from tests.canary_federation import QUESTIONS, SILOS, STRATEGIES, Federation, Run
+from tests.canary_federation import CHANGES, QUESTIONS, SILOS, STRATEGIES, Federation, Run
 from tests.canary_search import found_in, found_under
 
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
 SENTENCES = [silo.canaries.sentence for silo in SILOS.values()]
-EVIDENCE = {"query.retrieve", "query.finish"}  # by which sentences may leave, on request and masked
+EVIDENCE = {"query.retrieve", "query.walk", "query.finish"}  # by which sentences may leave, on request and masked
+HELPING = {"memory-fusion", "summary-routing", "topic-walk", "flooding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return Outcome(
         federation,
         {
-            name: federation.run(n + 1, strategy=name, **{"data.limit": QUESTIONS[name]})
+            name: federation.run(n + 1, strategy=name, **{"data.limit": QUESTIONS[name], **CHANGES.get(name, {})})
             for n, name in enumerate(STRATEGIES)
         },
     )
@@ -74,7 +75,7 @@ def test_nothing_that_is_to_be_masked_is_in_any_message(outcome: Outcome, strate
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_whole_sentences_leave_only_as_evidence(outcome: Outcome, strategy: str) -> None:
     leaving = {kind for kind, data in outcome.runs[strategy].messages if found_in(data, SENTENCES)}
-    assert leaving <= (EVIDENCE if strategy in ("memory-fusion", "summary-routing") else set())
+    assert leaving <= (EVIDENCE if strategy in HELPING else set())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -100,7 +101,7 @@ def test_the_questions_touched_what_is_private(outcome: Outcome) -> None:
     fused = outcome.runs["memory-fusion"]
     answers = (fused.results / "answers.jsonl").read_text()
     assert answers.count("[PERSON]") >= 3  # names were answers, and were masked
-    assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", *EVIDENCE}
+    assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", "query.retrieve", "query.finish"}
     evidence = b"".join(data for kind, data in fused.messages if kind == "query.retrieve")
     assert b"[PERSON]" in evidence
 
@@ -111,6 +112,12 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
     assert b"Main entities: " in told
     assert b"[PERSON]" in told
     assert {"query.retrieve", "query.deliver"} <= {kind for kind, _ in messages}
+
+
+def test_walks_touched_what_is_private(outcome: Outcome) -> None:
+    walked = outcome.runs["topic-walk"].messages
+    assert {kind for kind, _ in walked} >= {"query.gossip", "query.walk", "query.finish"}
+    assert b"[PERSON]" in b"".join(data for kind, data in walked if kind == "query.walk")
 
 
 def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:

@@ -39,6 +39,8 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
+    GossipReply,
+    GossipRequest,
     ImportReport,
     MemoryItem,
     OpenQuestion,
@@ -49,6 +51,8 @@ from fedrag_flwr.records import (
     SummaryOverview,
     SummaryRequest,
     Vector,
+    WalkReply,
+    WalkRequest,
     Want,
 )
 
@@ -149,7 +153,8 @@ def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
     asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
-    replied |= {ControllerUpdate, SummaryBatch}
+    asked |= {WalkRequest, GossipRequest}
+    replied |= {ControllerUpdate, SummaryBatch, WalkReply, GossipReply}
     assert set(KINDS.values()) == asked | replied
 
 

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import device, doctor, models, simulate
+from fedrag_flwr.cli import device, doctor, feedback, models, simulate
 
 app = typer.Typer(
     name="fedrag",
@@ -19,6 +19,7 @@ app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
 app.command("ask")(device.ask)
+app.command("feedback")(feedback.feedback)
 app.add_typer(device.inspect_app, name="inspect")
 for entry in entry_points(group="fedrag.commands"):  # what stands above the library adds its own commands
     app.command(entry.name)(entry.load())
