@@ -29,6 +29,7 @@ from fedrag_flwr.records import (
     HopReply,
     Lesson,
     OpenQuestion,
+    Outcome,
     Question,
     RankedPeer,
     TopicWeight,
@@ -151,7 +152,9 @@ class DeviceWalks:
         if any(one.topic >= len(self.topics) for topics in told for one in topics):
             raise WireError("a topic that this device does not know", where="WalkRequest")
         self._learn(request.lessons)
-        self.notes.put("lesson", {one.question_id: _noted(one) for one in request.lessons if one.home})
+        self.notes.put(
+            "lesson", {one.question_id: _noted(one) for one in request.lessons if one.home and one.outcome == "good"}
+        )
         replies = tuple(self._hop(request.kind, hop) for hop in request.hops)
         self._remember()
         return WalkReply(self.device, replies, time.perf_counter() - start)
@@ -218,7 +221,7 @@ class DeviceWalks:
     def _learn(self, lessons: Sequence[Lesson]) -> None:
         for one in lessons:
             topics = {topic.topic: topic.weight for topic in one.topics}
-            self.expertise.learn(one.neighbour, topics, one.distance, good=one.good)
+            self.expertise.learn(one.neighbour, topics, one.distance, one.outcome)
         self._remember()
 
     def _remember(self) -> None:
@@ -262,4 +265,5 @@ def _noted(lesson: Lesson) -> dict[str, object]:
 
 def _lesson(question_id: str, noted: Mapping[str, Any], good: bool) -> Lesson:
     topics = tuple(TopicWeight(topic, weight) for topic, weight in noted["topics"])
-    return Lesson(question_id, noted["neighbour"], topics, noted["distance"], good, home=True)
+    outcome: Outcome = "good" if good else "junk"
+    return Lesson(question_id, noted["neighbour"], topics, noted["distance"], outcome, home=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkRules, make_overlay, measured_overlay
+from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.records import (
     AnswerMode,
     Evidence,
@@ -179,7 +178,7 @@ class OverlayWalk(HelpingRag):
     ) -> None:
         """One peer's word on one question: evidence, whom to ask next, or nothing, which its namer remembers."""
         if said is None:
-            self._note(visit.path[-2:], asked, good=False)
+            self._note(walk.silence(visit), asked)
             return
         owner, inference = self._names([visit.peer])[0], self.settings.inference
         if said.units:
@@ -198,24 +197,23 @@ class OverlayWalk(HelpingRag):
         """Home took what a walk found, or refused it: the peers on its way learn, and a refused walk goes on."""
         if walk.found is None:
             return
-        path = walk.found.path
-        self._note(path, asked, good=good)
         if not good:
-            walk.refuse()
+            self._note(walk.refuse(), asked)
             return
+        path = walk.found.path
+        self._note(walk.lessons(), asked)
         self.charge(asked.question_id, given.seconds)
         if (answer := self.answers.get(asked.question_id)) is not None:
             told = f"{answer.explanation}; walked {' > '.join(self._names(path))}"
             self.answers[asked.question_id] = replace(answer, explanation=told[:_MOST_LINE])
 
-    def _note(self, path: Sequence[int], asked: OpenQuestion, *, good: bool) -> None:
-        """Keep lessons for the peers of a path until they are sent something, as `learn_along` gives them."""
-        if self.kind not in ("topic", "sketch"):
-            return
-        for place, (peer, following) in enumerate(itertools.pairwise(path)):
-            [name] = self._names([following])
-            lesson = Lesson(asked.question_id, name, asked.topics, len(path) - 2 - place, good, home=place == 0)
-            self._lessons[peer].append(lesson)
+    def _note(self, lessons: Sequence[WalkLesson[int]], asked: OpenQuestion) -> None:
+        """Keep lessons for peers until they are sent something."""
+        home = self.questions[asked.question_id].home
+        for one in lessons:
+            me, neighbour = self._names([one.peer, one.neighbour])
+            told = Lesson(asked.question_id, neighbour, asked.topics, one.distance, one.outcome, home=me == home)
+            self._lessons[one.peer].append(told)
 
     def _teach(self) -> None:
         """Send the lessons that no hop took along."""

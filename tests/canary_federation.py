@@ -162,15 +162,19 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "summary-routing encrypted": 2,
     "rag-route": 4,
     "confidential-broadcast": 4,
+    "topic-walk": 10,
+    "flooding": 6,
 }
 STRATEGIES = tuple(QUESTIONS)
-ENCRYPTED: Mapping[str, Plain] = {"exchange": "encrypted", "routing.answers-at": "home"}
+CHANGES: Mapping[str, Mapping[str, Plain]] = {
+    "summary-routing encrypted": {"exchange": "encrypted", "routing.answers-at": "home"},
+    "topic-walk": {"overlay.walk": "sketch", "overlay.epsilon": 8.0},
+}
 
 
 def changes_of(name: str) -> dict[str, Plain]:
     """The settings of one of these runs."""
-    strategy, _, encrypted = name.partition(" ")
-    return {"strategy": strategy, "data.limit": QUESTIONS[name], **(ENCRYPTED if encrypted else {})}
+    return {"strategy": name.partition(" ")[0], "data.limit": QUESTIONS[name], **CHANGES.get(name, {})}
 
 
 @dataclass(frozen=True, slots=True)

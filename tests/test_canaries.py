@@ -33,12 +33,15 @@ from tests.canary_search import found_in, found_under
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
 SENTENCES = [silo.canaries.sentence for silo in SILOS.values()]
 EVIDENCE = {"query.retrieve", "query.finish"}  # by which sentences may leave, on request and masked
+WALKED = {"query.walk", "query.finish"}
 TELLING = {  # messages that may hold whole sentences, by strategy
     "memory-fusion": EVIDENCE,
     "summary-routing": EVIDENCE,
     "fedrag": EVIDENCE,
     "rag-route": EVIDENCE,
     "hybrid-fusion": {"query.hits", "query.deliver"},
+    "topic-walk": WALKED,
+    "flooding": WALKED,
 }
 
 
@@ -114,7 +117,7 @@ def test_the_questions_touched_what_is_private(outcome: Outcome) -> None:
     fused = outcome.runs["memory-fusion"]
     answers = (fused.results / "answers.jsonl").read_text()
     assert answers.count("[PERSON]") >= 3  # names were answers, and were masked
-    assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", *EVIDENCE}
+    assert {kind for kind, _ in fused.messages} >= {"query.share", "query.import", "query.retrieve", "query.finish"}
     evidence = b"".join(data for kind, data in fused.messages if kind == "query.retrieve")
     assert b"[PERSON]" in evidence
 
@@ -133,6 +136,12 @@ def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, s
     boxes = [data for kind, data in messages if kind == "query.retrieve_sealed"]
     assert max(map(len, boxes)) > 500
     assert not any(b"Greyholm" in data or b"lamp" in data or b"[PERSON]" in data for data in boxes)
+
+
+def test_walks_touched_what_is_private(outcome: Outcome) -> None:
+    walked = outcome.runs["topic-walk"].messages
+    assert {kind for kind, _ in walked} >= {"query.gossip", "query.walk", "query.finish"}
+    assert b"[PERSON]" in b"".join(data for kind, data in walked if kind == "query.walk")
 
 
 def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:

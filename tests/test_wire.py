@@ -45,8 +45,12 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
+    GossipReply,
+    GossipRequest,
     GroupRequest,
     HiddenRequest,
+    HitsBatch,
+    HitsRequest,
     ImportReport,
     MemoryItem,
     OpenQuestion,
@@ -61,6 +65,8 @@ from fedrag_flwr.records import (
     SummaryOverview,
     SummaryRequest,
     Vector,
+    WalkReply,
+    WalkRequest,
     Want,
 )
 
@@ -162,6 +168,8 @@ def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
     asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
+    walked = {WalkRequest, WalkReply, GossipRequest, GossipReply}
+    hits = {HitsRequest, HitsBatch}
     replied |= {ControllerUpdate, SummaryBatch, CentroidBatch}
     asked |= {
         CentroidRequest,
@@ -174,7 +182,7 @@ def test_all_messages_of_the_design_travel() -> None:
     }
     replied |= {EncryptedQuestions, SealedMessages}
     in_boxes = {HiddenRequest, ConfidedQuestion}
-    assert set(KINDS.values()) == asked | replied | in_boxes
+    assert set(KINDS.values()) == asked | replied | in_boxes | walked | hits
 
 
 def test_what_is_sealed_is_a_record_of_one_kind() -> None:

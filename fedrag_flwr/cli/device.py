@@ -53,7 +53,7 @@ def build(
     root = _store_of(name, store)
     if rebuild:
         MemoryStore.erase(root)
-    with _device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
+    with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
         report = device.build(progress=progress)
     if as_json:
         print_json(report)
@@ -70,8 +70,8 @@ def ask(
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a device; shows the path, the evidence with its documents, and what the answer cost."""
-    root = _existing(name, store)
-    with _device(name, None, root, changes) as device:
+    root = existing_store(name, store)
+    with open_device(name, None, root, changes) as device:
         answer = device.ask_at_home(Question("asked-here", question, name))
         trace = device.trace(answer)
     if as_json:
@@ -144,7 +144,7 @@ def show_paths(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
-    with _device(name, None, _existing(name, store), changes) as device:
+    with open_device(name, None, existing_store(name, store), changes) as device:
         chosen = device.orders.choose(question, limit)
     if as_json:
         print_json(chosen)
@@ -191,9 +191,10 @@ def _print_path(path: ChosenPath | None) -> None:
     out.print(indent(drawn(path), "     "), highlight=False, markup=False)
 
 
-def _device(
+def open_device(
     name: str, folder: Path | None, root: Path, changes: list[str] | None, sources: Sequence[str] = ()
 ) -> EdgeDevice:
+    """Open a device with the settings that the command line changes."""
     settings = settings_from(changes)
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
     return EdgeDevice(name, folder, root, settings, toolbox, sources)
@@ -203,7 +204,8 @@ def _store_of(name: str, store: Path | None) -> Path:
     return store or fedrag_home() / "devices" / "local" / name
 
 
-def _existing(name: str, store: Path | None) -> Path:
+def existing_store(name: str, store: Path | None) -> Path:
+    """The directory of a device's store; raises StoreError where it has none."""
     root = _store_of(name, store)
     if not root.is_dir():
         raise StoreError("this device has no memory yet", where=name, fix="fedrag build FOLDER --name " + name)
@@ -211,7 +213,7 @@ def _existing(name: str, store: Path | None) -> Path:
 
 
 def _reading(name: str, store: Path | None) -> MemoryStore:
-    return MemoryStore.open(_existing(name, store), {}, create=False)
+    return MemoryStore.open(existing_store(name, store), {}, create=False)
 
 
 def _unit_texts(memory: MemoryStore, ids: tuple[str, ...]) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Peers that pass questions on: who is whose neighbour, how questions walk, and what peers learn of each other."""
 
-from fedrag_flwr.overlay.expertise import Expertise, LearningRules, learn_along
+from fedrag_flwr.overlay.expertise import Expertise, LearningRules
 from fedrag_flwr.overlay.sketches import Levels, claim, gossip, levels_of, noisy_sketch, offers
 from fedrag_flwr.overlay.topics import Topics, learnt_topics, topics_of
 from fedrag_flwr.overlay.topology import Overlay, Topology, make_overlay, measured_overlay
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
 
 __all__ = [
     "Expertise",
@@ -16,10 +16,10 @@ __all__ = [
     "Visit",
     "Walk",
     "WalkCount",
+    "WalkLesson",
     "WalkRules",
     "claim",
     "gossip",
-    "learn_along",
     "learnt_topics",
     "levels_of",
     "make_overlay",

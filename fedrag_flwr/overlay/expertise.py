@@ -10,7 +10,10 @@ from typing import Any, Generic, Self, TypedDict, TypeVar
 
 import numpy as np
 
+from fedrag_flwr.records import Outcome
+
 P = TypeVar("P", bound=Hashable)
+_LEARNT = 6  # topics of a question by which peers learn
 UNKNOWN = 0.01  # documents that a neighbour is taken to reach where nothing is told
 
 
@@ -25,8 +28,10 @@ class LearningRules:
     most
         Pairs of neighbour and topic that are kept; those that count least go first.
     discount
-        Credit of a neighbour that only led on, for each hop to the peer that answered; 0: answering peers alone learn
-        a good name.
+        Credit of a neighbour that only led on, for each hop to the peer that answered; 0: answering peers alone get it.
+    miss
+        Share of its worth on a topic that a neighbour loses where it did not know and another did; 0 is DRAG's, which
+        learns of successes alone.
     reputation
         Whether neighbours that returned junk are passed over.
     trusted
@@ -36,6 +41,7 @@ class LearningRules:
     half_life: float = 5_000.0
     most: int = 4_096
     discount: float = 0.5
+    miss: float = 0.1
     reputation: bool = True
     trusted: float = 0.3
 
@@ -70,32 +76,34 @@ class Expertise(Generic[P]):
         """A question was seen: what was learnt before counts a little less."""
         self.now += 1
 
-    def learn(self, neighbour: P, topics: Mapping[int, float], distance: int, *, good: bool) -> None:
-        """Take in how an answer turned out that came from a neighbour, or through it.
+    def learn(self, neighbour: P, topics: Mapping[int, float], distance: int, outcome: Outcome) -> None:
+        """Take in what came of passing a question on to a neighbour.
 
         Parameters
         ----------
         neighbour
             Where the question went from here.
         topics
-            The question's, with their weights.
+            The question's, with their weights, heaviest first.
         distance
             Hops from the neighbour to the peer that answered.
-        good
-            Whether the answer was.
+        outcome
+            A good answer came that way, junk did, or the neighbour did not know and the answer came from elsewhere.
         """
         share = self.rules.discount**distance if distance else 1.0
-        if not share:
-            return
-        right, wrong = self._judgement(neighbour)
-        self._judged[neighbour] = (right + share * good, wrong + share * (not good), self.now)
-        for topic, weight in topics.items() if good else ():
-            self._credit[neighbour, topic] = (self.credit(neighbour, topic) + share * weight, self.now)
+        if outcome != "miss":
+            right, wrong = self._judgement(neighbour)
+            good = outcome == "good"
+            self._judged[neighbour] = (right + share * good, wrong + share * (not good), self.now)
+        for topic, weight in _heaviest(topics).items() if outcome != "junk" and share else ():
+            known = self.credit(neighbour, topic)
+            gain = share * weight if outcome == "good" else -self.rules.miss * weight * (1 + known)
+            self._credit[neighbour, topic] = (known + gain, self.now)
         if len(self._credit) > self.rules.most:
             self._forget()
 
     def credit(self, neighbour: P, topic: int) -> float:
-        """Good answers on a topic that came from or through a neighbour, faded with time."""
+        """Good answers on a topic that came from or through a neighbour, less what misses took, faded with time."""
         value, then = self._credit.get((neighbour, topic), (0.0, 0))
         return value * self._fade(then) if value else 0.0
 
@@ -116,9 +124,9 @@ class Expertise(Generic[P]):
         told
             What each has told of itself and of whom it reaches; zeros where nothing is told.
         """
-        scores = []
+        scores, learnt_by = [], _heaviest(topics)
         for neighbour, claim in zip(neighbours, told, strict=True):
-            learnt = sum(weight * self.credit(neighbour, topic) for topic, weight in topics.items())
+            learnt = sum(weight * self.credit(neighbour, topic) for topic, weight in learnt_by.items())
             value = (UNKNOWN + claim) * (1 + learnt)
             scores.append(value * self.standing(neighbour) if self.rules.reputation else value)
         return scores
@@ -161,15 +169,13 @@ class Expertise(Generic[P]):
 
     def _forget(self) -> None:
         """Drop the tenth that counts least, so that room is made seldom."""
-        worth = sorted(self._credit, key=lambda pair: self.credit(*pair))
+        worth = sorted(self._credit, key=lambda pair: abs(self.credit(*pair)))
         for pair in worth[: max(1, self.rules.most // 10)]:
             del self._credit[pair]
 
 
-def learn_along(
-    path: Sequence[P], memories: Mapping[P, Expertise[P]], topics: Mapping[int, float], *, good: bool
-) -> None:
-    """Let each peer of a walk's path learn of the next one; `path` runs from home to the peer that answered."""
-    for place, (peer, following) in enumerate(itertools.pairwise(path)):
-        if peer != following:
-            memories[peer].learn(following, topics, len(path) - 2 - place, good=good)
+def _heaviest(topics: Mapping[int, float]) -> dict[int, float]:
+    """The topics by which a peer learns, with weights that sum to 1."""
+    chosen = dict(itertools.islice(topics.items(), _LEARNT))
+    total = sum(chosen.values())
+    return {topic: weight / total for topic, weight in chosen.items()}

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from fedrag_flwr.overlay.expertise import Expertise, LearningRules, learn_along
+from fedrag_flwr.overlay.expertise import Expertise, LearningRules
 from fedrag_flwr.overlay.sketches import Levels, claim
 from fedrag_flwr.overlay.topology import Overlay
-from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkRules, run_walk
+from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
 
 
 class Knowledge(Protocol):
@@ -104,13 +104,15 @@ class Simulator:
         def knows(visit: Visit[int]) -> bool | None:
             peer = visit.peer
             if peer in self.faults.dead:
-                self._learn(visit.path[-2:], topics, good=False)
+                self._teach(walk.silence(visit), topics)
                 return None
-            if peer in self.faults.liars and peer != home:
-                junk[0] = self.rng.random() >= self.faults.recognised
-                if not junk[0]:
-                    self._learn(visit.path, topics, good=False)
-                return junk[0]
+            junk[0] = peer in self.faults.liars and peer != home
+            if junk[0] and self.rng.random() < self.faults.recognised:
+                walk.hit(visit)
+                self._teach(walk.refuse(), topics)
+                return None
+            if junk[0]:
+                return True
             return self.knowledge.relevance(question, peer) >= self.threshold
 
         count = run_walk(
@@ -118,13 +120,16 @@ class Simulator:
         )
         if walk.found is None:
             return Asked(count, -1, False)
-        if not junk[0] or self.rng.random() < self.faults.feedback:
-            self._learn(walk.found.path, topics, good=not junk[0])
-        return Asked(count, walk.found.peer, junk[0])
+        answered_by = walk.found.peer
+        if not junk[0]:
+            self._teach(walk.lessons(), topics)
+        elif self.rng.random() < self.faults.feedback:
+            self._teach(walk.refuse(), topics)
+        return Asked(count, answered_by, junk[0])
 
-    def _learn(self, path: Sequence[int], topics: Mapping[int, float], *, good: bool) -> None:
-        if self.rules.kind in ("topic", "sketch"):
-            learn_along(path, self.memories, topics, good=good)
+    def _teach(self, lessons: Sequence[WalkLesson[int]], topics: Mapping[int, float]) -> None:
+        for one in lessons:
+            self.memories[one.peer].learn(one.neighbour, topics, one.distance, one.outcome)
 
     def _rank(self, peer: int, near: Sequence[int], question: int) -> list[tuple[int, float]]:
         if self.rules.kind == "flooding" or not near:

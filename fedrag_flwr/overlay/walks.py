@@ -13,14 +13,16 @@ Peers are queried one after the other until the first that knows. A peer is quer
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from fedrag_flwr.records import WalkKind
+from fedrag_flwr.records import Outcome, WalkKind
 
 P = TypeVar("P", bound=Hashable)
+_LEARNING = ("topic", "sketch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,16 @@ class Visit(Generic[P]):
 
 
 @dataclass(frozen=True, slots=True)
+class WalkLesson(Generic[P]):
+    """What a peer may learn: what came of passing a question on to a neighbour, `distance` hops before the answer."""
+
+    peer: P
+    neighbour: P
+    distance: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class WalkCount:
     """What a walk took: hops, peers queried, messages between peers, and whether anybody answered."""
 
@@ -86,8 +98,9 @@ class Walk(Generic[P]):
         self.found: Visit[P] | None = None
         self._hops = {home: 0}  # at which a peer was named first, or nearer to home than before
         self._asked: set[P] = set()
+        self._visits: list[Visit[P]] = []
         self._queue: list[tuple[float, int, Visit[P]]] = [(0.0, 0, Visit(home, 0))]
-        self._queued, self._queried, self._wire = 1, 0, 0
+        self._queued, self._wire = 1, 0
 
     def next(self) -> Visit[P] | None:
         """The peer to query next; None where the walk is over."""
@@ -95,7 +108,7 @@ class Walk(Generic[P]):
             visit = heapq.heappop(self._queue)[2]
             if self.rules.kind == "random" or visit.peer not in self._asked:
                 self._asked.add(visit.peer)
-                self._queried += 1
+                self._visits.append(visit)
                 self._wire += visit.peer != self._origin(visit)
                 return visit
         return None
@@ -136,15 +149,38 @@ class Walk(Generic[P]):
         self._wire += visit.peer != self._origin(visit)
         self.found = visit
 
-    def refuse(self) -> None:
-        """What was found is no answer: the walk goes on with the others that wait."""
+    def refuse(self) -> list[WalkLesson[P]]:
+        """What was found is no answer: the walk goes on with the others that wait, and its path learns that."""
+        lessons = self._along("junk")
         self.found = None
+        return lessons
+
+    def silence(self, visit: Visit[P]) -> list[WalkLesson[P]]:
+        """A peer said nothing: who named it learns that."""
+        if visit.origin is None or self.rules.kind not in _LEARNING:
+            return []
+        return [WalkLesson(visit.origin.peer, visit.peer, 0, "junk")]
+
+    def lessons(self) -> list[WalkLesson[P]]:
+        """What peers learn of a good answer: of the path that led to it, and of those queried beside it in vain."""
+        if self.found is None or self.rules.kind not in _LEARNING:
+            return []
+        path = set(self.found.path)
+        beside = (one for one in self._visits if one.peer not in path and one.origin is not None)
+        return self._along("good") + [WalkLesson(self._origin(one), one.peer, 0, "miss") for one in beside]
+
+    def _along(self, outcome: Outcome) -> list[WalkLesson[P]]:
+        if self.found is None or self.rules.kind not in _LEARNING:
+            return []
+        path = self.found.path
+        pairs = enumerate(itertools.pairwise(path))
+        return [WalkLesson(one, other, len(path) - 2 - place, outcome) for place, (one, other) in pairs]
 
     @property
     def count(self) -> WalkCount:
         """What the walk has taken so far."""
         hops = self.rules.max_hops if self.found is None else self.found.hops
-        return WalkCount(hops, self._queried, self._wire, self.found is not None)
+        return WalkCount(hops, len(self._visits), self._wire, self.found is not None)
 
     @staticmethod
     def _origin(visit: Visit[P]) -> P:

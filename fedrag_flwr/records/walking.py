@@ -9,6 +9,7 @@ from fedrag_flwr.records.answers import EvidenceUnit
 from fedrag_flwr.records.base import Bound, Cosine, Name, Seconds, Vector, Weight
 
 WalkKind = Literal["topic", "sketch", "random", "flooding"]
+Outcome = Literal["good", "junk", "miss"]  # an answer that home took, one that it refused or nobody gave, none yet
 Topic = Annotated[int, Bound(low=0, high=65_535)]
 Level = Annotated[int, Bound(low=0, high=255)]
 Share = Annotated[float, Bound(low=0.0, high=1.0)]
@@ -37,13 +38,13 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """How a question turned out that went from a peer to a neighbour, so many hops before the peer that answered."""
+    """What came of passing a question on to a neighbour, so many hops before the peer that answered."""
 
     question_id: Name
     neighbour: Name
     topics: Topics
     distance: Annotated[int, Bound(low=0, high=1_000)]
-    good: bool
+    outcome: Outcome
     home: bool  # whether the question was asked at the peer that learns
 
 

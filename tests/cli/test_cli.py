@@ -19,6 +19,8 @@ from fedrag_flwr.cli.console import plain, settings_from, toml_value
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.files import DEFAULT_GENERATOR, REGISTRY
+from fedrag_flwr.walk_notes import WalkNotes
+from fedrag_flwr.walking import NOTES
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
 SMALL = [word for change in CHANGES for word in ("--set", change)]
@@ -65,7 +67,7 @@ def built(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_help_names_all_commands() -> None:
     shown = run("--help").stdout
-    assert all(command in shown for command in ("models", "doctor", "simulate", "build", "ask", "inspect"))
+    assert all(command in shown for command in ("models", "doctor", "simulate", "build", "ask", "feedback", "inspect"))
 
 
 def test_models_are_listed(home: Path) -> None:
@@ -168,6 +170,16 @@ def test_marks_in_a_text_are_shown_as_they_are(built: Any) -> None:
         assert run("inspect", *words, "--name", "desk").exit_code == 0
 
 
+def test_feedback_names_the_neighbour_that_it_falls_on(built: Any, home: Path) -> None:
+    notes = WalkNotes(home / "devices" / "local" / "desk" / NOTES)
+    notes.put("lesson", {"q7": {"neighbour": "shelf", "distance": 0, "topics": [[3, 1.0]]}})
+    notes.close()
+    shown = run("feedback", "q7", "bad", "--name", "desk", *SMALL)
+    assert shown.exit_code == 0, shown.output
+    assert "shelf, whose standing is 0.50" in shown.stdout
+    assert run("feedback", "q7", "splendid", "--name", "desk").exit_code == 2
+
+
 ERRORS: list[tuple[list[str], str, str]] = [
     (["build", "/no/such/folder", *SMALL], "folder does not exist", "data-path"),
     (["build", ".", "--name", "a/b", *SMALL], "cannot be a device's name", "letters"),
@@ -178,6 +190,7 @@ ERRORS: list[tuple[list[str], str, str]] = [
     (["inspect", "items", "--name", "nobody"], "has no memory yet", "fedrag build"),
     (["inspect", "hyperedge", "zzz", "--name", "desk"], "zzz", ""),
     (["inspect", "document", "zzz", "--name", "desk"], "zzz", ""),
+    (["feedback", "q1", "bad", "--name", "desk", *SMALL], "no answer to it is kept", "question that walked"),
     (["ask", "Who?", "--name", "other", "--store", "STORE"], "was built with device = 'desk'", "device"),
     (["inspect", "paths", "Who?", "--name", "desk", *SMALL, "--set", "retrieval.weights=trained"], "controller", "fit"),
     (["models", "pull", "no-such-model"], "no-such-model", DEFAULT_GENERATOR),

@@ -72,6 +72,30 @@ def test_the_path_leads_from_home_to_the_peer_that_knows() -> None:
     assert walk.next() is None
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_learns_what_of_a_walk(kind: WalkKind) -> None:
+    walk = Walk(0, WalkRules(kind, fanout=3))
+    visits = {}
+    while (visit := walk.next()) is not None and visit.peer != 6:
+        visits[visit.peer] = visit
+        near = walk.candidates(visit, TREE[visit.peer])
+        walk.miss(
+            visit, [(one, LIKES[one]) for one in sorted(near, key=lambda one: -LIKES.get(one, 0)) if one in LIKES]
+        )
+    if kind == "random" or visit is None:
+        assert (walk.lessons(), walk.silence(Visit(1, 1, Visit(0, 0)))) == ([], [])
+        return
+    walk.hit(visit)
+    along = [(0, 3, 2), (3, 5, 1), (5, 6, 0)]
+    beside = {(0, 1, 0), (0, 2, 0), (1, 4, 0)}
+    learning = kind != "flooding"
+    told = [(one.peer, one.neighbour, one.distance, one.outcome) for one in walk.lessons()]
+    assert set(told) == ({(*one, "good") for one in along} | {(*one, "miss") for one in beside} if learning else set())
+    assert [one.outcome for one in walk.silence(visits[4])] == ["junk"] * learning
+    assert [one.outcome for one in walk.refuse()] == ["junk"] * 3 * learning
+    assert walk.found is None
+
+
 def test_a_peer_that_turns_out_to_be_nearer_reaches_farther() -> None:
     ring = {0: [1, 5], 1: [0, 2], 2: [1, 3], 3: [2, 4], 4: [3, 5], 5: [4, 0]}
     likes = {1: 9, 2: 9, 3: 1, 5: 5, 4: 4}  # three hops to 3 one way round, three to 3 the other way round

@@ -1,0 +1,162 @@
+"""Growth of walks from 100 to 100,000 peers: peers queried, hops, hits, seconds, memory, and the exponent of growth.
+
+    python simulations/bench_overlay_scale.py [--most 100000] [--out docs/benchmarks]
+
+Made-up knowledge, so that nothing but the network grows: 64 topics, each known to five peers however many there are
+(*few*), or each peer knowing three of them (*shared*). Whoever knows a topic holds 200 documents of it and answers any
+question on it. Barabasi-Albert, four edges a new peer, at most six hops; 500 questions (flooding: 50 beyond 1,000
+peers).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.overlay import WalkRules, gossip, make_overlay, noisy_sketch
+from fedrag_flwr.overlay.simulator import Simulator
+from fedrag_flwr.records import WalkKind
+from fedrag_flwr.settings import fedrag_home
+from simulations.bench_overlay import FANOUT
+from simulations.kept_rows import KeptRows, Row
+from simulations.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
+from simulations.privacy_table import markdown
+
+TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3
+QUESTIONS, FLOODED = 500, 50
+KINDS: tuple[WalkKind, ...] = ("sketch", "topic", "flooding")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicKnowledge:
+    """Question i is on topic i modulo their number; `holds` has shape (peers, topics)."""
+
+    holds: NDArray[np.bool_]
+
+    def relevance(self, question: int, peer: int) -> float:
+        """1 where the peer knows the question's topic, else 0."""
+        return float(self.holds[peer, question % TOPICS])
+
+
+def holdings(peers: int, shared: bool, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Who knows what, shape (peers, topics)."""
+    holds = np.zeros((peers, TOPICS), dtype=bool)
+    if shared:
+        for peer in range(peers):
+            holds[peer, rng.choice(TOPICS, EACH, replace=False)] = True
+    else:
+        for topic in range(TOPICS):
+            holds[rng.choice(peers, FEW, replace=False), topic] = True
+    return holds
+
+
+def measured(kind: WalkKind, peers: int, shared: bool, epsilon: float) -> Row:
+    """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
+    rng = np.random.default_rng(peers)
+    start = time.process_time()
+    overlay = make_overlay("barabasi-albert", peers, 4, rng)
+    holds = holdings(peers, shared, rng)
+    told = ()
+    if kind == "sketch":
+        own = noisy_sketch(np.where(holds, DOCUMENTS, 0), epsilon, rng)
+        told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], GOSSIP_ROUNDS)  # type: ignore[assignment]
+    made = time.process_time() - start
+    questions = FLOODED if kind == "flooding" and peers > 1_000 else QUESTIONS
+    topics = [{question % TOPICS: 1.0} for question in range(questions)]
+    rules = WalkRules(kind, fanout=FANOUT[kind])
+    simulator = Simulator(overlay, TopicKnowledge(holds), topics, rules, 0.5, rng, told=told)
+    start = time.process_time()
+    means = Means.of(ask_all(simulator, questions))
+    return {
+        "queried": means.queried,
+        "hops": means.hops,
+        "wire": means.wire,
+        "hit": means.hit,
+        "made": made,
+        "asked": (time.process_time() - start) / questions,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def growth(sizes: Sequence[int], queried: Sequence[float]) -> tuple[float, float]:
+    """The exponent of N in peers queried, and that of log N: slopes of straight lines through the logarithms."""
+    values = np.log(queried)
+    return tuple(  # type: ignore[return-value]
+        round(float(np.polyfit(across, values, 1)[0]), 3)
+        for across in (np.log(sizes), [math.log(math.log(size)) for size in sizes])
+    )
+
+
+def page(rows: Mapping[tuple[str, WalkKind, float, int], Row]) -> str:
+    """The tables."""
+    cells: list[list[str]] = []
+    groups: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
+    for (world, kind, epsilon, peers), row in rows.items():
+        told = f"{kind}, epsilon {epsilon:g}" if kind == "sketch" else kind
+        groups.setdefault((world, told), []).append((peers, float(row["queried"]), float(row["hit"])))
+        numbers = (f"{row[name]:.2f}" for name in ("queried", "hops", "wire", "hit"))
+        cells.append(
+            [
+                world,
+                told,
+                f"{peers:,}",
+                *numbers,
+                f"{row['made']:.1f}",
+                f"{1000 * float(row['asked']):.2f}",
+                f"{row['peak']:.0f}",
+            ]
+        )
+    headings = [
+        "topics",
+        "walk",
+        "peers",
+        "queried",
+        "hops",
+        "on the wire",
+        "hits, %",
+        "CPU s to make",
+        "ms a question",
+    ]
+    lines = markdown([*headings, "peak MB"], cells)
+    grown = []
+    for (world, told), points in groups.items():
+        sizes, queried, hits = zip(*points, strict=True)
+        by_size, by_log = growth(sizes, queried)
+        grown.append([world, told, f"{by_size:g}", f"{by_log:g}", f"{min(hits):.1f}"])
+    return "\n".join(
+        [*lines, "", *markdown(["topics", "walk", "queried ~ N^", "queried ~ (log N)^", "least hits, %"], grown), ""]
+    )
+
+
+def main() -> None:
+    """Measure what is not kept, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=100_000)
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    arguments = parser.parse_args()
+    kept = KeptRows(fedrag_home() / "overlay" / "scale-rows.jsonl")
+    rows: dict[tuple[str, WalkKind, float, int], Row] = {}
+    for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= arguments.most):
+        for world in ("few", "shared"):
+            for kind in KINDS:
+                for epsilon in (math.inf, EPSILON) if kind == "sketch" else (EPSILON,):
+                    rows[world, kind, epsilon, peers] = kept.row(
+                        f"{world} {kind} epsilon={epsilon:g} peers={peers}",
+                        lambda k=kind, n=peers, w=world, e=epsilon: measured(k, n, w == "shared", e),  # type: ignore[misc]
+                    )
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    text = page(dict(sorted(rows.items())))
+    (arguments.out / "overlay_scale.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
