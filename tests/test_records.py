@@ -15,14 +15,15 @@ from fedrag_flwr import errors, records, wire
 from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
-    "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest Centroid CentroidBatch CentroidRequest "
-    "ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate Cost Cursor "
-    "Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest EncryptRequest EncryptedQuestion "
-    "EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple EvidenceUnit Fact "
-    "FinishRequest GroupRequest HiddenRequest Hyperedge ImportReport Match MemoryItem OpenQuestion OwnedRows "
-    "Passage PathStep PeerKey Pending Question RetrieveRequest RoundedOverview RouteRequest SealedFinish "
+    "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
+    "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate "
+    "Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest EncryptRequest "
+    "EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple "
+    "EvidenceUnit Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest HitSummary HitsBatch "
+    "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "
+    "PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealedFinish "
     "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
-    "SummaryOverview SummaryRequest Want"
+    "SummaryOverview SummaryRequest Told TopicWeight WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",
