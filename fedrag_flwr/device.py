@@ -341,7 +341,7 @@ class EdgeDevice:
         if mode == "controlled":
             return engine.from_passages(question, self.controller.retriever())
         if mode == "assisted":
-            return engine.assisted(question, self.graph.near)
+            return engine.assisted(question, self.graph.near if self.settings.exchange == "plain" else None)
         return engine.from_memory(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
@@ -463,8 +463,8 @@ class EdgeDevice:
         return AnswerBatch(self.name, released, asking, peak_rss_mb())
 
     def _told(self, question: OpenQuestion) -> Vector:
-        """The vector that stands for a question abroad; nothing where owners are found without it."""
-        hidden = self.settings.exchange != "plain" and bool(question.drafts)
+        """The vector that stands for a question abroad; nothing where homes route by themselves."""
+        hidden = self.settings.exchange != "plain"
         return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)
 
     def _inform_door(self) -> None:

@@ -37,11 +37,15 @@ def make_strategy(
     Raises
     ------
     SettingError
-        There is no such strategy; names those there are.
+        There is no such strategy, or it shows questions on their way where the exchange hides them.
     """
     if name not in STRATEGIES:
         raise SettingError(
             f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}"
+        )
+    if settings.exchange not in STRATEGIES[name].exchanges:
+        raise SettingError(
+            f"'{name}' shows questions on their way", where="exchange", fix='set it to "plain", or leave this out'
         )
     return STRATEGIES[name](settings, questions, tools, progress)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from logging import INFO
+from typing import get_args
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.common import log
@@ -26,6 +27,7 @@ from fedrag_flwr.records import (
     Cost,
     DescribeRequest,
     DeviceCard,
+    Exchange,
     OpenQuestion,
     Progress,
     Question,
@@ -50,12 +52,15 @@ class RunOutcome:
     counts: dict[str, int]
 
 
+EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
+
+
 class FederatedRag(Strategy):
     """Describe, build, share and fuse, answer, report.
 
     A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
-    they build knowledge graphs) and overrides `share` (what is exchanged before questions) and `resolve` (who helps
-    with open questions).
+    they build knowledge graphs) and `exchanges` (under which it shows no question to who should not see it), and
+    overrides `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
 
     Parameters
     ----------
@@ -73,6 +78,7 @@ class FederatedRag(Strategy):
     mode: AnswerMode = "passages"
     memories: bool = False
     graph: bool = False
+    exchanges: frozenset[Exchange] = frozenset({"plain"})
 
     def __init__(
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent

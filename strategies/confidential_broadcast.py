@@ -21,7 +21,7 @@ from fedrag_flwr.records import (
     SealedMessage,
     SealedMessages,
 )
-from strategies.base import FederatedRag, RunOutcome
+from strategies.base import EVERY_EXCHANGE, FederatedRag, RunOutcome
 from strategies.courier import Letter
 from strategies.sealed_post import fetch_sealed
 
@@ -35,6 +35,7 @@ class ConfidentialBroadcast(FederatedRag):
 
     name = "confidential-broadcast"
     mode: AnswerMode = "routed"
+    exchanges = EVERY_EXCHANGE
     _enclave: EnclaveProcess | None = None
 
     def share(self) -> None:

@@ -15,7 +15,7 @@ from fedrag_flwr.device_sources import FEATURES
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval import Moments
-from strategies.base import FederatedRag
+from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
 from strategies.private_sums import PrivateSums
 
@@ -36,6 +36,7 @@ class ControllerFedAvg(FederatedRag):
 
     name = "controller-fedavg"
     mode: AnswerMode = "controlled"
+    exchanges = EVERY_EXCHANGE
 
     def share(self) -> None:
         """Train the controller and hand it out.

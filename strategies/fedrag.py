@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedrag_flwr.records import MOST_LINE
+from strategies.base import EVERY_EXCHANGE
 from strategies.memory_fusion import MemoryFusion
 from strategies.summary_routing import SummaryRouting
 
@@ -21,6 +22,7 @@ class FedRag(SummaryRouting, MemoryFusion):
     name = "fedrag"
     mode = "assisted"
     retrieve_by = "nearest"
+    exchanges = EVERY_EXCHANGE
 
     def share(self) -> None:
         """Exchange memories, then summaries."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedrag_flwr.records import AnswerMode
-from strategies.base import FederatedRag
+from strategies.base import EVERY_EXCHANGE, FederatedRag
 
 
 class NoRag(FederatedRag):
@@ -11,6 +11,7 @@ class NoRag(FederatedRag):
 
     name = "no-rag"
     mode: AnswerMode = "closed-book"
+    exchanges = EVERY_EXCHANGE
 
 
 class LocalRag(FederatedRag):
@@ -18,6 +19,7 @@ class LocalRag(FederatedRag):
 
     name = "local-rag"
     mode: AnswerMode = "passages"
+    exchanges = EVERY_EXCHANGE
 
 
 class LocalGraph(FederatedRag):
@@ -25,6 +27,7 @@ class LocalGraph(FederatedRag):
 
     name = "local-graph"
     mode: AnswerMode = "graph"
+    exchanges = EVERY_EXCHANGE
     graph = True
 
 
@@ -33,4 +36,5 @@ class LocalMemory(FederatedRag):
 
     name = "local-memory"
     mode: AnswerMode = "own-memory"
+    exchanges = EVERY_EXCHANGE
     memories = True

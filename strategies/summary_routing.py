@@ -27,6 +27,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings
+from strategies.base import EVERY_EXCHANGE
 from strategies.courier import Letter
 from strategies.helping import Help
 from strategies.private_routing import PrivateRouter
@@ -52,6 +53,7 @@ class SummaryRouting(ServingRag):
 
     name = "summary-routing"
     mode: AnswerMode = "gated"
+    exchanges = EVERY_EXCHANGE
     graph = True
     retrieve_by: RetrieveBy = "graph"
     _present: frozenset[str] = frozenset()  # the devices that shared their summaries to the end

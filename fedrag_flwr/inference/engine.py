@@ -87,10 +87,11 @@ class Engine:
             return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
         return self._reasoned(question, lead, (), start)
 
-    def assisted(self, question: Question, near: Callable[[Vector], Sequence[str]]) -> Answer | OpenQuestion:
+    def assisted(self, question: Question, near: Callable[[Vector], Sequence[str]] | None) -> Answer | OpenQuestion:
         """Memory if it is near enough, or what home's evidence says beyond doubt; else an open question.
 
-        It names the owners of the nearest memories' hyperedges, and to the devices that `near` gives for its vector.
+        It names the owners of the nearest memories' hyperedges, and the devices that `near` gives for its vector;
+        without `near`, where names would tell too much, nobody.
         """
         start = self.clock()
         lead = self.leads.lead(question.text)
@@ -99,9 +100,11 @@ class Engine:
         reading = self._read(lead, ())
         if reading.certain:
             return self._reasoned(question, lead, (), start, reading)
-        wants = {want.owner: want for want in self._wants(question, lead.matches)}
-        for owner in near(lead.asked.vector):
-            wants.setdefault(owner, Want(question.id, owner, ()))
+        wants: dict[str, Want] = {}
+        if near is not None:
+            wants = {want.owner: want for want in self._wants(question, lead.matches)}
+            for owner in near(lead.asked.vector):
+                wants.setdefault(owner, Want(question.id, owner, ()))
         named = tuple(wants.values())[:_MOST_WANTS]
         return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain
-from strategies import FedRag, ServerTools
+from strategies import FedRag, ServerTools, make_strategy
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
@@ -53,13 +55,24 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     assert not any(FOREIGN.text.encode() in data for data in asked)
 
 
-@pytest.mark.parametrize("exchange", ["download", "encrypted"])
+@pytest.mark.parametrize("exchange", ["plain", "download", "encrypted"])
 def test_under_private_routing_the_server_relays_boxes(built: Federation, exchange: str) -> None:
     strategy, sent = run(built.with_changes(memory__delta=1.0, exchange=exchange), FOREIGN)
     answer = strategy.answers["k2"]
-    assert "routed at home to " in answer.explanation
+    assert ("asked " if exchange == "plain" else "routed at home to ") in answer.explanation
     assert any(source.startswith("rivers/") for source in answer.sources)
-    assert not [data for data in sent if b"query.retrieve" in data and b"retrieve_sealed" not in data]
+    boxes = [data for data in sent if b"query.retrieve_sealed" in data]
+    vector = toolbox().encoder.encode([FOREIGN.text])[0].astype(np.float16).tobytes()
+    assert bool(boxes) == (exchange != "plain")
+    assert any(vector in data for data in sent) == (exchange == "plain")
+
+
+def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation) -> None:
+    private = built.with_changes(exchange="encrypted").settings
+    tools = ServerTools(private)
+    with pytest.raises(SettingError, match="exchange: 'memory-fusion' shows questions"):
+        make_strategy("memory-fusion", private, [], tools)
+    assert make_strategy("local-rag", private, [], tools).name == "local-rag"
 
 
 def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
