@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from fedrag_flwr.answering import DeviceAnswers
 from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
+from fedrag_flwr.doorkeeping import Doorkeeper
 from fedrag_flwr.engines import Engines, Memories
-from fedrag_flwr.errors import FedragError, PrivacyError, SettingError, WireError
+from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering import EvidenceOrders
-from fedrag_flwr.privacy.opening import open_door, policy_digest
-from fedrag_flwr.privacy.register import read_register
+from fedrag_flwr.privacy.opening import open_door
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import (
     START,
@@ -55,7 +52,6 @@ from fedrag_flwr.records import (
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
-    Vector,
     WalkReply,
     WalkRequest,
     silent,
@@ -72,11 +68,6 @@ from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
 from fedrag_flwr.walking import DeviceWalks
 
-_MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
-_LOG = logging.getLogger(__name__)
-
-_DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-RESERVED = frozenset({"bank", "fusion", "server"})
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 NAMES = "names.sqlite"
 CACHES = "caches"
@@ -143,6 +134,7 @@ class EdgeDevice:
         except BaseException:
             self.store.close()
             raise
+        self._doorkeeper = Doorkeeper(name, self.store, self.door, self._hide, settings)
         evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
         self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
@@ -164,13 +156,15 @@ class EdgeDevice:
             lambda: self.sources,
             self.store,
             self.door,
-            self._inform_door,
-            self._generation,
+            self._doorkeeper.inform,
+            self._doorkeeper.generation,
             root / CACHES,
             settings.caching,
         )
         self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
-        self._informed = -1  # the store's version that the door knows the private names of
+        self.answers = DeviceAnswers(
+            self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings.exchange
+        )
 
     def close(self) -> None:
         """Close the sources, the caches, the store and what the door keeps beside it."""
@@ -240,13 +234,7 @@ class EdgeDevice:
 
     def release_report(self, report: BuildReport) -> BuildReport:
         """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
-        failed = [failure.rpartition(": ") for failure in report.failed[:_MOST_FAILED]]
-        self._hide.prepare([name for name, _, _ in failed])
-        return replace(
-            report,
-            failed=tuple(f"{self._hide(name)}: {reason}" for name, _, reason in failed),
-            loss=report.loss[:_MOST_LOSS],
-        )
+        return self._doorkeeper.report(report)
 
     def share(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
@@ -254,20 +242,20 @@ class EdgeDevice:
         Where the other side knows another generation, everything is sent; where it has pages of another version than
         the present one, they come again from the first.
         """
-        self._inform_door()
+        self._doorkeeper.inform()
         size = self.settings.federation.page_bytes
         sharing = Sharing(self.name, self.store, self.door, self._hide, size)
-        return sharing.page(request, self._generation())
+        return sharing.page(request, self._doorkeeper.generation())
 
     def share_summaries(self, request: SummaryRequest) -> SummaryBatch:
         """What the knowledge graph is about that the asking side does not know yet, through the door.
 
         A name that is learnt to be private may stand in summaries that left before: then all are released anew.
         """
-        self._inform_door()
+        self._doorkeeper.inform()
         while True:
             names = self.door.names_known()
-            batch = self.graph.share(request, f"{self._generation()}.{names}")
+            batch = self.graph.share(request, f"{self._doorkeeper.generation()}.{names}")
             if self.door.names_known() == names:
                 return batch
             request = SummaryRequest("", ())
@@ -318,42 +306,26 @@ class EdgeDevice:
         still_open: list[OpenQuestion] = []
         for done, question in enumerate(questions):
             progress("answer", done, len(questions))
-            outcome = self._isolated(question, lambda asked: self.ask(asked, mode))
+            outcome = self.answers.isolated(question, lambda asked: self.ask(asked, mode))
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:
                 answers.append(outcome)
-        return self._batch(answers, still_open)
+        return self._doorkeeper.batch(answers, still_open)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
-        if mode in ("graph", "gated"):
-            return self.graph.ask(question, gated=mode == "gated")
-        if mode == "walk":
-            return self.walks.ask(question)
-        if mode == "routed":
-            return OpenQuestion(question.id, self.toolbox.encoder.encode([question.text])[0], ())
-        engine = self.engine_over("own" if mode == "own-memory" else "all")
-        if mode == "closed-book":
-            return engine.closed_book(question)
-        if mode == "passages":
-            return engine.from_passages(question)
-        if mode == "controlled":
-            return engine.from_passages(question, self.controller.retriever())
-        if mode == "assisted":
-            return engine.assisted(question, self.graph.near if self.settings.exchange == "plain" else None)
-        return engine.from_memory(question)
-
-    def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
-        """Keep answers that were made elsewhere for this device, and release them."""
-        batch = self._batch(answers, ())
-        self.graph.receive(batch)
-        return batch
+        return self.answers.ask(question, mode)
 
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
-        outcome = self.engine.from_memory(question)
-        return self.engine.finish(question, ()) if isinstance(outcome, OpenQuestion) else outcome
+        return self.answers.ask_at_home(question)
+
+    def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
+        """Keep answers that were made elsewhere for this device, and release them."""
+        batch = self._doorkeeper.batch(answers, ())
+        self.graph.receive(batch)
+        return batch
 
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of training the controller together with other devices, on own questions."""
@@ -380,7 +352,7 @@ class EdgeDevice:
         """Evidence for others' questions, through the door and within this device's own limit."""
         start = time.perf_counter()
         evidence = []
-        self._inform_door()
+        self._doorkeeper.inform()
         for request in requests:
             if request.vector.shape != (self.toolbox.encoder.dimension,):
                 raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
@@ -403,24 +375,18 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(part.units)
-        finish = {"gated": self.graph.finish, "walk": self.walks.finish}.get(mode) or self.engine.finish
-        done = [self._isolated(question, lambda asked: finish(asked, given[asked.id])) for question in questions]
-        return self._batch(
+        done = [
+            self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
+            for question in questions
+        ]
+        return self._doorkeeper.batch(
             [one for one in done if isinstance(one, Answer)], [one for one in done if isinstance(one, OpenQuestion)]
         )
 
     def walk(self, request: WalkRequest) -> WalkReply:
         """Reply to the hops of other devices' questions, through the door."""
-        self._inform_door()
+        self._doorkeeper.inform()
         return self.walks.walk(request)
-
-    def _isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
-        """Answer one question; what goes wrong with it costs no other question its answer."""
-        try:
-            return act(question)
-        except FedragError as error:
-            _LOG.error("question %s: %s", question.id, error.abroad)
-            return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")
 
     # --- its parts --------------------------------------------------------------------------------
 
@@ -449,35 +415,6 @@ class EdgeDevice:
             return ModelExtractor(self.toolbox.generator(), self.settings.seed)
         return ParseExtractor()
 
-    def _batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
-        self._inform_door()
-        released = tuple(self.door.release_answer(answer) for answer in answers)
-        asking = tuple(
-            replace(
-                question,
-                vector=self._told(question),
-                drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
-            )
-            for question in still_open
-        )
-        return AnswerBatch(self.name, released, asking, peak_rss_mb())
-
-    def _told(self, question: OpenQuestion) -> Vector:
-        """The vector that stands for a question abroad; nothing where homes route by themselves."""
-        hidden = self.settings.exchange != "plain"
-        return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)
-
-    def _inform_door(self) -> None:
-        """Tell the door what the documents as they are now show to be private."""
-        if self.door.rewrites and self._informed != (version := self.store.version):
-            self.door.know(read_register(self.store.passages()))
-            self._informed = version
-
-    def _generation(self) -> str:
-        """Names the store and everything that decides what the door lets pass."""
-        parts = (self.store.id, self.door.id, policy_digest(self.settings.privacy))
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
-
     def _identity(self) -> dict[str, str]:
         encoder = self.toolbox.encoder
         return {
@@ -486,20 +423,3 @@ class EdgeDevice:
             "dimension": str(encoder.dimension),
             "pipeline": self.toolbox.pipeline.id,
         }
-
-
-def valid_name(name: str) -> str:
-    """Check a device's name, which stands in every reference to what the device owns.
-
-    Raises
-    ------
-    SettingError
-        It is not a plain word, or it is reserved for the server.
-    """
-    if not _DEVICE_NAME.fullmatch(name) or name in RESERVED or name.startswith("bank-"):
-        raise SettingError(
-            "this cannot be a device's name",
-            where="device-name",
-            fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
-        )
-    return name

@@ -1,0 +1,27 @@
+"""What a device may be called."""
+
+from __future__ import annotations
+
+import re
+
+from fedrag_flwr.errors import SettingError
+
+_DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+RESERVED = frozenset({"bank", "fusion", "server"})
+
+
+def valid_name(name: str) -> str:
+    """Check a device's name, which stands in every reference to what the device owns.
+
+    Raises
+    ------
+    SettingError
+        It is not a plain word, or it is reserved for the server.
+    """
+    if not _DEVICE_NAME.fullmatch(name) or name in RESERVED or name.startswith("bank-"):
+        raise SettingError(
+            "this cannot be a device's name",
+            where="device-name",
+            fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
+        )
+    return name
