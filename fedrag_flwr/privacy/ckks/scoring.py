@@ -179,12 +179,11 @@ class SummaryScorer:
             raise CipherError("this device's keys are not known", where=device)
         for question in questions:
             check_bytes(question, MOST_CIPHERTEXT)
-        keys, matrix, dimension = str(path), str(self._matrix), str(self.shape[1])
-        found = self._sandbox.call("score", questions, keys=keys, matrix=matrix, dimension=dimension)
-        size = chunks(self.shape[0])
-        if len(found) != size * len(questions):
+        told = {"keys": str(path), "matrix": str(self._matrix), "dimension": str(self.shape[1])}
+        found = [self._sandbox.call("score", [question], **told) for question in questions]
+        if any(len(one) != chunks(self.shape[0]) for one in found):
             raise CipherError("the worker gave another number of ciphertexts", where="scores")
-        return [found[start : start + size] for start in range(0, len(found), size)]
+        return found
 
     def _kept(self, device: str) -> list[Path]:
         return [path for path in self._folder.glob("*.key") if path.stem.rpartition("~")[0] == device]

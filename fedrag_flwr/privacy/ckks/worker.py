@@ -90,13 +90,11 @@ def encrypt_questions(told: Told, blobs: list[bytes]) -> list[bytes]:
 
 
 def score(told: Told, blobs: list[bytes]) -> list[bytes]:
-    """Score encrypted questions against a matrix: for each question a ciphertext for every chunk of rows."""
+    """Score an encrypted question against a matrix: a ciphertext for every chunk of rows."""
     matrix, dimension = _encoded(told["matrix"]), int(told["dimension"])
-    keys, found = _keys(told["keys"], dimension), []
-    for blob in blobs:
-        asked = scheme().ciphertext(blob, scale=QUESTION_SCALE, fresh=True)
-        found += [scheme().dump(one) for one in _product(asked, matrix, keys, steps(padded(dimension)))]
-    return found
+    asked = scheme().ciphertext(blobs[0], scale=QUESTION_SCALE, fresh=True)
+    found = _product(asked, matrix, _keys(told["keys"], dimension), steps(padded(dimension)))
+    return [scheme().dump(one) for one in found]
 
 
 @cache
