@@ -136,6 +136,8 @@ def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping
         connection.execute(f"CREATE REL TABLE {relation}(FROM Patient TO {label}, {properties})")
         things = {row["CODE"]: row["DESCRIPTION"] for row in tables[table]}
         rows = [{"i": code, "n": name} for code, name in things.items()]
+        if not rows:  # the type of an empty list is not known
+            continue
         connection.execute(f"UNWIND $rows AS r CREATE (:{label} {{id: r.i, name: r.n}})", {"rows": rows})
         pair = f"UNWIND $rows AS r MATCH (p:Patient), (c:{label}) WHERE p.id = r.p AND c.id = r.c"
         relate = f"{pair} CREATE (p)-[:{relation} {{started: r.s, ended: r.e, reason: r.w}}]->(c)"

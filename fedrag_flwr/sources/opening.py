@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
@@ -16,15 +17,13 @@ from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.sources.base import Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import FolderSource
-from fedrag_flwr.sources.graph.inspecting import propose_mapping as propose_graph
-from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.source import GraphSource
+from fedrag_flwr.sources.graph import GraphMapping, GraphSource
+from fedrag_flwr.sources.graph import propose_mapping as propose_graph
 from fedrag_flwr.sources.mapping import expand_url, parse_mapping
 from fedrag_flwr.sources.readers import JSON_LINES, READERS
 from fedrag_flwr.sources.searching import SearchTools, bounded
-from fedrag_flwr.sources.sql.inspecting import propose_mapping as propose_sql
-from fedrag_flwr.sources.sql.mapping import SqlMapping
-from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.sql import SqlMapping, SqlSource
+from fedrag_flwr.sources.sql import propose_mapping as propose_sql
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text.base import Pipeline
 
@@ -62,13 +61,18 @@ def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
     SourceError
         The URL is of no kind that is known, cannot be reached, or holds nothing that can be mapped.
     """
-    scheme = _scheme(url)
-    name = re.sub(r"[^\w.-]+", "-", Path(url.partition("?")[0]).stem, flags=re.ASCII).strip("-._") or scheme
+    scheme, name = _scheme(url), source_name(url)
     if scheme in _SQL:
-        return propose_sql(url, name[:64])
+        return propose_sql(url, name)
     if scheme in _GRAPHS:
-        return propose_graph(url, name[:64])
+        return propose_graph(url, name)
     raise SourceError("sources of this kind are not known", where=scheme, fix=_KNOWN)
+
+
+def source_name(url: str) -> str:
+    """Name a source after its URL's file or database, else its kind; user, password and host are left out."""
+    name = re.sub(r"[^\w.-]+", "-", Path(urlsplit(url).path).stem, flags=re.ASCII).strip("-._")
+    return name[:64] or _scheme(url)
 
 
 def url_of(named: str) -> str:
@@ -168,7 +172,10 @@ class SourceSet:
         folder = [TextSearch(FolderSource(self._documents), self._tools)] if self._folder and self._documents else []
         opened = (*folder, *(open_source(name, self._tools) for name in self._named))
         if not opened:
-            raise SettingError("this device has no documents", fix="set data-path or sources in its node config")
+            raise SettingError(
+                "this device has no documents",
+                fix="name a folder or a --source; in a node config set data-path or sources",
+            )
         ids = [source.id for source in opened]
         if len(set(ids)) < len(ids):
             raise SettingError("two sources have one name", fix="give each mapping file a name of its own")

@@ -32,8 +32,8 @@ class TextSearchSettings:
     Parameters
     ----------
     alpha
-        Weight of TF-IDF's cosine against the reranker's score, in [0, 1] (paper: 0.8; fitted by
-        ``simulations/fit_sources.py``).
+        Weight of TF-IDF's cosine against the reranker's score, in [0, 1] (paper: 0.8; fitted on
+        training questions by ``simulations/bench_sources.py``).
     depth
         Documents that each pool gives.
     block_words

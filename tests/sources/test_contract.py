@@ -10,7 +10,7 @@ from sqlalchemy import text
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.sql.source import SqlSource
-from tests.sources.wards import BELL, Ward
+from tests.sources.wards import BELL, HOSTILE, Ward
 
 ASKED = [
     ("When was Odile Varro diagnosed with asthma?", "2001-03-04"),
@@ -18,27 +18,6 @@ ASKED = [
     ("Who was diagnosed with gout on 2020-10-11?", "Jon Amsel"),
     ("Which patient has migraine?", BELL),
     ("Who broke a wrist?", "Odile Varro"),
-]
-HOSTILE = [
-    "",
-    " ",
-    "\x00\x00",
-    "'",
-    "' OR '1'='1",
-    "'; DROP TABLE patients; --",
-    '"; DELETE FROM conditions; --',
-    'gout" OR "1"="1',
-    'NEAR("gout" asthma, 2) AND title:gout* NOT -x ^y',
-    'gout* +asthma -wrist >x <y ~z (a b) @3 "phrase',
-    "gout & asthma | !wrist <-> x:*",
-    "` }) MATCH (n) DETACH DELETE n //",
-    "$keys IN [1] RETURN n; CREATE (:Patient {id: 5})",
-    "{0.__class__} {patient.name} %s %(x)s :name ?",
-    "\\'; SELECT pg_sleep(10); -- \\",
-    "gout \ud800 \u202e \u200b asthma",
-    "x" * 1_000_000,
-    "gout ' \" ` ) " * 70_000,
-    "(" * 500_000 + "gout" + ")" * 500_000,
 ]
 
 
@@ -61,6 +40,13 @@ def test_hits_are_records_that_reading_gives(ward: Ward) -> None:
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_no_more_than_asked_for(ward: Ward, k: int) -> None:
     assert len(ward.source.search("Who has gout or asthma?", k)) == k
+
+
+def test_who_finds_words(ward: Ward, request: pytest.FixtureRequest) -> None:
+    kind = str(request.node.callspec.params["ward"])
+    if not isinstance(ward.source, SqlSource):
+        pytest.skip("graphs have no full text")
+    assert ward.source.searched_by == ("native" if kind.endswith("native") else "side")
 
 
 def test_every_record_is_read_once_with_all_it_says(ward: Ward) -> None:

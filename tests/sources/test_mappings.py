@@ -16,7 +16,7 @@ from fedrag_flwr.sources.graph.mapping import GraphMapping, graph_toml
 from fedrag_flwr.sources.graph.paths import paths_to_subject
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
-from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, url_of
+from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, source_name, url_of
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
@@ -90,15 +90,29 @@ def test_a_proposed_url_shows_no_password() -> None:
     assert without_password("sqlite:////a@b/c.db") == "sqlite:////a@b/c.db"
 
 
+NAMES = [
+    ("neo4j://u:hush@h:7687", "neo4j"),
+    ("postgresql://u:hush@h/ward?sslmode=require", "ward"),
+    ("sqlite:////srv/My ward.db", "My-ward"),
+    ("ladybug:///../x.lbug", "x"),
+]
+
+
+@pytest.mark.parametrize(("url", "name"), NAMES)
+def test_a_source_is_named_after_its_file_or_database_alone(url: str, name: str) -> None:
+    assert source_name(url) == name
+
+
 @pytest.mark.parametrize("url", ["oracle://h/w", "http://h", "file", "sqlite:////no/such.db", "ladybug:////no/such"])
 def test_what_cannot_be_opened_is_a_source_error(url: str) -> None:
     with pytest.raises(SourceError):
         proposed_mapping(url_of(url) or url)
 
 
-def test_a_server_that_is_not_there_is_a_source_error_without_its_password() -> None:
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb", "mysql", "neo4j", "bolt"])
+def test_a_server_that_is_not_there_is_a_source_error_without_its_password(scheme: str) -> None:
     with pytest.raises(SourceError) as raised:
-        proposed_mapping("postgresql://ward:hush-hush@127.0.0.1:9/ward")
+        proposed_mapping(f"{scheme}://ward:hush-hush@127.0.0.1:9/ward")
     assert "hush" not in repr(raised.value)
 
 
@@ -143,6 +157,15 @@ def test_a_mapping_that_does_not_fit_is_refused(
     record = RecordMapping.model_validate({**mapping.record[0].model_dump(), **change})
     with pytest.raises(SourceError, match=said):
         SqlSource(mapping.model_copy(update={"record": (record,)}), tools)
+
+
+def test_native_search_is_refused_where_there_is_none(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+    with pytest.raises(SourceError, match="no full text"):
+        SqlSource(sql_mapping(f"sqlite:///{path}", search="native"), tools)
 
 
 def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> None:

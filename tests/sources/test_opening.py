@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from flwr.app import Context, RecordDict
+from typer.testing import CliRunner
 
 from client_app.devices import device_name, device_of
+from fedrag_flwr.cli import app
 from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
@@ -143,6 +145,22 @@ def test_a_node_names_its_sources(tmp_path: Path) -> None:
     with device_of(Context(1, 100, node, RecordDict(), {})) as device:
         assert device.describe().sources == ("sql",)
         assert len(device.sources.read().documents) == len(CONDITIONS)
+
+
+def test_inspect_prints_a_mapping_that_reads_the_ward(tmp_path: Path) -> None:
+    make_ward(tmp_path / "ward.db")
+    shown = CliRunner().invoke(app, ["source", "inspect", str(tmp_path / "ward.db")])
+    file = tmp_path / "proposed.toml"
+    file.write_text(shown.stdout, encoding="utf-8")
+    assert shown.exit_code == 0
+    told = " ".join(document.text for document in SourceSet(None, [str(file)], toolbox()).read().documents)
+    assert all(value in told for row in CONDITIONS for value in row[3:])
+
+
+def test_inspect_says_what_is_wrong(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["source", "inspect", str(tmp_path / "no.db")])
+    assert shown.exit_code == 1
+    assert "not there" in shown.stderr
 
 
 def test_a_node_without_a_folder_needs_a_name() -> None:

@@ -15,6 +15,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.sources import FolderSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.text_search import TextCandidates, TextSearch, TextSearchSettings
+from tests.sources.wards import HOSTILE
 
 TEXTS = {
     "tarn.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
@@ -28,6 +29,15 @@ def folder(tmp_path: Path) -> Path:
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, tools: SearchTools) -> TextSearch:
+    """A search over two short texts that no test changes."""
+    folder = tmp_path_factory.mktemp("kept")
+    for name in ("tarn.md", "port.md"):
+        (folder / name).write_text(TEXTS[name], encoding="utf-8")
+    return TextSearch(FolderSource(folder), tools)
 
 
 ASKED = [
@@ -77,6 +87,13 @@ def test_a_stamp_changes_with_size_time_and_name(folder: Path) -> None:
 def test_an_absent_folder_is_a_source_error(tmp_path: Path, tools: SearchTools) -> None:
     with pytest.raises(SourceError, match="does not exist"):
         TextSearch(FolderSource(tmp_path / "no"), tools).search("x", 1)
+
+
+@pytest.mark.parametrize("question", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_question_is_only_words(kept: TextSearch, question: str) -> None:
+    before = kept.version()
+    assert len(kept.search(question, 2)) <= 2
+    assert kept.version() == before
 
 
 unit = st.floats(0, 1, width=32)

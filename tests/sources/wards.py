@@ -32,6 +32,27 @@ CONDITIONS = (
     (14, 3, "Migraine (disorder)", "2019-09-10", "' OR 1=1 --"),
     (15, 4, "Gout (disorder)", "2020-10-11", "+*<>~()@ {0.__class__}"),
 )
+HOSTILE = [
+    "",
+    " ",
+    "\x00\x00",
+    "'",
+    "' OR '1'='1",
+    "'; DROP TABLE patients; --",
+    '"; DELETE FROM conditions; --',
+    'gout" OR "1"="1',
+    'NEAR("gout" asthma, 2) AND title:gout* NOT -x ^y',
+    'gout* +asthma -wrist >x <y ~z (a b) @3 "phrase',
+    "gout & asthma | !wrist <-> x:*",
+    "` }) MATCH (n) DETACH DELETE n //",
+    "$keys IN [1] RETURN n; CREATE (:Patient {id: 5})",
+    "{0.__class__} {patient.name} %s %(x)s :name ?",
+    "\\'; SELECT pg_sleep(10); -- \\",
+    "gout \ud800 \u202e \u200b asthma",
+    "x" * 1_000_000,
+    "gout ' \" ` ) " * 70_000,
+    "(" * 500_000 + "gout" + ")" * 500_000,
+]
 MAKE = (
     "CREATE TABLE patients (id INTEGER PRIMARY KEY, name VARCHAR(80), born VARCHAR(10))",
     "CREATE TABLE conditions (id INTEGER PRIMARY KEY, patient_id INTEGER REFERENCES patients (id),"

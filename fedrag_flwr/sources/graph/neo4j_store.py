@@ -44,7 +44,7 @@ class Neo4jStore:
             raise SourceError("neo4j is not installed", fix="pip install 'fedrag-flwr[servers]'") from None
         parts = urlsplit(url)
         login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
-        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2], path="").geturl()
         self._host = parts.hostname or ""
         self._database = database or None
         try:

@@ -11,6 +11,7 @@ from fedrag_flwr.sources.sql.records import RecordReader, SqlRecord
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause
+    from sqlalchemy.engine.interfaces import ReflectedIndex
 
 Mode = Literal["boolean", "natural"]
 Scored = dict[str, tuple[SqlRecord, float]]
@@ -129,12 +130,16 @@ def _indexed_mysql(database: Database, reader: RecordReader) -> dict[FromClause,
         schema, _, name = reader.table_name(table).rpartition(".")
         for index in database.inspector().get_indexes(name, schema=schema or None):
             names = [name for name in index["column_names"] if name]
-            full_text = index.get("dialect_options", {}).get("mysql_prefix") == "FULLTEXT" or "FULLTEXT" in str(index)
-            if full_text and wanted <= set(names):
+            if "FULLTEXT" in _prefixes(index) and wanted <= set(names):
                 chosen[table] = [table.c[name] for name in names]
         if table not in chosen:
             return {}
     return chosen
+
+
+def _prefixes(index: ReflectedIndex) -> list[object]:
+    """What stands before INDEX in an index's definition, under the key of either dialect."""
+    return [value for key, value in index.get("dialect_options", {}).items() if key.endswith("_prefix")]
 
 
 def _small(database: Database, reader: RecordReader, seconds: float) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import EmptySourceError
+from fedrag_flwr.errors import EmptySourceError, SourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit
 from fedrag_flwr.sources.keeping import Kept
@@ -175,7 +175,14 @@ class SqlSource:
     def _native_full_text(self) -> FullText | None:
         if self.mapping.search == "side":
             return None
-        return native_full_text(self._database, self._readers, self.mapping.seconds)
+        native = native_full_text(self._database, self._readers, self.mapping.seconds)
+        if native is None and self.mapping.search == "native":
+            raise SourceError(
+                "the database offers no full text over all mapped text",
+                where=self.mapping.name,
+                fix="let its owner create FULLTEXT indexes, or write search = 'auto'",
+            )
+        return native
 
     def _read(self, most_age: float) -> TableContents:
         def read() -> TableContents:

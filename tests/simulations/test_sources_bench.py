@@ -1,0 +1,78 @@
+"""The benchmark of sources: three forms state the same facts, and each question is answered by one record."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.sources import Source
+from fedrag_flwr.sources.graph import GraphSource
+from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.sql import SqlSource
+from simulations.bench_sources import Candidate, Row
+from simulations.synthea import questions_of, read_synthea, relevant, write_database, write_graph
+from tests.strategies.federation import toolbox
+
+TABLES = {
+    "patients": (
+        "Id,BIRTHDATE,FIRST,LAST,BIRTHPLACE,CITY\n00000001-x,1960-04-02,Odile1,Varro22,Ossel,Cairl\n"
+        "00000002-x,1971-11-30,Marta3,Quist4,Ossel,Ferren\n00000003-x,1980-01-01,Jon,Amsel,,\n"
+        "00000004-x,1980-01-01,Jon7,Amsel8,,\n"
+    ),
+    "conditions": (
+        "START,STOP,PATIENT,CODE,DESCRIPTION\n2001-03-04,,00000001-x,1,Asthma (disorder)\n"
+        "2012-05-06,2013-01-01,00000002-x,1,Asthma (disorder)\n2018-02-03,,00000002-x,2,Gout (disorder)\n"
+        "2019-02-03,,00000002-x,2,Gout (disorder)\n2020-01-01,,00000003-x,3,Migraine (disorder)\n"
+    ),
+    "medications": (
+        "START,STOP,PATIENT,CODE,DESCRIPTION,REASONDESCRIPTION\n"
+        "2001-03-05T10:00:00Z,,00000001-x,9,Salbutamol 5 MG Inhaler,Asthma (disorder)\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("synthea") / "tiny.tar.gz"
+    with tarfile.open(path, "w:gz") as files:
+        for name, text in TABLES.items():
+            member = tarfile.TarInfo(f"tiny/{name}.csv")
+            member.size = len(text.encode())
+            files.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def test_each_question_is_answered_by_one_record_of_each_form(archive: Path, tmp_path: Path) -> None:
+    tables = read_synthea(archive)
+    questions = questions_of(tables, 9, 7)
+    models = toolbox()
+    tools = SearchTools(models.encoder, models.pipeline)
+    database = SqlSource(write_database(tables, tmp_path / "a.db"), tools)
+    graph = GraphSource(write_graph(tables, tmp_path / "a.lbug"), tools)
+    forms: tuple[Source, ...] = (database, graph)
+    for form in forms:
+        texts = [f"{one.title}\n{one.text}" for one in form.read().documents]
+        for question in questions:
+            assert sum(relevant(question.told, text) for text in texts) == 1
+    assert {(one.kind, one.text) for one in questions} >= {
+        ("condition-when", "When was Odile Varro diagnosed with asthma?"),
+        ("condition-who", "Who was diagnosed with gout on 2018-02-03?"),
+        ("medication-why", "Why was Odile Varro prescribed salbutamol 5 mg inhaler?"),
+    }
+    asked = " ".join(one.text for one in questions)
+    assert "Quist diagnosed with gout" not in asked  # of two records
+    assert "Amsel" not in asked  # of two namesakes
+
+
+def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:
+    candidates = (
+        Candidate("a", False, 0.9, 0.0),
+        Candidate("b", True, 0.5, 1.0),
+        Candidate("a", True, 0.1, 0.2),
+    )
+    row = Row("q", "dev", 0.1, candidates)
+    assert row.ranking(1.0) == [False, True]
+    assert row.ranking(0.0) == [True, True]
