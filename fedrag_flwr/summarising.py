@@ -6,12 +6,14 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
+from fedrag_flwr.caching.fusion import decoded
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
@@ -97,10 +99,10 @@ class DeviceSummaries:
         start = time.perf_counter()
         self._inform()
         while True:
-            version = self.version()
+            version, names = self.version(), self._door.names_known()
             self._tier.purge({self._device: version})
             made = [self._summary(question, request, version) for question in request.questions]
-            if self.version() == version:
+            if self._door.names_known() == names:
                 break
         reused = sum(was_cached for _, was_cached in made)
         seconds = time.perf_counter() - start
@@ -115,15 +117,14 @@ class DeviceSummaries:
         asked = normalise_line(question.text)
         key = self._keys.of("summary", asked.casefold(), str(request.records), str(request.related))
         versions = {self._device: version}
-        if (found := self._tier.get(key, versions)) is not None:
-            cached = _SUMMARY.validate_json(found)
-            return HitSummary(question.id, cached.units, cached.removed, cached.related), True
+        if (cached := decoded(_SUMMARY, self._tier.get(key, versions))) is not None:
+            return replace(cached, question_id=question.id), True
         hits = self._source().search(asked, request.records)
         released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)
         summary = HitSummary(question.id, released.items, removed, related)
-        self._tier.put(key, _SUMMARY.dump_json(HitSummary("", released.items, removed, related)), versions)
+        self._tier.put(key, _SUMMARY.dump_json(replace(summary, question_id="")), versions)
         return summary, False
 
     def _unit(self, hit: SourceHit) -> EvidenceUnit:

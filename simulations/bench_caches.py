@@ -36,7 +36,7 @@ from simulations.sentences import find_data
 from simulations.synthea import RecordQuestion, questions_of, read_synthea
 
 KINDS = ("text", "sql", "graph")
-WARM_UP, TEST = 100, 500
+WARM_UP, TEST = 100, 500  # requests
 RESTART, DWELL, MEMORY = 0.15, 0.25, 0.2  # of a request; else it goes on to a neighbour
 REMEMBERED = 5  # records that a session goes back to
 _EVERY = 10
@@ -46,6 +46,16 @@ PREFETCHING = (  # name, whether inputs one hop away are made, and answers after
     ("one-hop inputs", True, 0),
     *((f"and {count} answers within two hops", True, count) for count in (1, 2, 4, 8)),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A walk's seed, the most answers prefetched after a request, the test requests, and whether inputs are made."""
+
+    seed: int
+    answers: int
+    requests: int = TEST
+    inputs: bool = True
 
 
 @dataclass(slots=True)
@@ -86,18 +96,16 @@ def walk(graph: AssociationGraph, records: Sequence[str], draw: np.random.Genera
         yield session[-1]
 
 
-def measure(
-    kind: str, world: Tiers, questions: Sequence[RecordQuestion], answers: int, seed: int, *, inputs: bool = True
-) -> Result:
+def measure(kind: str, world: Tiers, questions: Sequence[RecordQuestion], plan: Plan) -> Result:
     """Serve all requests of a walk, prefetching after each."""
     by_id = {question.id: question for question in questions}
     graph = AssociationGraph.of({question.id: question.told for question in questions})
-    requests = walk(graph, sorted(by_id), np.random.default_rng(seed))
+    visits = walk(graph, sorted(by_id), np.random.default_rng(plan.seed))
     result, reason = Result(kind, len(by_id)), dict[str, str]()
     served, because, asked, foreseen = Counter[str](), Counter[str](), set[str](), set[str]()
     world.anew(questions[0])  # models and indexes are loaded
-    for number in range(WARM_UP + TEST):
-        record = next(requests)
+    for number in range(WARM_UP + plan.requests):
+        record = next(visits)
         question, tested = by_id[record], number >= WARM_UP
         if tested:
             tier = world.deepest(question)
@@ -108,7 +116,7 @@ def measure(
         seconds = time.perf_counter() - start
         asked.add(record)
         reason[record] = "asked before"
-        _prefetch(world, graph, by_id, record, reason, foreseen, answers, result, inputs)
+        _prefetch(world, graph, by_id, record, reason, foreseen, plan, result)
         if tested:
             result.seconds.append(seconds)
             if number % _EVERY == 0:
@@ -131,19 +139,18 @@ def _prefetch(
     record: str,
     reason: dict[str, str],
     foreseen: set[str],
-    answers: int,
+    plan: Plan,
     result: Result,
-    inputs: bool,
 ) -> None:
     """Prepare inputs one hop away, and some answers within two hops, nearest first."""
     start = time.perf_counter()
-    for name in graph.neighbours(record) if inputs else ():
+    for name in graph.neighbours(record) if plan.inputs else ():
         if world.deepest(by_id[name]) == "nothing":
             world.input(by_id[name])
             reason.setdefault(name, "one-hop input")
             result.prefetched_inputs += 1
     far = [name for name in graph.neighbours(record, hops=2) if world.deepest(by_id[name]) != "answer"]
-    for name in far[:answers]:
+    for name in far[: plan.answers]:
         world.answer(by_id[name])
         foreseen.add(name)
         reason[name] = "answer within two hops"
@@ -157,7 +164,7 @@ def rates(data: Path, each: int, seed: int, work: Path, settings: Settings) -> s
     rows = []
     for name, inputs, answers in PREFETCHING:
         shutil.rmtree(work / "rates", ignore_errors=True)
-        one = measure(name, Tiers(work / "rates", settings), questions, answers, seed, inputs=inputs)
+        one = measure(name, Tiers(work / "rates", settings), questions, Plan(seed, answers, TEST, inputs))
         shares = [100 * one.because.get(why, 0) / TEST for why in REASONS]
         cells = [*shares, sum(shares), 100 * one.served.get("answer", 0) / TEST]
         made = (str(one.prefetched_inputs), f"{one.prefetched_answers} ({one.unused_answers})")
@@ -190,7 +197,7 @@ def table(results: Sequence[Result]) -> str:
                 f"{np.mean(one.seconds):.3f}",
                 f"{np.mean(one.without):.3f}",
                 f"{gain:.1f}",
-                f"{one.prefetch_seconds / (WARM_UP + TEST):.2f}",
+                f"{one.prefetch_seconds / (WARM_UP + count):.2f}",
                 f"{one.prefetched_answers} ({one.unused_answers})",
             ]
         )
@@ -206,11 +213,13 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=25, help="questions of each kind and split")
     parser.add_argument("--answers", type=int, default=2, help="answers prefetched after a request, at most")
     parser.add_argument("--rates", action="store_true", help="only hit rates, without device and model")
+    parser.add_argument("--requests", type=int, default=TEST, help="test requests, after the warm-up")
+    parser.add_argument("--rows", type=int, default=1_200, help="rows of each table that are searched")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     given = parser.parse_args()
     settings = Settings.from_config({"models.generation-cache": False, "privacy.operators": "erasure, presidio"})
-    work = fedrag_home() / "bench_caches" / f"{given.each}-{given.answers}-{given.seed}"
+    work = fedrag_home() / "bench_caches" / f"{given.each}-{given.answers}-{given.requests}-{given.rows}-{given.seed}"
     work.mkdir(parents=True, exist_ok=True)
     data = find_data(given.data)
     if given.rates:
@@ -218,14 +227,15 @@ def main() -> None:
         return
     tools = load_toolbox(settings.models, fedrag_home())
     search = SearchTools(tools.encoder, tools.pipeline, LateInteractionReranker(tools.encoder))
-    opened, questions = sources(data, work, given.each, given.seed, search)
+    opened, questions = sources(data, work, given.each, given.seed, search, given.rows)
     results = []
     for kind in given.kinds.split(","):
         kept = work / f"{kind}.json"
         if not kept.exists():
             shutil.rmtree(work / kind, ignore_errors=True)
             world = World(opened[kind], work / kind, settings, tools)
-            kept.write_text(json.dumps(asdict(measure(kind, world, questions, given.answers, given.seed))))
+            measured = measure(kind, world, questions, Plan(given.seed, given.answers, given.requests))
+            kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
         results.append(Result(**json.loads(kept.read_text(encoding="utf-8"))))
         print(table(results[-1:]), flush=True)
     dumped = [asdict(one) for one in results]

@@ -21,7 +21,6 @@ from simulations.bench_sources import Listed
 from simulations.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
 
 _DEVICE = "ward"
-_ROWS = 1_200  # of each table that are searched, those that are asked for among them
 
 
 class Tiers:
@@ -94,14 +93,14 @@ class World(Tiers):
 
 
 def sources(
-    data: Path, work: Path, each: int, seed: int, tools: SearchTools
+    data: Path, work: Path, each: int, seed: int, tools: SearchTools, most: int
 ) -> tuple[dict[str, SearchableSource], list[RecordQuestion]]:
-    """The same records in three forms, and a question for some of them."""
+    """At most so many rows of each table in three forms, and a question for some of them."""
     tables = read_synthea(data / "synthea_112.tar.gz")
     questions = questions_of(tables, each, seed)
     asked = {question.id.partition(":")[2] for question in questions}
     tables = {
-        name: sorted(rows, key=lambda row: row["Id"] not in asked)[:_ROWS] if name != "patients" else rows
+        name: sorted(rows, key=lambda row: row["Id"] not in asked)[:most] if name != "patients" else rows
         for name, rows in tables.items()
     }
     sql = SqlSource(write_database(tables, work / "records.db"), tools)

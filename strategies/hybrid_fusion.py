@@ -28,6 +28,7 @@ from fedrag_flwr.records import (
 from strategies.base import FederatedRag
 from strategies.courier import Letter
 
+_AT_ONCE = 128  # questions of one round
 _PREFETCHED = "prefetch"
 _MOST_LINE = 2_000
 
@@ -101,6 +102,11 @@ class HybridFusion(FederatedRag):
         self.counts["purged"] += self.caches.purge(self.versions)
 
     # --- questions --------------------------------------------------------------------------------------
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Ask in parts, so that what devices tell fits into one message of each."""
+        for start in range(0, max(1, len(questions)), _AT_ONCE):
+            super().ask(questions[start : start + _AT_ONCE])
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -190,7 +196,7 @@ class HybridFusion(FederatedRag):
         """Titles as questions that no tier knows yet, each once, at most so many for each question that was asked."""
         titles = dict.fromkeys(title for one in told for title in one.related)
         fresh = [title for title in titles if not self.caches.knows(title, self.versions)]
-        most = self.settings.caching.prefetch * asked
+        most = min(self.settings.caching.prefetch * asked, _AT_ONCE)
         return [Question(f"{_PREFETCHED}-{number}", title, "") for number, title in enumerate(fresh[:most])]
 
     def _gather(self, questions: Sequence[Question]) -> dict[str, Told]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.inference.reports import RULES
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FusionRules
 from fedrag_flwr.memory.summary_shelf import SummaryShelf
@@ -62,7 +63,8 @@ class ServerTools:
         """What the server read and answered of devices' hits, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "fusion" / self.settings.data_key
         inference, hybrid, toolbox = self.settings.inference, self.settings.hybrid, self.toolbox
-        made_by = (toolbox.encoder.id, toolbox.pipeline.id, toolbox.generator_id, inference, hybrid, self.settings.seed)
+        models = (toolbox.encoder.id, toolbox.pipeline.id, toolbox.generator_id)
+        made_by = (RULES, models, inference, hybrid, self.settings.seed)
         return FusionCaches(root, self.settings.caching, repr(made_by))
 
     @cached_property

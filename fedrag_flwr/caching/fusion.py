@@ -42,7 +42,7 @@ class FusionCaches:
 
     def input(self, question: str, versions: Versions) -> tuple[EvidenceUnit, ...] | None:
         """What the model would read for a question, if it is here."""
-        return _read(_UNITS, self.inputs.get(self.key(question), versions))
+        return decoded(_UNITS, self.inputs.get(self.key(question), versions))
 
     def keep_input(self, question: str, units: tuple[EvidenceUnit, ...], versions: Versions) -> None:
         """Keep what the model reads for a question."""
@@ -52,11 +52,11 @@ class FusionCaches:
         """What was answered to a question, if it is here."""
         key = self.key(question)
         if self.hot.holds(key, versions):
-            return _read(_ANSWER, self.hot.get(key, versions))
+            return decoded(_ANSWER, self.hot.get(key, versions))
         found = self.answers.get(key, versions)
         if found is not None:
             self.hot.put(key, found, versions)
-        return _read(_ANSWER, found)
+        return decoded(_ANSWER, found)
 
     def keep_answer(self, question: str, answer: Answer, versions: Versions) -> None:
         """Keep an answer."""
@@ -89,7 +89,7 @@ class FusionCaches:
         return self._keys.of(self._made_by, normalise_line(question).casefold())
 
 
-def _read(adapter: TypeAdapter[T], found: bytes | None) -> T | None:
+def decoded(adapter: TypeAdapter[T], found: bytes | None) -> T | None:
     """Read what a tier held; what is no longer of the present form counts as absent."""
     if found is None:
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
-from fedrag_flwr.inference.reader import Reading, read
+from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.records import (
     Answer,
@@ -18,17 +18,13 @@ from fedrag_flwr.records import (
     Clock,
     Cost,
     EvidenceUnit,
-    Fact,
     Match,
-    MemoryItem,
     OpenQuestion,
     Question,
     Vector,
     Want,
 )
 from fedrag_flwr.retrieval import Retriever
-from fedrag_flwr.text.anchors import normalise_anchor
-from fedrag_flwr.text.segment import subject_of
 
 _MOST_SOURCES = _MOST_WANTS = 64
 
@@ -161,7 +157,7 @@ class Engine:
             asked.analysis,
             units,
             memories,
-            self._facts(reading, units, memories),
+            shown_facts(reading, units, memories),
             reading,
             wording=question.text,
         )
@@ -185,16 +181,6 @@ class Engine:
             return ()
         home = [unit.id.rpartition(".")[0] for unit in units if unit.origin == self.shelf.device]
         return self.order.paths(question, list(dict.fromkeys(home)))
-
-    @staticmethod
-    def _facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem]) -> list[Fact]:
-        """The typed facts of evidence (eq. 15): of its units, their titles, and the answers of memories."""
-        shown = {(unit.origin, unit.id) for unit in units}
-        titles = list(dict.fromkeys(unit.title for unit in units))
-        read = [one for one in reading.pool.candidates if (one.unit.origin, one.unit.id) in shown]
-        found = [fact for one in read for fact in one.facts]
-        found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(subject_of, titles) if title]
-        return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
 
     def _read_foreign(self, units: Sequence[EvidenceUnit]) -> list[Candidate]:
         """Foreign units with their typed facts."""

@@ -12,8 +12,10 @@ from fedrag_flwr.inference.agreeing import agree
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
 from fedrag_flwr.inference.spans import SPAN_FEATURES, Span, span_features, spans_of
 from fedrag_flwr.inference.trees import load_trees
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.records import EvidenceUnit, Fact, MemoryItem
+from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
+from fedrag_flwr.text.segment import subject_of
 
 READ = 6  # sentences whose spans may answer
 FEWEST = 2  # sentences that are read however unlikely they are
@@ -100,6 +102,16 @@ def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candida
     spans = spans_of(question, pool, rows)
     likely = load_trees("span", SPAN_FEATURES).score(span_features(question, pool, rows, scores, spans))
     return Reading(pool, scores, tuple(spans), likely)
+
+
+def shown_facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[Fact]:
+    """The typed facts of evidence (eq. 15): of its units, their titles, and the answers of memories."""
+    shown = {(unit.origin, unit.id) for unit in units}
+    titles = list(dict.fromkeys(unit.title for unit in units))
+    told = [one for one in reading.pool.candidates if (one.unit.origin, one.unit.id) in shown]
+    found = [fact for one in told for fact in one.facts]
+    found += [Fact(title, "NAME", normalise_anchor(title)) for title in map(subject_of, titles) if title]
+    return found + [Fact(m.answer, m.answer_type, normalise_anchor(m.answer)) for m in memories if m.answer_type]
 
 
 def rank(pool: Pool) -> NDArray[np.float64]:

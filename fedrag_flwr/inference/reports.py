@@ -10,6 +10,8 @@ from typing import Literal
 
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
+from fedrag_flwr.inference.reader import read, shown_facts
+from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, forms
 from fedrag_flwr.models.base import Encoder, Generator, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
@@ -20,11 +22,11 @@ from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
 
 Writer = Literal["model", "extractive", "none"]
+RULES = 1  # grows when answers or reports come to be written otherwise: what was cached is then void
 
-_MOST_NOTES, _MOST_STATEMENTS, _MOST_CONFLICTS = 6, 3, 4
+_POOL, _MOST_NOTES, _MOST_STATEMENTS, _MOST_CONFLICTS = 32, 6, 3, 4
 _MOST_TOKENS, _MOST_REPORT = 110, 2_000
 _LEAST_BORNE = 0.8  # of a statement's words in its note, title and question
-_LEAST_COVER = 0.6  # of the question's anchors in a sentence that is said to contradict another
 _STATEMENT = re.compile(r"([^()]+?)\s*\((\d)\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _SYSTEM = (
@@ -55,7 +57,7 @@ class Reporter:
     generator
         Gives the model that writes the report.
     units
-        Pieces of what was told that the model reads.
+        Sentences of what was told that the model reads at most.
     writer
         Who writes the report: the model, checked against what was told; rules that quote; or nobody.
     seed
@@ -74,7 +76,7 @@ class Reporter:
     clock: Clock = time.perf_counter
 
     def input(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[EvidenceUnit, ...]:
-        """What the model reads for a question: the sentences of what was told that come nearest, each with its origin.
+        """The sentences among which evidence is chosen: those of what was told that come nearest, each with its origin.
 
         Owners' scores are claims, and of different scales: nearness is measured anew.
         """
@@ -85,27 +87,34 @@ class Reporter:
             for number, text in enumerate(_SENTENCE_END.split(unit.text))
             if any(char.isalnum() for char in text)
         ]
-        return tuple(nearest(rescored(sentences, asked, self.encoder), max(self.units, _MOST_NOTES)))
+        return tuple(nearest(rescored(sentences, asked, self.encoder), _POOL))
 
     def answer(self, question: Question, units: Sequence[EvidenceUnit]) -> Answer:
-        """An answer with its report; what the report says of each origin stands in the units."""
+        """An answer with its report over what `input` gave; each statement and each source names its origin."""
         start = self.clock()
         analysis = self.pipeline.question(question.text)
-        read = list(units[: self.units])
-        verdict = self.cognizer.answer(question.text, analysis, read, always=True)
-        report, cost, setup = self._report(question.text, units)
-        named = [*report, *self._conflicts(analysis, verdict.text, units)]
+        facts = self.pipeline.facts([unit.text for unit in units])
+        places = [int(unit.id.rpartition(".")[2]) for unit in units]
+        candidates = [Candidate(*one) for one in zip(units, facts, places, strict=True)]
+        reading = read(question.text, analysis, candidates)
+        chosen = reading.units(self.units)
+        if reading.known and (source := reading.told_by()) is not None and source not in chosen:
+            chosen.append(source)
+        verdict = self.cognizer.answer(
+            question.text, analysis, chosen, facts=shown_facts(reading, chosen), reading=reading
+        )
+        report, cost, setup = self._report(question.text, reading.units(_MOST_NOTES))
+        named = [*report, *_conflicts(analysis, verdict.text, candidates)]
         seconds = self.clock() - start - verdict.setup - setup
         total = replace(verdict.cost + cost, seconds=seconds)
         told = replace(verdict, explanation=f"at the server: {verdict.explanation}", cost=total)
-        answer = answered(question, told, read, remote=True)
-        sources = tuple(dict.fromkeys(map(_reference, read)))
+        answer = answered(question, told, chosen, remote=True)
+        sources = tuple(dict.fromkeys(map(_reference, chosen)))
         return replace(answer, sources=sources, report=" ".join(named)[:_MOST_REPORT])
 
     # --- the report -----------------------------------------------------------------------------------
 
-    def _report(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
-        notes = list(units[:_MOST_NOTES])
+    def _report(self, question: str, notes: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
         if self.writer == "none" or not notes:
             return [], Cost(), 0.0
         if self.writer == "extractive":
@@ -122,23 +131,22 @@ class Reporter:
                 statements.append(f"{text.strip(' .')} ({_reference(note)}).")
         return statements or [_quoted(notes[0])], cost, written.setup
 
-    def _conflicts(self, analysis: QuestionAnalysis, answer: str, units: Sequence[EvidenceUnit]) -> list[str]:
-        """Name the sentences that speak of the same and hold another fact of the kind that was asked for."""
-        if not answer or not analysis.answer_type or analysis.answer_type == "YESNO":
-            return []
-        facts = self.pipeline.facts([unit.text for unit in units])
-        asked = set(analysis.anchors)
-        found = []
-        for unit, own in zip(units, facts, strict=True):
-            fitting = {fact.anchor: fact.text for fact in own if matches_type(analysis.answer_type, fact.type)}
-            other = {anchor: text for anchor, text in fitting.items() if anchor not in asked}
-            same = normalise_anchor(answer)
-            if len(other) != 1 or coverage(analysis.anchors, [f"{unit.title} {unit.text}"]) < _LEAST_COVER:
-                continue
-            [(anchor, text)] = other.items()
-            if anchor not in same and same not in anchor and same not in normalise_anchor(unit.text):
-                found.append(f"In conflict: {text} ({_reference(unit)}).")
-        return found[:_MOST_CONFLICTS]
+
+def _conflicts(analysis: QuestionAnalysis, answer: str, candidates: Sequence[Candidate]) -> list[str]:
+    """Name the sentences that speak of all that the question names and hold another fact of the kind it asks for."""
+    if not answer or not analysis.anchors or analysis.answer_type in ("", "YESNO"):
+        return []
+    same, found = normalise_anchor(answer), []
+    for one in candidates:
+        unit = one.unit
+        fitting = {fact.anchor: fact.text for fact in one.facts if matches_type(analysis.answer_type, fact.type)}
+        other = {anchor: text for anchor, text in fitting.items() if anchor not in analysis.anchors}
+        if len(other) != 1 or coverage(analysis.anchors, [f"{unit.title} {unit.text}"]) < 1.0:
+            continue
+        [(anchor, text)] = other.items()
+        if anchor not in same and same not in anchor and same not in normalise_anchor(unit.text):
+            found.append(f"In conflict: {text} ({_reference(unit)}).")
+    return found[:_MOST_CONFLICTS]
 
 
 def _quoted(note: EvidenceUnit) -> str:
