@@ -85,7 +85,9 @@ def questions_of(tables: Mapping[str, Sequence[Row]], each: int, seed: int) -> l
             if left[split] > 0:
                 left[split] -= 1
                 asked = template.format(name=names[row["PATIENT"]], thing=_plain(row["DESCRIPTION"]), **row)
-                told = (names[row["PATIENT"]], row["DESCRIPTION"], *(row[one] for one in telling))
+                phrase = _RELATIONS[table][2]
+                fact = f"{names[row['PATIENT']]} {phrase} {row['DESCRIPTION']} (started {row['START']}"
+                told = (fact, *(row[one] for one in telling))
                 made.append(RecordQuestion(f"{kind}:{row['Id']}", kind, split, asked, told))
     return made
 
