@@ -34,7 +34,7 @@ from simulations.overlay_peers_data import PeerQuestion, Peers, read_peers
 from simulations.privacy_table import markdown
 from strategies import ServerTools, make_strategy
 
-THRESHOLDS = {"medquad": 0.7, "huffpost": 0.7}
+THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}
 WALKS: Mapping[str, Mapping[str, Plain]] = {
     "topic-walk": {},
     "topic-walk, sketches": {"overlay.walk": "sketch", "overlay.fanout": 8},
