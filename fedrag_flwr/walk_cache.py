@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import time
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.memory.schema import pack_vector, unpack_vectors
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector
 from fedrag_flwr.walk_notes import Json, WalkNotes
@@ -63,7 +65,7 @@ class AnswerCache:
             "text": answer.text,
             "score": answer.score,
             "sources": list(answer.sources),
-            "vector": [float(value) for value in vector],
+            "vector": packed(vector),
             "own": own,
             "until": self.clock() + 3600 * self.hours if foreign else None,
         }
@@ -86,8 +88,14 @@ def nearest_first(bodies: dict[str, Json], vector: Vector, least: float) -> list
     if not bodies or least > 1:
         return []
     names = list(bodies)
-    scores = np.array([bodies[name]["vector"] for name in names], dtype=np.float32) @ vector
+    kept = [base64.b64decode(str(bodies[name]["vector"])) for name in names]
+    scores = unpack_vectors(kept, len(vector)) @ vector
     return [names[row] for row in np.argsort(-scores, kind="stable") if scores[row] >= least]
+
+
+def packed(vector: Vector) -> str:
+    """A vector as a text that a note can hold."""
+    return base64.b64encode(pack_vector(vector)).decode()
 
 
 def _answer(question: Question, known_as: str, body: Json) -> Answer:

@@ -198,7 +198,7 @@ class DeviceWalks:
 
     def _hop(self, kind: WalkKind, hop: Hop) -> HopReply:
         units = self._near(hop.vector, self.settings.inference.remote_units)
-        if self._relevance(units) >= self.settings.overlay.threshold:
+        if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(hop.vector):
             released = self.door.release_evidence(units).items
             if released:
                 return HopReply(hop.question_id, self._relevance(released), released, ())

@@ -4,8 +4,9 @@
 
 Made-up knowledge, so that nothing but the network grows: 64 topics, each known to five peers however many there are
 (*few*), or each peer knowing three of them (*shared*). Whoever knows a topic holds 200 documents of it and answers any
-question on it. Barabasi-Albert, four edges a new peer, at most six hops; 500 questions (flooding: 50 beyond 1,000
-peers).
+question on it; but where only five of those who know a topic can answer a question (*hidden*), topics do not lead to
+them. Barabasi-Albert, four edges a new peer, at most six hops; 500 questions, beyond 1,000 peers 200
+(flooding: 50, beyond 10,000 peers 5).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,48 +33,48 @@ from simulations.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
 from simulations.privacy_table import markdown
 
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3
-QUESTIONS, FLOODED = 500, 50
+World = Literal["few", "shared", "hidden"]
 KINDS: tuple[WalkKind, ...] = ("sketch", "topic", "flooding")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicKnowledge:
-    """Question i is on topic i modulo their number; `holds` has shape (peers, topics)."""
+    """Question i is on topic i modulo their number; `able` says who can answer, shape (peers, topics)."""
 
-    holds: NDArray[np.bool_]
+    able: NDArray[np.bool_]
 
     def relevance(self, question: int, peer: int) -> float:
-        """1 where the peer knows the question's topic, else 0."""
-        return float(self.holds[peer, question % TOPICS])
+        """1 where the peer can answer, else 0."""
+        return float(self.able[peer, question % TOPICS])
 
 
-def holdings(peers: int, shared: bool, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Who knows what, shape (peers, topics)."""
-    holds = np.zeros((peers, TOPICS), dtype=bool)
-    if shared:
+def holdings(peers: int, world: World, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Who holds documents on what, and who can answer; both of shape (peers, topics)."""
+    holds, answers = np.zeros((peers, TOPICS), dtype=bool), np.zeros((peers, TOPICS), dtype=bool)
+    if world != "few":
         for peer in range(peers):
             holds[peer, rng.choice(TOPICS, EACH, replace=False)] = True
-    else:
-        for topic in range(TOPICS):
-            holds[rng.choice(peers, FEW, replace=False), topic] = True
-    return holds
+    for topic in range(TOPICS):
+        able = np.flatnonzero(holds[:, topic]) if world != "few" else np.arange(peers)
+        answers[rng.choice(able, min(FEW, len(able)), replace=False), topic] = True
+    return (answers if world == "few" else holds), (holds if world == "shared" else answers)
 
 
-def measured(kind: WalkKind, peers: int, shared: bool, epsilon: float) -> Row:
+def measured(kind: WalkKind, peers: int, world: World, epsilon: float) -> Row:
     """One network: means, seconds of drawing and gossip and of a question, and this process' peak memory so far."""
     rng = np.random.default_rng(peers)
     start = time.process_time()
     overlay = make_overlay("barabasi-albert", peers, 4, rng)
-    holds = holdings(peers, shared, rng)
+    holds, able = holdings(peers, world, rng)
     told = ()
     if kind == "sketch":
         own = noisy_sketch(np.where(holds, DOCUMENTS, 0), epsilon, rng)
         told = gossip(own, [overlay.neighbours(peer) for peer in range(peers)], GOSSIP_ROUNDS)  # type: ignore[assignment]
     made = time.process_time() - start
-    questions = FLOODED if kind == "flooding" and peers > 1_000 else QUESTIONS
+    questions = asked_of(kind, peers)
     topics = [{question % TOPICS: 1.0} for question in range(questions)]
     rules = WalkRules(kind, fanout=FANOUT[kind])
-    simulator = Simulator(overlay, TopicKnowledge(holds), topics, rules, 0.5, rng, told=told)
+    simulator = Simulator(overlay, TopicKnowledge(able), topics, rules, 0.5, rng, told=told)
     start = time.process_time()
     means = Means.of(ask_all(simulator, questions))
     return {
@@ -84,6 +86,13 @@ def measured(kind: WalkKind, peers: int, shared: bool, epsilon: float) -> Row:
         "asked": (time.process_time() - start) / questions,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
+
+
+def asked_of(kind: WalkKind, peers: int) -> int:
+    """How many questions a network is asked: fewer where each takes long."""
+    if peers <= 1_000:
+        return 500
+    return 200 if kind != "flooding" else 50 if peers <= 10_000 else 5
 
 
 def growth(sizes: Sequence[int], queried: Sequence[float]) -> tuple[float, float]:
@@ -145,12 +154,12 @@ def main() -> None:
     kept = KeptRows(fedrag_home() / "overlay" / "scale-rows.jsonl")
     rows: dict[tuple[str, WalkKind, float, int], Row] = {}
     for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= arguments.most):
-        for world in ("few", "shared"):
+        for world in get_args(World):
             for kind in KINDS:
                 for epsilon in (math.inf, EPSILON) if kind == "sketch" else (EPSILON,):
                     rows[world, kind, epsilon, peers] = kept.row(
                         f"{world} {kind} epsilon={epsilon:g} peers={peers}",
-                        lambda k=kind, n=peers, w=world, e=epsilon: measured(k, n, w == "shared", e),  # type: ignore[misc]
+                        lambda k=kind, n=peers, w=world, e=epsilon: measured(k, n, w, e),  # type: ignore[misc]
                     )
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = page(dict(sorted(rows.items())))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkLesson, WalkRules, make_overlay, measured_overlay
+from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkCount, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.records import (
     AnswerMode,
     Evidence,
@@ -29,7 +29,15 @@ from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
 
 _MOST_LINE = 2_000
-Walks = Mapping[str, Walk[int]]  # by question
+
+
+@dataclass(slots=True)
+class Wanderer:
+    """An open question on its way, and what it was given last."""
+
+    asked: OpenQuestion
+    walk: Walk[int]
+    given: Help = field(default_factory=Help)
 
 
 class OverlayWalk(HelpingRag):
@@ -65,19 +73,21 @@ class OverlayWalk(HelpingRag):
             self._overlay.come_back(peer, overlay.connectivity, np.random.default_rng(self.settings.seed))
         self._away.clear()
         peers = {self._courier.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
-        asked = dict(self.open)
-        walks = {name: Walk(peers[self.questions[name].home], rules) for name in asked}
-        going: Walks = walks
+        every = {
+            name: Wanderer(asked, Walk(peers[self.questions[name].home], rules)) for name, asked in self.open.items()
+        }
+        going = every
         while going:
-            found = self._walk(going, asked)
+            self._walk(going)
             before = dict(self.open)
-            self.finish_at_home(found)
+            found = {name: one for name, one in going.items() if one.walk.found is not None}
+            self.finish_at_home({name: one.given for name, one in found.items()})
             refused = {name for name in found if name in self.open and self.open[name] is not before[name]}
-            for name, given in found.items():
-                self._conclude(walks[name], asked[name], given, good=name not in refused)
-            going = {name: walks[name] for name in refused}
+            for name, one in going.items():
+                self._conclude(one, refused=name in refused)
+            going = {name: every[name] for name in refused}
         self._teach()
-        self._report(walks)
+        self._report([one.walk.count for one in every.values()])
 
     # --- who is whose neighbour -------------------------------------------------------------------
 
@@ -120,100 +130,87 @@ class OverlayWalk(HelpingRag):
 
     # --- walking ----------------------------------------------------------------------------------
 
-    def _walk(self, walks: Walks, asked: Mapping[str, OpenQuestion]) -> dict[str, Help]:
-        """Go on with walks, all at once and hop by hop, until each is over; what was found, by question."""
-        found: dict[str, Help] = {}
-        going = dict(walks)
-        while going:
+    def _walk(self, going: Mapping[str, Wanderer]) -> None:
+        """Go on with walks, all at once and hop by hop, until each is over."""
+        left = dict(going)
+        while left:
             due: defaultdict[int, dict[str, Visit[int]]] = defaultdict(dict)
-            for name, walk in list(going.items()):
-                if (visit := walk.next()) is None:
-                    del going[name]
+            for name, one in list(left.items()):
+                if (visit := one.walk.next()) is None:
+                    del left[name]
                 elif visit.peer in self._overlay.peers:
                     due[visit.peer][name] = visit
-            self._round(due, walks, asked, found)
-        return found
+            if due:
+                self._round(due, going)
 
-    def _round(
-        self,
-        due: Mapping[int, Mapping[str, Visit[int]]],
-        walks: Walks,
-        asked: Mapping[str, OpenQuestion],
-        found: dict[str, Help],
-    ) -> None:
-        letters = []
-        for peer, visits in due.items():
-            hops = [
-                Hop(
-                    name,
-                    asked[name].vector,
-                    asked[name].topics,
-                    self._names(walks[name].candidates(visit, self._overlay.neighbours(peer))),
-                )
-                for name, visit in visits.items()
-            ]
-            lessons = tuple(self._lessons.pop(peer, ()))
-            letters.append(Letter(self._nodes[peer], WalkRequest(self.kind, tuple(hops), lessons)))
-        self.counts["walk-rounds"] = self.counts.get("walk-rounds", 0) + bool(letters)
+    def _round(self, due: Mapping[int, Mapping[str, Visit[int]]], going: Mapping[str, Wanderer]) -> None:
+        """One message to each peer where questions are, with all of them."""
+        letters = [
+            Letter(
+                self._nodes[peer],
+                WalkRequest(
+                    self.kind,
+                    tuple(self._hop(going[name], visit) for name, visit in visits.items()),
+                    tuple(self._lessons.pop(peer, ())),
+                ),
+            )
+            for peer, visits in due.items()
+        ]
+        self.counts["walk-rounds"] = self.counts.get("walk-rounds", 0) + 1
         replies = self._courier.exchange(letters, "query.walk", WalkReply)
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
-            told = {one.question_id: one for one in reply.replies} if reply else {}
-            for name, visit in visits.items():
-                seconds = reply.seconds / len(visits) if reply else 0.0
-                self._take(walks[name], visit, told.get(name), found, name, seconds, asked[name])
             if reply is None or reply.device != self._courier.name(self._nodes[peer]):
                 self._overlay.leave(peer)
                 self._away.add(peer)
+                reply = WalkReply("", (), 0.0)
+            told = {one.question_id: one for one in reply.replies}
+            for name, visit in visits.items():
+                going[name].given.seconds += reply.seconds / len(visits)
+                self._take(going[name], visit, told.get(name))
 
-    def _take(
-        self,
-        walk: Walk[int],
-        visit: Visit[int],
-        said: HopReply | None,
-        found: dict[str, Help],
-        name: str,
-        seconds: float,
-        asked: OpenQuestion,
-    ) -> None:
-        """One peer's word on one question: evidence, whom to ask next, or nothing, which its namer remembers."""
+    def _hop(self, one: Wanderer, visit: Visit[int]) -> Hop:
+        near = one.walk.candidates(visit, self._overlay.neighbours(visit.peer))
+        return Hop(one.asked.question_id, one.asked.vector, one.asked.topics, self._names(near))
+
+    def _take(self, one: Wanderer, visit: Visit[int], said: HopReply | None) -> None:
+        """A peer's word on a question: evidence, whom to ask next, or nothing, which its namer remembers."""
         if said is None:
-            self._note(walk.silence(visit), asked)
+            self._note(one, one.walk.silence(visit))
             return
-        owner, inference = self._names([visit.peer])[0], self.settings.inference
+        [owner] = self._names([visit.peer])
         if said.units:
-            if all(unit.origin == owner for unit in said.units) and len(said.units) <= inference.remote_units:
-                walk.hit(visit)
-                found[name] = Help([Evidence(name, said.units)], seconds)
+            most = self.settings.inference.remote_units
+            if len(said.units) <= most and all(unit.origin == owner for unit in said.units):
+                one.walk.hit(visit)
+                one.given.evidence = [Evidence(one.asked.question_id, said.units)]
                 return
             self._courier.miss(self._nodes[visit.peer], "it sent evidence in another's name, or too much")
-        near = walk.candidates(visit, self._overlay.neighbours(visit.peer))
+        near = one.walk.candidates(visit, self._overlay.neighbours(visit.peer))
         peers = dict(zip(self._names(near), near, strict=True))
-        walk.miss(visit, [(peers[one.peer], one.score) for one in said.ranked if one.peer in peers])
+        one.walk.miss(visit, [(peers[named.peer], named.score) for named in said.ranked if named.peer in peers])
 
     # --- what follows -----------------------------------------------------------------------------
 
-    def _conclude(self, walk: Walk[int], asked: OpenQuestion, given: Help, *, good: bool) -> None:
-        """Home took what a walk found, or refused it: the peers on its way learn, and a refused walk goes on."""
-        if walk.found is None:
+    def _conclude(self, one: Wanderer, *, refused: bool) -> None:
+        """Home took what a walk found, or refused it, and the peers on its way learn; a refused walk goes on."""
+        if refused:
+            self._note(one, one.walk.refuse())
             return
-        if not good:
-            self._note(walk.refuse(), asked)
-            return
-        path = walk.found.path
-        self._note(walk.lessons(), asked)
-        self.charge(asked.question_id, given.seconds)
-        if (answer := self.answers.get(asked.question_id)) is not None:
-            told = f"{answer.explanation}; walked {' > '.join(self._names(path))}"
-            self.answers[asked.question_id] = replace(answer, explanation=told[:_MOST_LINE])
+        self._note(one, one.walk.lessons())
+        name = one.asked.question_id
+        self.charge(name, one.given.seconds)
+        if one.walk.found is not None and (answer := self.answers.get(name)) is not None:
+            told = f"{answer.explanation}; walked {' > '.join(self._names(one.walk.found.path))}"
+            self.answers[name] = replace(answer, explanation=told[:_MOST_LINE])
 
-    def _note(self, lessons: Sequence[WalkLesson[int]], asked: OpenQuestion) -> None:
+    def _note(self, one: Wanderer, lessons: Sequence[WalkLesson[int]]) -> None:
         """Keep lessons for peers until they are sent something."""
-        home = self.questions[asked.question_id].home
-        for one in lessons:
-            me, neighbour = self._names([one.peer, one.neighbour])
-            told = Lesson(asked.question_id, neighbour, asked.topics, one.distance, one.outcome, home=me == home)
-            self._lessons[one.peer].append(told)
+        name, home = one.asked.question_id, self.questions[one.asked.question_id].home
+        for lesson in lessons:
+            me, neighbour = self._names([lesson.peer, lesson.neighbour])
+            told = Lesson(name, neighbour, one.asked.topics, lesson.distance, lesson.outcome, home=me == home)
+            self._lessons[lesson.peer].append(told)
 
     def _teach(self) -> None:
         """Send the lessons that no hop took along."""
@@ -225,9 +222,8 @@ class OverlayWalk(HelpingRag):
         self._lessons.clear()
         self._courier.exchange(letters, "query.walk", WalkReply)
 
-    def _report(self, walks: Walks) -> None:
+    def _report(self, counts: Sequence[WalkCount]) -> None:
         """Add up what walks took; a question that home answered by itself queried one peer and hopped nowhere."""
-        counts = [walk.count for walk in walks.values()]
         at_home = len(self.asking) - len(counts)
         for name, value in {
             "walk-questions": len(self.asking),

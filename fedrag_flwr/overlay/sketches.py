@@ -70,13 +70,9 @@ def offers(own: Levels, told: Levels) -> Levels:
     Levels
         Shape (neighbours, topics), a row for each neighbour.
     """
-    if len(told) < 2:
-        return np.broadcast_to(own, told.shape).copy()
-    best = told.argmax(axis=0)
-    highest = np.take_along_axis(told, best[None, :], axis=0)[0]
-    others = np.partition(told, len(told) - 2, axis=0)[-2]
-    reached = np.where(best[None, :] == np.arange(len(told))[:, None], others, highest)
-    return np.maximum(own, np.where(reached > FADING, reached - FADING, 0)).astype(np.uint8)
+    if not len(told):
+        return told.copy()
+    return _said(own[None, :], told, np.zeros(1, dtype=np.int64), np.zeros(len(told), dtype=np.int64))
 
 
 def gossip(own: Levels, neighbours: Sequence[Sequence[int]], rounds: int) -> list[Levels]:
@@ -96,11 +92,35 @@ def gossip(own: Levels, neighbours: Sequence[Sequence[int]], rounds: int) -> lis
     list[Levels]
         For each peer what its neighbours told last, shape (neighbours, topics).
     """
-    told = [np.zeros((len(near), own.shape[1]), dtype=np.uint8) for near in neighbours]
-    place = [{other: row for row, other in enumerate(near)} for near in neighbours]
-    for _ in range(rounds):
-        said = [offers(own[peer], told[peer]) for peer in range(len(own))]
-        for peer, near in enumerate(neighbours):
-            for row, other in enumerate(near):
-                told[peer][row] = said[other][place[other][peer]]
-    return told
+    degrees = np.array([len(near) for near in neighbours])
+    ends = np.cumsum(degrees)
+    hearer = np.repeat(np.arange(len(own)), degrees)
+    teller = np.concatenate([np.asarray(near, dtype=np.int64) for near in neighbours])
+    back = np.lexsort((hearer, teller))[np.argsort(np.lexsort((teller, hearer)))]  # a row's other direction
+    told = np.zeros((len(hearer), own.shape[1]), dtype=np.uint8)
+    for _ in range(rounds if len(hearer) else 0):
+        told = _said(own, told, (ends - degrees)[degrees > 0], hearer)[back]
+    return np.split(told, ends[:-1])
+
+
+def _said(own: Levels, told: Levels, starts: NDArray[np.int64], hearer: NDArray[np.int64]) -> Levels:
+    """What the peer that heard a row says back to who told it: its own, and the most that the others told.
+
+    Parameters
+    ----------
+    own
+        Shape (peers, topics).
+    told
+        Shape (rows, topics), the rows of one peer after those of another.
+    starts
+        The first row of each peer that has any.
+    hearer
+        The peer that heard each row.
+    """
+    group = np.repeat(np.arange(len(starts)), np.diff([*starts, len(told)]))
+    highest = np.maximum.reduceat(told, starts)[group]
+    leading = told == highest
+    alone = np.add.reduceat(leading, starts, dtype=np.int64)[group] == 1
+    second = np.maximum.reduceat(np.where(leading, 0, told), starts)[group]
+    reached = np.where(leading & alone, second, highest)
+    return np.maximum(own[hearer], np.where(reached > FADING, reached - FADING, 0)).astype(np.uint8)

@@ -1,0 +1,81 @@
+"""Headings as topics: filed by the encoder or by the model, kept on disk, or learnt from vectors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.overlay import learnt_topics, topics_of
+from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
+from tests.strategies.federation import toolbox
+
+SMALL = ["rivers and lakes", "ships and harbours", "bridges and construction", "museums and painting", "the heart"]
+
+
+@pytest.fixture
+def headings(tmp_path: Path) -> Path:
+    (tmp_path / "headings.json").write_text(json.dumps(SMALL))
+    return tmp_path / "headings.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("Where does the Ossel flow into the sea?", "rivers and lakes"),
+        ("Who built the viaduct over the valley?", "bridges and construction"),
+        ("Which vein brings blood back?", "the heart"),
+    ],
+)
+def test_a_question_is_filed_where_it_belongs(headings: Path, text: str, heading: str) -> None:
+    encoder = toolbox().encoder
+    topics = topics_of(encoder, headings)
+    [vector] = encoder.encode([text])
+    weights = topics.weights(vector)
+    assert topics.names[next(iter(weights))] == heading
+    assert list(weights.values()) == sorted(weights.values(), reverse=True)
+    assert sum(weights.values()) == pytest.approx(1)
+    assert topics.counts(vector[None, :]).tolist() == [int(name == heading) for name in SMALL]
+    assert topics.counts(np.zeros((0, encoder.dimension), dtype=np.float32)).sum() == 0
+
+
+def test_the_model_chooses_one_of_the_nearest_headings(headings: Path) -> None:
+    topics = topics_of(toolbox().encoder, headings)
+    chosen = ModelTopics(topics, toolbox().generator()).weights("Where does the Ossel rise?", {3: 0.5, 0: 0.3, 4: 0.2})
+    assert set(chosen) < {3, 0, 4}
+    assert list(chosen.values()) == [1.0]
+
+
+def test_headings_are_encoded_once(headings: Path, tmp_path: Path) -> None:
+    encoder = toolbox().encoder
+    first = topics_of(encoder, headings, tmp_path / "kept")
+    [file] = (tmp_path / "kept").iterdir()
+    again = topics_of(encoder, headings, tmp_path / "kept")
+    assert np.array_equal(first.centroids, again.centroids)
+    file.write_bytes(file.read_bytes()[:-4])  # a torn one is made anew
+    assert np.allclose(topics_of(encoder, headings, tmp_path / "kept").centroids, first.centroids, atol=1e-5)
+
+
+@pytest.mark.parametrize("body", ["[]", "{", '{"a": 1}', '["a", 7]', '["a", ""]'])
+def test_a_list_of_headings_that_is_none_is_refused(tmp_path: Path, body: str) -> None:
+    (tmp_path / "bad.json").write_text(body)
+    with pytest.raises(SettingError, match=r"overlay\.topics"):
+        topics_of(toolbox().encoder, tmp_path / "bad.json")
+
+
+def test_shipped_headings_are_distinct_and_fit_a_message() -> None:
+    names = json.loads(HEADINGS.read_text())
+    assert len(set(names)) == len(names)
+    assert 100 < len(names) <= 4_096
+
+
+def test_learnt_topics_tell_groups_apart() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.eye(8, dtype=np.float32)[:3]
+    vectors = np.repeat(centres, 50, axis=0) + rng.normal(0, 0.05, (150, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    topics = learnt_topics(vectors.astype(np.float32), 3, seed=1)
+    assert sorted(topics.counts(vectors.astype(np.float32)).tolist()) == [50, 50, 50]
