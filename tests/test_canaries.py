@@ -30,6 +30,8 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
 
+pytestmark = pytest.mark.timeout(900)  # the first test waits for a run of every strategy
+
 MASKED = [canary for silo in SILOS.values() for canary in silo.canaries.masked]
 SENTENCES = [silo.canaries.sentence for silo in SILOS.values()]
 EVIDENCE = {"query.retrieve", "query.finish"}  # by which sentences may leave, on request and masked
