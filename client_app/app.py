@@ -92,7 +92,7 @@ def overview(message: Message, context: Context) -> Message:
 @app.query("deliver")
 def deliver(message: Message, context: Context) -> Message:
     """Take in what the server answered."""
-    return _handle(message, context, AnswerBatch, lambda device, batch: device.graph.receive(batch))
+    return _handle(message, context, AnswerBatch, lambda device, batch: device.keep(batch))
 
 
 @app.query("import")

@@ -19,6 +19,7 @@ from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
@@ -324,8 +325,21 @@ class EdgeDevice:
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release them."""
         batch = self._doorkeeper.batch(answers, ())
-        self.graph.receive(batch)
+        self.keep(batch)
         return batch
+
+    def keep(self, batch: AnswerBatch) -> ImportReport:
+        """Keep answers that the server made for this device.
+
+        Raises
+        ------
+        WireError
+            The answers are another device's.
+        """
+        if batch.device != self.name:
+            raise WireError("the answers are another device's", where="AnswerBatch")
+        self.delivered.put(batch.answers)
+        return ImportReport(self.name, len(batch.answers), 0, (), self.store.version)
 
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of training the controller together with other devices, on own questions."""
@@ -389,6 +403,11 @@ class EdgeDevice:
         return self.walks.walk(request)
 
     # --- its parts --------------------------------------------------------------------------------
+
+    @property
+    def delivered(self) -> DeliveredAnswers:
+        """What a server answered for it."""
+        return DeliveredAnswers(self.store.database)
 
     @property
     def shelf(self) -> EvidenceShelf:

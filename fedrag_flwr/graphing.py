@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -31,7 +32,6 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import (
     Answer,
-    AnswerBatch,
     BuildReport,
     Cost,
     EvidenceUnit,
@@ -39,6 +39,7 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
+    SubgraphSummary,
     SummaryBatch,
     SummaryOverview,
     SummaryRequest,
@@ -48,7 +49,8 @@ from fedrag_flwr.settings import GraphSettings, Settings
 from fedrag_flwr.sharing import OpaqueIds
 from fedrag_flwr.toolbox import Toolbox
 
-_AT_ONCE = 20_000  # summaries of one message
+TOGETHER = 32  # summaries that are released together
+_EACH = 100  # bytes of a summary beside its text and its vector
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class DeviceGraph:
         return self._builder().graph()
 
     def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
-        """Release the summaries that the asking side lacks, and name those that are no longer true.
+        """Release the summaries that the asking side lacks, a page of them, and name those that are no longer true.
 
         Parameters
         ----------
@@ -113,17 +115,24 @@ class DeviceGraph:
         self.hide.prepare(texts)
         shown = {name: self.hide(name) for name in texts}
         new = [name for name in texts if shown[name] not in known]
-        released = self.door.release_summaries(
-            {name: texts[name] for name in new[:_AT_ONCE]}, text=self.settings.graph.share == "text"
-        )
+        released: list[SubgraphSummary] = []
+        withheld: Counter[str] = Counter()
+        done, size = 0, 0
+        while done < len(new) and size < self.settings.federation.page_bytes:  # what is withheld fills no page
+            part = {name: texts[name] for name in new[done : done + TOGETHER]}
+            passed = self.door.release_summaries(part, text=self.settings.graph.share == "text")
+            released += passed.items
+            withheld.update(passed.withheld)
+            size += sum(len(one.text.encode()) + 2 * len(one.vector) + _EACH for one in passed.items)
+            done += len(part)
         return SummaryBatch(
             device=self.device,
             generation=generation,
             version=self.store.version,
-            summaries=released.items,
+            summaries=tuple(released),
             retracted=tuple(sorted(known - set(shown.values()))),
-            withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
-            more=len(new) > _AT_ONCE,
+            withheld=tuple(f"{reason}={count}" for reason, count in withheld.items()),
+            more=done < len(new),
         )
 
     def retrieve(self, vector: Vector, budget: int) -> list[EvidenceUnit]:
@@ -180,23 +189,6 @@ class DeviceGraph:
         owners, vectors = self.known_summaries()
         routing = self.settings.routing
         return choose_owners(vectors @ vector, owners, routing.summaries, routing.devices, (self.device,))
-
-    def receive(self, batch: AnswerBatch) -> ImportReport:
-        """Keep what the server answered for this device.
-
-        Raises
-        ------
-        WireError
-            The answers are another device's.
-        """
-        if batch.device != self.device:
-            raise WireError("the answers are another device's", where="AnswerBatch")
-        self._store().put_answers(batch.answers)
-        return ImportReport(self.device, len(batch.answers), 0, (), self.store.version)
-
-    def received(self) -> dict[str, Answer]:
-        """What the server answered, by question."""
-        return self._store().answers()
 
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""

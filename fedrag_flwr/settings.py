@@ -149,6 +149,7 @@ class RoutingSettings(_Group):
     summaries: int = Field(3, ge=1, le=1_000)
     devices: int = Field(1, ge=1, le=1_000)
     overview: int = Field(20_000, ge=0, le=80_000)
+    most: int = Field(20_000, ge=1, le=1_000_000)
     answers_at: Literal["home", "server"] = "home"
     precision: Literal["float16", "int8"] = "float16"
     quota: int = Field(200, ge=0, le=1_000_000)

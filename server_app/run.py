@@ -61,18 +61,21 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         for name in settings.systems
     }
     failure: FederationError | None = None
-    for name, strategy in strategies.items():
-        strategy.summary()
-        try:
-            outcomes[name] = strategy.run(grid, run_id)
-        except FederationError as error:
-            if not outcomes:
-                raise
-            failure = error  # what the systems before it brought is kept
-            log(ERROR, "%s failed: %s", name, error)
-            break
-        for device, reason in outcomes[name].traffic.missing.items():
-            log(INFO, "%s went on without %s: %s", name, device, reason)
+    try:
+        for name, strategy in strategies.items():
+            strategy.summary()
+            try:
+                outcomes[name] = strategy.run(grid, run_id)
+            except FederationError as error:
+                if not outcomes:
+                    raise
+                failure = error  # what the systems before it brought is kept
+                log(ERROR, "%s failed: %s", name, error)
+                break
+            for device, reason in outcomes[name].traffic.missing.items():
+                log(INFO, "%s went on without %s: %s", name, device, reason)
+    finally:
+        tools.close()
     folder = write_results(
         Path(settings.results) if settings.results else fedrag_home(settings.home) / "results",
         run_id,

@@ -73,7 +73,7 @@ def show(settings: Settings) -> None:
     documents = Path(settings.data.root) / "text"
     questions = {line["id"]: line["question"] for line in map(json.loads, _lines(Path(settings.data.questions)))}
     with EdgeDevice("text", documents, store_root(settings, "text"), settings, toolbox) as device:
-        received = [answer for answer in device.graph.received().values() if answer.text]
+        received = [answer for answer in device.delivered.all().values() if answer.text]
         for answer in received[:_SHOWN]:
             print(f"\n{questions[answer.question_id]}\n  {answer.text}\n  {answer.explanation}")
 

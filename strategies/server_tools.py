@@ -33,11 +33,17 @@ class ServerTools:
         """The server's models."""
         return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
 
+    def close(self) -> None:
+        """Close the files of the shelf and of caches, where any were opened; they are opened anew when asked for."""
+        for name in ("summaries", "fusion_caches"):
+            if (opened := self.__dict__.pop(name, None)) is not None:
+                opened.close()
+
     @cached_property
     def summaries(self) -> SummaryShelf:
         """The devices' summaries, which outlive the run; one shelf for each set of documents."""
         root = fedrag_home(self.settings.home) / "summaries" / self.settings.data_key
-        return SummaryShelf(root, self.toolbox.encoder.dimension)
+        return SummaryShelf(root, self.toolbox.encoder.dimension, self.settings.routing.most)
 
     @cached_property
     def key(self) -> BoxKey:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fedrag_flwr import graphing
 from fedrag_flwr.device import NAMES, EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.graph_building import GraphReport
 from fedrag_flwr.inference.graph_answers import rescored
+from fedrag_flwr.memory import delivered
 from fedrag_flwr.memory.graph_store import GraphStore
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import (
@@ -36,11 +39,15 @@ def device_at(root: Path, **changes: Plain) -> EdgeDevice:
     return EdgeDevice("vessland", root / "documents", root / "store", settings, toolbox())
 
 
+def write(root: Path) -> None:
+    (root / "documents").mkdir()
+    for name, text in ALL.items():
+        (root / "documents" / name).write_text(text, encoding="utf-8")
+
+
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[EdgeDevice]:
-    (tmp_path / "documents").mkdir()
-    for name, text in ALL.items():
-        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+    write(tmp_path)
     with device_at(tmp_path) as opened:
         yield opened
 
@@ -215,12 +222,39 @@ def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
     assert device.graph.lead(far) < 0.4
 
 
+def test_summaries_leave_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphing, "TOGETHER", 2)
+    write(tmp_path)
+    with device_at(tmp_path, **{"federation.page-bytes": 1024}) as device:
+        built(device)
+        whole = {one.id for one in tables(device).communities().values()}
+        told: list[str] = []
+        while (batch := shared(device, *told)).more:
+            assert len(batch.summaries) == 2
+            told += [one.id for one in batch.summaries]
+        told += [one.id for one in batch.summaries]
+        assert len(whole) > 2
+        assert len(told) == len(set(told)) == len(whole)
+
+
 def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
     answer = Answer("q1", "Odile Varro", "remote", 0.8, "at the server", ("people/x",))
-    device.graph.receive(AnswerBatch("vessland", (answer,), (), 0.0))
-    assert device.graph.received() == {"q1": answer}
+    device.keep(AnswerBatch("vessland", (answer,), (), 0.0))
+    assert device.delivered.all() == {"q1": answer}
     with pytest.raises(WireError):
-        device.graph.receive(AnswerBatch("people", (answer,), (), 0.0))
+        device.keep(AnswerBatch("people", (answer,), (), 0.0))
+
+
+def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
+    first = [Answer(f"q{number}", "yes", "remote", 0.5, "at the server") for number in range(delivered.MOST)]
+    device.keep(AnswerBatch("vessland", tuple(first), (), 0.0))
+    again, new = replace(first[0], text="no"), replace(first[0], question_id="new")
+    device.keep(AnswerBatch("vessland", (again, new), (), 0.0))
+    kept = device.delivered.all()
+    assert len(kept) == delivered.MOST
+    assert list(kept)[:2] == ["new", "q0"]
+    assert kept["q0"].text == "no"
+    assert "q1" not in kept
 
 
 def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:

@@ -24,6 +24,7 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError, StoreError
+from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.records import BuildReport, ChosenPath, Question
@@ -107,6 +108,26 @@ def show_items(
     table = Table("id", "question", "answer", "kind", "origin")
     for item in items:
         table.add_row(*map(escape, (item.id[:12], item.question, item.answer, item.kind, item.origin)))
+    out.print(table)
+
+
+@inspect_app.command("delivered")
+@with_errors
+def show_delivered(
+    name: NameOption = "here",
+    store: StoreOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the newest.")] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what a server answered for this device, the newest first."""
+    with _reading(name, store) as memory:
+        answers = list(DeliveredAnswers(memory.database).all().values())[:limit]
+    if as_json:
+        print_json(answers)
+        return
+    table = Table("question", "answer", "how", "sources")
+    for one in answers:
+        table.add_row(*map(escape, (one.question_id, one.text or "-", one.explanation, ", ".join(one.sources))))
     out.print(table)
 
 

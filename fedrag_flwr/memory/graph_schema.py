@@ -1,8 +1,8 @@
 """The tables of a device's knowledge graph, beside those of its memory in the same file.
 
 What was made of several documents (`graph_vectors`, `graph_communities`) is tied to each of them in `graph_rests`: as
-soon as one goes, it goes too, and the next refresh makes it anew from what is left. `graph_answers` are those of the
-server to this device's questions, `graph_overview` the vectors of all devices' summaries.
+soon as one goes, it goes too, and the next refresh makes it anew from what is left. `graph_overview` holds the vectors
+of all devices' summaries.
 """
 
 from __future__ import annotations
@@ -40,13 +40,6 @@ CREATE TABLE IF NOT EXISTS graph_communities (
     members TEXT NOT NULL,
     summary TEXT NOT NULL,
     checksum INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS graph_answers (
-    question TEXT PRIMARY KEY,
-    text TEXT NOT NULL,
-    explanation TEXT NOT NULL,
-    sources TEXT NOT NULL,
-    score REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS graph_overview (
     owner TEXT NOT NULL,

@@ -14,7 +14,7 @@ from fedrag_flwr.memory.database import Database
 from fedrag_flwr.memory.graph_schema import GRAPH_TABLES
 from fedrag_flwr.memory.reading import listed
 from fedrag_flwr.memory.schema import check_row, checksum, pack_names, pack_vector, unpack_names, unpack_vectors
-from fedrag_flwr.records import Answer, SubgraphSummary
+from fedrag_flwr.records import SubgraphSummary
 
 Kind = Literal["entity", "relation"]
 _COLUMNS = "passage, sentence, head, head_key, head_type, relation, tail, tail_key, tail_type"
@@ -180,25 +180,6 @@ class GraphStore:
         with self._database.reading() as connection:
             rows = connection.execute("SELECT owner, vector FROM graph_overview ORDER BY owner, id").fetchall()
         return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], self._dimension)
-
-    # --- answers ----------------------------------------------------------------------------------
-
-    def put_answers(self, answers: Iterable[Answer]) -> None:
-        """Keep what the server answered."""
-        with self._database.writing() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO graph_answers VALUES (?, ?, ?, ?, ?)",
-                [(one.question_id, one.text, one.explanation, pack_names(one.sources), one.score) for one in answers],
-            )
-
-    def answers(self) -> dict[str, Answer]:
-        """What the server answered, by question."""
-        with self._database.reading() as connection:
-            rows = connection.execute("SELECT * FROM graph_answers ORDER BY question").fetchall()
-        return {
-            row[0]: Answer(row[0], row[1], "remote" if row[1] else "abstained", row[4], row[2], unpack_names(row[3]))
-            for row in rows
-        }
 
 
 def as_dict(communities: Mapping[str, StoredCommunity]) -> dict[str, int]:

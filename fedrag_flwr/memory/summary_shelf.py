@@ -29,11 +29,14 @@ class SummaryShelf:
         The folder of the file.
     dimension
         Length of the vectors.
+    most
+        Summaries that one device may have: nobody speaks for more of the index than that.
     """
 
-    def __init__(self, root: Path, dimension: int) -> None:
+    def __init__(self, root: Path, dimension: int, most: int = 20_000) -> None:
         self._root = root
         self._dimension = dimension
+        self._most = most
         root.mkdir(parents=True, exist_ok=True)
         with own_errors(root, _FILE):
             self._connection = sqlite3.connect(root / _FILE, isolation_level=None)
@@ -58,7 +61,7 @@ class SummaryShelf:
         Raises
         ------
         WireError
-            A summary has another origin, or a vector another length.
+            A summary has another origin, or a vector another length; or there would be more than one device may have.
         """
         for one in batch.summaries:
             if one.origin != batch.device:
@@ -70,6 +73,7 @@ class SummaryShelf:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._write(batch)
+                self._within_quota(batch.device)
                 connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
@@ -87,6 +91,12 @@ class SummaryShelf:
             "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?)",
             [(device, one.id, one.text, pack_vector(one.vector)) for one in batch.summaries],
         )
+
+    def _within_quota(self, device: str) -> None:
+        """Raise where a device has too many; what it sent is taken back with it."""
+        count = "SELECT count(*) FROM summaries WHERE device = ?"
+        if self._connection.execute(count, (device,)).fetchone()[0] > self._most:
+            raise WireError(f"a device may have {self._most:,} summaries (routing.most)", where="SummaryBatch")
 
     def index(self, devices: frozenset[str], seed: int = 0) -> SummaryIndex:
         """The summaries of some devices, searchable."""

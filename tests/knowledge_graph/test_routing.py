@@ -95,6 +95,18 @@ def test_a_shelf_outlives_the_run_and_takes_back_what_is_void(tmp_path: Path) ->
     shelf.close()
 
 
+def test_no_device_has_more_than_its_share_of_the_index(tmp_path: Path) -> None:
+    shelf = SummaryShelf(tmp_path, DIMENSION, most=3)
+    shelf.take(batch("a", "a1", "a2"))
+    with pytest.raises(WireError, match="may have 3 summaries"):
+        shelf.take(batch("a", "a3", "a4"))
+    assert ids(shelf, "a") == ("a1", "a2")
+    shelf.take(batch("a", "a3", "a4", retracted=("a1",)))
+    shelf.take(batch("b", "b1", "b2", "b3"))
+    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a2", "a3", "a4"), ("b1", "b2", "b3"))
+    shelf.close()
+
+
 def test_a_device_speaks_for_itself_alone(tmp_path: Path) -> None:
     shelf = SummaryShelf(tmp_path, DIMENSION)
     shelf.take(batch("a", "a1"))

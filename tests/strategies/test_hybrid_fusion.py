@@ -55,7 +55,7 @@ def test_all_devices_are_asked_and_the_server_answers(built: Federation, tmp_pat
     assert asking(sent, question.text) == len(DEVICES)
     assert not any(b"query.hits" in data and b"bridges" in data and question.text.encode() in data for data in sent)
     with files.device("bridges") as home:
-        assert home.graph.received()["f7"].explanation.endswith(answer.report)
+        assert home.delivered.all()["f7"].explanation.endswith(answer.report)
 
 
 def test_what_was_answered_comes_from_the_cache_and_asks_nobody(built: Federation) -> None:

@@ -100,7 +100,7 @@ def test_the_enclave_answers_over_all_devices_and_the_server_sees_boxes_only(fil
     replies = [data for data in boxes if b"ConfideRequest" not in data]
     assert not any(b"2,144" in data or b"Mount Cairl" in data or b"Tveit" in data for data in replies)
     with files.device("bridges") as home:
-        assert "f7" in home.graph.received()
+        assert "f7" in home.delivered.all()
     assert isinstance(strategy, ConfidentialBroadcast)
     assert strategy._enclave is None  # it ended with the run
 

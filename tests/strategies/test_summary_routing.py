@@ -59,7 +59,7 @@ def test_a_foreign_question_goes_to_who_knows(built: Federation, where: str) -> 
     assert len(asked) == 2  # one message and its reply
     assert not any(FOREIGN.text.encode() in data for data in asked)
     with built.device("bridges") as home:
-        assert ("f7" in home.graph.received()) == (where == "server")
+        assert ("f7" in home.delivered.all()) == (where == "server")
 
 
 def test_all_questions_for_an_owner_are_one_message(built: Federation) -> None:
