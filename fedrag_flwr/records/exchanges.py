@@ -11,6 +11,7 @@ from fedrag_flwr.records.base import (
     ControllerStage,
     Cosine,
     Count,
+    Key,
     Line,
     Name,
     Paragraph,
@@ -133,6 +134,7 @@ class ControllerRequest:
     encrypted: bool = False  # mean, deviation and weights are in the sums below then, and the update is encrypted
     moments_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
     weights_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    server: Key = b""  # by which encrypted updates are tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +148,4 @@ class ControllerUpdate:
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
     ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    tag: Key = b""
