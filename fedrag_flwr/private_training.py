@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from fedrag_flwr.errors import CipherError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
-from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
 from fedrag_flwr.records import (
     Ciphertext,
     ControllerRequest,
@@ -101,7 +101,9 @@ class PrivateTraining:
         if not update.examples:
             return update
         weighed = np.append(np.array(update.values), 1.0) * update.examples
-        return replace(update, examples=1, values=(), ciphertexts=tuple(self._cipher.encrypt(weighed, noise, rng)))
+        ciphertexts = tuple(self._cipher.encrypt(weighed, noise, rng))
+        made = tag(self._box.tag_key(request.server), *tagged_update(self._device, request, ciphertexts))
+        return replace(update, examples=1, values=(), ciphertexts=ciphertexts, tag=made)
 
     def _plain(self, request: ControllerRequest) -> ControllerRequest:
         width = len(FEATURES.names)
@@ -127,6 +129,11 @@ class PrivateTraining:
         if total[-1] < 0.5:
             raise CipherError("a sum over no example", where="sum")
         return np.asarray(total[:-1] / total[-1], dtype=np.float64)
+
+
+def tagged_update(device: str, asked: ControllerRequest, ciphertexts: Sequence[bytes]) -> tuple[bytes, ...]:
+    """What the tag of a device's encrypted numbers stands for: who gave them, and in which step."""
+    return (b"update", device.encode(), asked.stage.encode(), str(asked.round).encode(), *ciphertexts)
 
 
 def _unless_constant(mean: Floats, square: Floats) -> Floats:

@@ -39,8 +39,17 @@ class ConfidentialBroadcast(FederatedRag):
     _enclave: EnclaveProcess | None = None
 
     def share(self) -> None:
-        """Start the enclave, whose key all boxes of this run are sealed for."""
-        self._enclave = EnclaveProcess(self.settings, self._courier.run)
+        """Start the enclave, whose key all boxes of this run are sealed for.
+
+        Raises
+        ------
+        FederationError
+            It does not start.
+        """
+        try:
+            self._started_enclave()
+        except FedragError as error:
+            raise FederationError("the enclave does not start", where=self.name, fix="see `fedrag doctor`") from error
 
     def run(self, grid: Grid, run: str) -> RunOutcome:
         """Run all phases, and end the enclave with them."""
@@ -59,16 +68,16 @@ class ConfidentialBroadcast(FederatedRag):
         """Let homes seal their questions, all devices retrieve, and the enclave answer."""
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
+        for question in questions:
+            self.answers[question.id] = Answer(question.id, "", "abstained", 0.0, "the enclave did not answer")
         try:
-            self._ask_through_boxes()
+            self._ask_through_boxes(self._started_enclave())
         except FedragError as error:  # whatever stops the enclave costs answers, not the run
             log(WARNING, "the enclave failed: %s", error)
-        for question in questions:
-            missing = Answer(question.id, "", "abstained", 0.0, "the enclave did not answer")
-            self.answers.setdefault(question.id, missing)
+            self.close()  # the next one has another key
 
-    def _ask_through_boxes(self) -> None:
-        enclave, courier = self._inside, self._courier
+    def _ask_through_boxes(self, enclave: EnclaveProcess) -> None:
+        courier = self._courier
         letters = [
             Letter(node_id, ConfideRequest(tuple(asked), enclave.public)) for node_id, asked in self._by_home().items()
         ]
@@ -93,10 +102,9 @@ class ConfidentialBroadcast(FederatedRag):
         for question_id, spent in seconds.items():
             self.charge(question_id, spent)
 
-    @property
-    def _inside(self) -> EnclaveProcess:
+    def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:
-            raise FederationError("there is no enclave", where=self.name, fix="call prepare() first")
+            self._enclave = EnclaveProcess(self.settings, self._courier.run)
         return self._enclave
 
     def _by_home(self) -> dict[int, list[Question]]:

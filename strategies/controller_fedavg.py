@@ -79,21 +79,22 @@ class ControllerFedAvg(FederatedRag):
 
     def _share_privately(self) -> None:
         """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
-        sums = PrivateSums(self._courier, self.cards)
+        key, settings = self.tools.key, self.settings.controller
+        sums = PrivateSums(self._courier, self.cards, key)
         group = sums.agree(list(self.builds))
-        asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True)
+        asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
         updates = self._updates(group, asked, 0)
         trainers = self._trainers(updates)
-        settings = self.settings.controller
         asked = replace(
             asked,
             stage="fit",
             devices=len(trainers),
             epochs=settings.local_epochs,
-            moments_sum=sums.add(updates),
+            moments_sum=sums.add(asked, updates),
         )
         for number in range(settings.rounds):
-            if total := sums.add(self._updates(trainers, replace(asked, round=number), 0)):
+            asked = replace(asked, round=number)
+            if total := sums.add(asked, self._updates(trainers, asked, 0)):
                 asked = replace(asked, weights_sum=total)
         self._keep(replace(asked, stage="keep", round=settings.rounds))
         self.counts |= {"controller-devices": len(trainers)}

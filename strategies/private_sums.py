@@ -10,7 +10,17 @@ from flwr.common import log
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts
-from fedrag_flwr.records import Ciphertext, ControllerUpdate, DeviceCard, GroupRequest, PeerKey, SealedMessages
+from fedrag_flwr.privacy.sealing import BoxKey, check_tag
+from fedrag_flwr.private_training import tagged_update
+from fedrag_flwr.records import (
+    Ciphertext,
+    ControllerRequest,
+    ControllerUpdate,
+    DeviceCard,
+    GroupRequest,
+    PeerKey,
+    SealedMessages,
+)
 from strategies.courier import Courier, Letter
 
 
@@ -23,11 +33,14 @@ class PrivateSums:
         Of the strategy.
     cards
         Of the devices that take part, by node.
+    key
+        The server's, by which devices tag what they send.
     """
 
-    def __init__(self, courier: Courier, cards: Mapping[int, DeviceCard]) -> None:
+    def __init__(self, courier: Courier, cards: Mapping[int, DeviceCard], key: BoxKey) -> None:
         self._courier = courier
         self._cards = cards
+        self._key = key
 
     def agree(self, nodes: Sequence[int]) -> list[int]:
         """Let one device make a key and the others take it; the nodes that have it, none if nobody could make one."""
@@ -46,11 +59,13 @@ class PrivateSums:
             return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
         return []
 
-    def add(self, updates: Mapping[int, ControllerUpdate]) -> tuple[Ciphertext, ...]:
-        """The sum of devices' ciphertexts; a device that sent none is named and left out."""
+    def add(self, asked: ControllerRequest, updates: Mapping[int, ControllerUpdate]) -> tuple[Ciphertext, ...]:
+        """The sum of devices' ciphertexts; a device that sent none, or another's, is named and left out."""
         sandbox, usable = shared_sandbox(), []
         for node_id, update in updates.items():
             try:
+                tagged = tagged_update(self._courier.name(node_id), asked, update.ciphertexts)
+                check_tag(self._key.tag_key(self._cards[node_id].key), update.tag, *tagged)
                 add_ciphertexts([update.ciphertexts], sandbox)
                 usable.append(update.ciphertexts)
             except CipherError as error:

@@ -12,6 +12,7 @@ from fedrag_flwr.records.base import (
     ControllerStage,
     Cosine,
     Count,
+    Key,
     Line,
     Name,
     Paragraph,
@@ -135,6 +136,7 @@ class ControllerRequest:
     encrypted: bool = False  # mean, deviation and weights are in the sums below then, and the update is encrypted
     moments_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
     weights_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    server: Key = b""  # by which encrypted updates are tagged
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +191,4 @@ class HitsBatch:
     summaries: Annotated[tuple[HitSummary, ...], Bound(items=10_000)]
     reused: Count  # summaries that its cache had
     seconds: Seconds
+    tag: Key = b""

@@ -282,5 +282,5 @@ def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:
 
     private = files.with_changes(exchange="encrypted", controller__rounds=2)
     strategy = trained(private, grid_of(private, forge))
-    assert "does not begin as a ciphertext" in strategy.outcome().traffic.missing["north"]
+    assert "not what was sent" in strategy.outcome().traffic.missing["north"]
     assert np.isfinite(kept(private, "south").weights).all()
