@@ -23,6 +23,7 @@ from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
     AnswerRequest,
+    AskedQuestion,
     Bound,
     BuildReport,
     BuildRequest,
@@ -39,6 +40,9 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
+    HitsBatch,
+    HitsRequest,
+    HitSummary,
     ImportReport,
     MemoryItem,
     OpenQuestion,
@@ -147,8 +151,9 @@ def test_every_record_survives_the_journey(name: str) -> None:
 
 def test_all_messages_of_the_design_travel() -> None:
     asked = {DescribeRequest, BuildRequest, ShareRequest, AnswerRequest, RetrieveRequest, FinishRequest}
-    asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
-    replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
+    asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview, HitsRequest}
+    replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, HitsBatch}
+    replied |= {wire.Failure}
     replied |= {ControllerUpdate, SummaryBatch}
     assert set(KINDS.values()) == asked | replied
 
@@ -233,6 +238,17 @@ ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and j
     "questions": (
         AnswerRequest("memory", (Question("q", "t", "h"),) * 10_000),
         AnswerRequest("memory", (Question("q", "t", "h"),) * 10_001),
+    ),
+    "records for a question": (HitsRequest((), 64), HitsRequest((), 65)),
+    "questions to all": (
+        HitsRequest((AskedQuestion("q", "t"),) * 10_000),
+        HitsRequest((AskedQuestion("q", "t"),) * 10_001),
+    ),
+    "hits": (
+        HitsBatch(
+            "a", "1", (HitSummary("q", (EvidenceUnit("u", "t", "a", 0.1),) * 64, ("PERSON=2",), ("t",)),), 0, 0.1
+        ),
+        HitsBatch("a", "1", (HitSummary("q", (EvidenceUnit("u", "t", "a", 0.1),) * 65),), 0, 0.1),
     ),
     "evidence units": (
         EvidenceBatch("a", (Evidence("q", (EvidenceUnit("u", "t", "a", 0.1),) * 256),), 0.1),
