@@ -37,7 +37,15 @@ from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text import SpacyPipeline
 from simulations.line_chart import line_chart
-from simulations.synthea import RecordQuestion, questions_of, read_synthea, relevant, write_database, write_graph
+from simulations.synthea import (
+    WORDINGS,
+    RecordQuestion,
+    questions_of,
+    read_synthea,
+    relevant,
+    write_database,
+    write_graph,
+)
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
 _RESAMPLING = 7
@@ -116,9 +124,16 @@ def main() -> None:
     work = fedrag_home() / "bench_sources"
     work.mkdir(parents=True, exist_ok=True)
     results = {"medquad": _medquad(given.data, work, given.late, given.seed)}
+    weights = {"medquad": _weights(results["medquad"])}
     for archive in ARCHIVES:
-        results[archive] = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
-    tables = {name: _table(rows) for name, rows in results.items()}
+        rows = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
+        for wording in WORDINGS:
+            name = f"{archive}, {wording}"
+            results[name] = {
+                form: [row for row in each if row.question.startswith(wording)] for form, each in rows.items()
+            }
+            weights[name] = _weights(rows)
+    tables = {name: _table(rows, weights[name]) for name, rows in results.items()}
     for name, lines in tables.items():
         print(f"\n### {name}\n")
         print(_markdown(lines))
@@ -133,7 +148,7 @@ def main() -> None:
 def _drawn(results: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str]]:
     for name, rows in results.items():
         for form in ("text", "sql", "graph"):
-            if form in rows and name != ARCHIVES[1]:
+            if form in rows and name in ("medquad", f"{ARCHIVES[0]}, {WORDINGS[1]}"):
                 yield name, form
 
 
@@ -266,13 +281,16 @@ def _sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     ]
 
 
-def _table(rows: dict[str, list[Row]]) -> list[dict[str, object]]:
-    """One line for each searcher, on dev questions, at the weight that is best on train questions."""
+def _weights(rows: dict[str, list[Row]]) -> dict[str, float]:
+    """Of each searcher the weight with the highest MRR on train questions of all wordings."""
+    fitted = {form: WEIGHTS[int(np.argmax([mrr for mrr, _ in _sweep(each, "train")]))] for form, each in rows.items()}
+    return fitted | {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0}
+
+
+def _table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dict[str, object]]:
+    """One line for each searcher, on dev questions."""
     draw = np.random.default_rng(_RESAMPLING)
-    weights = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0}
     forms = {"bm25": rows["bm25"], "dense": rows["text"], "tfidf": rows["text"], **rows}
-    for form in rows.keys() - {"bm25"}:
-        weights[form] = WEIGHTS[int(np.argmax([mrr for mrr, _ in _sweep(rows[form], "train")]))]
     hybrid = _reciprocal_ranks(forms["text"], weights["text"])
     lines: list[dict[str, object]] = []
     for form in (name for name in _LABELS if name in forms):

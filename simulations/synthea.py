@@ -11,12 +11,15 @@ import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import product
 from pathlib import Path
 
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
 from fedrag_flwr.sources.sql.mapping import JoinMapping, RecordMapping, SqlMapping
 
 Row = Mapping[str, str]
+WORDINGS = ("plain", "loose")
 
 _COLUMNS = {
     "patients": ("Id", "NAME", "BIRTHDATE", "BIRTHPLACE", "CITY"),
@@ -33,13 +36,14 @@ _RELATIONS = {  # table -> label, relation type, how it reads
 }
 _ASKED = (  # kind, table, question, the columns that tell the answer
     ("condition-when", "conditions", "When was {name} diagnosed with {thing}?", ("START",)),
-    ("condition-who", "conditions", "Who was diagnosed with {thing} on {START}?", ("START",)),
+    ("condition-who", "conditions", "Who was diagnosed with {thing} {day}?", ("START",)),
     ("medication-why", "medications", "Why was {name} prescribed {thing}?", ("REASONDESCRIPTION",)),
     ("medication-when", "medications", "Since when does {name} take {thing}?", ("START",)),
     ("careplan-when", "careplans", "On which day did {thing} start for {name}?", ("START",)),
     ("allergy-what", "allergies", "Which substance is {name} allergic to?", ("DESCRIPTION",)),
 )
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_FROM_NUMBER = re.compile(r"\s*\d.*$")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -48,7 +52,7 @@ class RecordQuestion:
     """A question that one record answers; a hit is relevant if its text holds all of `told`."""
 
     id: str
-    kind: str
+    wording: str
     split: str
     text: str
     told: tuple[str, ...]
@@ -68,25 +72,28 @@ def read_synthea(archive: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def questions_of(tables: Mapping[str, Sequence[Row]], each: int, seed: int) -> list[RecordQuestion]:
-    """Make up to `each` questions of each kind and split, of facts that one record tells; split by patient."""
+    """Make up to `each` questions of each kind, wording and split, of facts that one record tells; split by patient.
+
+    ``plain`` questions name person and thing as the tables do, but for case and qualifiers. ``loose`` ones give the
+    last name, the thing without what follows its first number, and month and year of a date.
+    """
     names = {row["Id"]: row["NAME"] for row in tables["patients"]}
-    namesakes = Counter(names.values())
     made: list[RecordQuestion] = []
-    for kind, table, template, telling in _ASKED:
-        groups: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for (kind, table, template, telling), wording in product(_ASKED, WORDINGS):
+        groups: defaultdict[str, list[Row]] = defaultdict(list)
         for row in tables[table]:
-            groups[_asked_for(kind, row)].append(row)
-        facts = [rows[0] for rows in groups.values() if len(rows) == 1]
-        facts = [row for row in facts if namesakes[names[row["PATIENT"]]] == 1 and all(row[one] for one in telling)]
+            groups[_question(template, row, names[row["PATIENT"]], wording)].append(row)
+        facts = [(asked, rows[0]) for asked, rows in groups.items() if len(rows) == 1]
+        facts = [(asked, row) for asked, row in facts if all(row[one] for one in telling)]
         random.Random(seed).shuffle(facts)
         left = Counter({"train": each, "dev": each})
-        for row in facts:
+        for asked, row in facts:
             split = "train" if int(row["PATIENT"][:8], 16) % 2 else "dev"
             if left[split] > 0:
                 left[split] -= 1
-                asked = template.format(name=names[row["PATIENT"]], thing=_plain(row["DESCRIPTION"]), **row)
-                told = (names[row["PATIENT"]], row["DESCRIPTION"], *(row[one] for one in telling))
-                made.append(RecordQuestion(f"{kind}:{row['Id']}", kind, split, asked, told))
+                fact = f"{names[row['PATIENT']]} {_RELATIONS[table][2]} {row['DESCRIPTION']} (started {row['START']}"
+                told = (fact, *(row[one] for one in telling))
+                made.append(RecordQuestion(f"{wording}-{kind}:{row['Id']}", wording, split, asked, told))
     return made
 
 
@@ -160,16 +167,13 @@ def _row(table: str, number: int, row: Row) -> dict[str, str]:
     return kept | {"Id": f"{table}-{number}"}
 
 
-def _asked_for(kind: str, row: Row) -> tuple[str, ...]:
-    """What a question of a kind gives: facts that share it are not asked for."""
-    if kind == "condition-who":
-        return row["DESCRIPTION"], row["START"]
-    return (row["PATIENT"],) if kind == "allergy-what" else (row["PATIENT"], row["DESCRIPTION"])
-
-
-def _plain(description: str) -> str:
-    """Word a table's description as a person would: without its qualifier, in small letters."""
-    return _QUALIFIER.sub("", description).lower()
+def _question(template: str, row: Row, name: str, wording: str) -> str:
+    """Word a question; rows that give the same one are not asked for."""
+    thing, day = _QUALIFIER.sub("", row["DESCRIPTION"]).lower(), f"on {row['START']}"
+    if wording == "loose":
+        name, thing = name.split()[-1], _FROM_NUMBER.sub("", thing)
+        day = date.fromisoformat(row["START"]).strftime("in %B %Y")
+    return template.format(name=name, thing=thing, day=day)
 
 
 def _relation(row: Row) -> dict[str, str]:

@@ -14,6 +14,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.toolbox import Toolbox
 from tests.strategies.federation import toolbox as shared_toolbox
 
@@ -238,7 +239,7 @@ def test_a_source_without_documents_is_an_error_of_ours(
         (device.documents / "picture.png").write_bytes(b"\x89PNG")
     with device.open() as opened:
         if case == "no folder":
-            opened.documents = None
+            opened.sources = SourceSet(None, (), opened.toolbox)
         with pytest.raises(kind, match=said) as refused:
             opened.build()
     assert refused.value.fix

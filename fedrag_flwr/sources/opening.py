@@ -116,7 +116,7 @@ def open_source(named: str, tools: SearchTools) -> SearchableSource:
     """
     path = Path(named).expanduser()
     if "://" not in named and path.is_dir():
-        return TextSearch(FolderSource(path), tools)
+        return _text_search(path, tools)
     if "://" not in named and path.suffix == ".toml":
         mapping = read_mapping_file(path)
     elif url := url_of(named):
@@ -140,10 +140,9 @@ class SourceSet:
     """
 
     def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:
-        self._documents = documents
         beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
         self._named = (*named, *map(str, beside))
-        self._folder = documents is not None and (not beside or _has_texts(documents))
+        self._texts = documents if documents and (not beside or _has_texts(documents)) else None
         reranker = LateInteractionReranker(models.tokens or models.encoder)
         self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
@@ -155,8 +154,8 @@ class SourceSet:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of sources, without opening any: ``folder``, ``sql`` or ``graph``, each once."""
-        folder = ("folder",) if self._folder else ()
-        return tuple(dict.fromkeys((*folder, *map(_kind, self._named))))
+        texts = ("folder",) if self._texts else ()
+        return tuple(dict.fromkeys((*texts, *map(_kind, self._named))))
 
     @cached_property
     def sources(self) -> tuple[SearchableSource, ...]:
@@ -169,8 +168,8 @@ class SourceSet:
         SourceError
             One cannot be opened.
         """
-        folder = [TextSearch(FolderSource(self._documents), self._tools)] if self._folder and self._documents else []
-        opened = (*folder, *(open_source(name, self._tools) for name in self._named))
+        texts = (_text_search(self._texts, self._tools),) if self._texts else ()
+        opened = (*texts, *(open_source(name, self._tools) for name in self._named))
         if not opened:
             raise SettingError(
                 "this device has no documents",
@@ -220,6 +219,11 @@ class SourceSet:
         for source in self.__dict__.get("sources", ()):
             if isinstance(source, SqlSource | GraphSource):
                 source.close()
+
+
+def _text_search(folder: Path, tools: SearchTools) -> TextSearch:
+    """Search texts without the reranker: over their long blocks it takes seconds on a small device, for little."""
+    return TextSearch(FolderSource(folder), replace(tools, reranker=None))
 
 
 def _kind(named: str) -> str:

@@ -91,7 +91,7 @@ class TextSearch:
 
     def version(self) -> str:
         """Give a digest over all documents."""
-        return self._current().version
+        return content_version(self._read())
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
         """Find at most k documents, best first; a hit's text is the document's block nearest to the question.
@@ -114,21 +114,21 @@ class TextSearch:
         """Merge both pools for a question and score them by TF-IDF and by the reranker."""
         return self._current().candidates(bounded(question), self._tools, self.settings.depth)
 
-    def _current(self) -> _TextIndex:
+    def _read(self) -> tuple[Document, ...]:
         stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
-        documents = self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
-        version = content_version(documents)
-        words_each = self.settings.block_words
-        return self._index.get(version, 0.0, lambda: _TextIndex(documents, version, self._tools, words_each))
+        return self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
+
+    def _current(self) -> _TextIndex:
+        documents, most_words = self._read(), self.settings.block_words
+        return self._index.get(content_version(documents), 0.0, lambda: _TextIndex(documents, self._tools, most_words))
 
 
 class _TextIndex:
     """One version of the documents: TF-IDF rows of whole documents, vectors of their blocks."""
 
-    def __init__(self, documents: tuple[Document, ...], version: str, tools: SearchTools, block_words: int) -> None:
+    def __init__(self, documents: tuple[Document, ...], tools: SearchTools, block_words: int) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped, unused-ignore]
 
-        self.version = version
         self._documents = documents
         self._vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, sublinear_tf=True)
         self._rows = self._vectorizer.fit_transform(_whole(document) for document in documents)

@@ -57,14 +57,16 @@ def test_each_question_is_answered_by_one_record_of_each_form(archive: Path, tmp
         texts = [f"{one.title}\n{one.text}" for one in form.read().documents]
         for question in questions:
             assert sum(relevant(question.told, text) for text in texts) == 1
-    assert {(one.kind, one.text) for one in questions} >= {
-        ("condition-when", "When was Odile Varro diagnosed with asthma?"),
-        ("condition-who", "Who was diagnosed with gout on 2018-02-03?"),
-        ("medication-why", "Why was Odile Varro prescribed salbutamol 5 mg inhaler?"),
+    assert {(one.wording, one.text) for one in questions} >= {
+        ("plain", "When was Odile Varro diagnosed with asthma?"),
+        ("loose", "When was Varro diagnosed with asthma?"),
+        ("plain", "Who was diagnosed with gout on 2018-02-03?"),
+        ("loose", "Who was diagnosed with gout in February 2018?"),
+        ("plain", "Why was Odile Varro prescribed salbutamol 5 mg inhaler?"),
+        ("loose", "Why was Varro prescribed salbutamol?"),
     }
     asked = " ".join(one.text for one in questions)
     assert "Quist diagnosed with gout" not in asked  # of two records
-    assert "Amsel" not in asked  # of two namesakes
 
 
 def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:

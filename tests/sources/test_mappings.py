@@ -21,6 +21,7 @@ from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
+from fedrag_flwr.sources.sql.records import SqlRecord
 from fedrag_flwr.sources.sql.source import SqlSource
 from tests.sources.wards import MAKE, graph_mapping, sql_mapping
 
@@ -230,7 +231,8 @@ def test_equation_3_is_monotone_and_bounded(rows: list[list[float]]) -> None:
 
 @given(st.lists(st.dictionaries(st.sampled_from("xyz"), st.floats(1e-6, 1e6)), min_size=1, max_size=4))
 def test_shares_lie_between_0_and_1_and_the_best_has_1(found: list[dict[str, float]]) -> None:
-    matrix = shares(found, "xyz")
+    record = SqlRecord("x", "", "", "")
+    matrix = shares([{one: (record, score) for one, score in each.items()} for each in found], "xyz")
     assert matrix.shape == (len(found), 3)
     assert ((matrix >= 0) & (matrix <= 1)).all()
     assert all(row.max() == (1.0 if scores else 0.0) for row, scores in zip(matrix, found, strict=True))

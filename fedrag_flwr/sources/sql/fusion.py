@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fedrag_flwr.sources.sql.fulltext import Scored
 
 
 @dataclass(frozen=True, slots=True)
 class FusionWeights:
     """The weights of eq. 3 (lambda 1 to 4; the paper tunes them by hand and does not name them)."""
 
-    exact: float = 0.4
-    boolean: float = 0.2
-    natural: float = 0.2
+    exact: float = 0.6
+    boolean: float = 0.1
+    natural: float = 0.1
     phrase: float = 0.2
 
 
@@ -30,12 +32,13 @@ def fused(
     return weights.exact * exact + weights.boolean * boolean + weights.natural * natural + weights.phrase * phrase
 
 
-def shares(found: Sequence[Mapping[str, float]], ids: Sequence[str]) -> NDArray[np.float64]:
+def shares(found: Sequence[Scored], ids: Sequence[str]) -> NDArray[np.float64]:
     """Bring engines' scores to [0, 1]: as shares of the entity's best score, shape (e, n); 0 where nothing was found.
 
     Eq. 3 caps scores at constants of MySQL's unit (3 and 1); the four engines have four units, and in InnoDB's any rare
     word passes both caps.
     """
-    best = [max(scores.values(), default=0.0) or 1.0 for scores in found]
-    rows = [[scores.get(one, 0.0) / top for one in ids] for scores, top in zip(found, best, strict=True)]
+    scored = [{one: score for one, (_, score) in each.items()} for each in found]
+    best = [max(scores.values(), default=0.0) or 1.0 for scores in scored]
+    rows = [[scores.get(one, 0.0) / top for one in ids] for scores, top in zip(scored, best, strict=True)]
     return np.array(rows, dtype=np.float64).reshape(len(found), len(ids))

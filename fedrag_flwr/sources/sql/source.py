@@ -31,8 +31,11 @@ class SqlSearchSettings:
     ----------
     weights
         Of eq. 3.
-    entity_share
-        Weight of eq. 3's score, averaged over entities, against the reranker's; 0 is the paper's eq. 4.
+    question_share
+        Weight of the whole question's natural-language score against eq. 3's, averaged over entities: a tagger misses
+        some of them, and one name may have hundreds of records. 0 is the paper's.
+    matched_share
+        Weight of both together against the reranker's score; 0 is the paper's eq. 4.
     depth
         Records that each entity, and the whole question, bring at most for each kind of record (N).
     reranked
@@ -40,14 +43,15 @@ class SqlSearchSettings:
     """
 
     weights: FusionWeights = field(default_factory=FusionWeights)
-    entity_share: float = 0.5
+    question_share: float = 0.5
+    matched_share: float = 0.5
     depth: int = 20
     reranked: int = 12
 
 
 @dataclass(frozen=True, slots=True)
 class SqlCandidates:
-    """The merged pools for one question: records, eq. 3's score averaged over entities, and the reranker's, (n,)."""
+    """The merged pools for one question: records, how well their words match, and the reranker's score, (n,)."""
 
     records: tuple[SqlRecord, ...]
     matched: NDArray[np.float64]
@@ -125,7 +129,7 @@ class SqlSource:
             The database fails or takes longer than its limit.
         """
         found = self.candidates(question)
-        share = self.settings.entity_share
+        share = self.settings.matched_share
         scores = share * found.matched + (1.0 - share) * found.semantic
         by_id = {record.document_id: record for record in found.records}
         return tuple(
@@ -147,13 +151,15 @@ class SqlSource:
         if not pool or not entities:
             return SqlCandidates((), np.zeros(0), np.zeros(0))
         records = list(pool.values())
-        matched = fused(
+        named = fused(
             _exact(entities, records),
-            shares([{one: pair[1] for one, pair in found.items()} for found in boolean], list(pool)),
-            shares([{one: pair[1] for one, pair in found.items()} for found in natural], list(pool)),
+            shares(boolean, list(pool)),
+            shares(natural, list(pool)),
             self._phrases(entities, records),
             self.settings.weights,
         ).mean(axis=0)
+        share = self.settings.question_share
+        matched = share * shares([whole], list(pool))[0] + (1.0 - share) * named
         best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
         kept = [records[place] for place in best]
         semantic = self._tools.relevance(asked, [_whole(record) for record in kept])
