@@ -160,6 +160,7 @@ def main() -> None:
     parser.add_argument("--split", default="dev", choices=("train", "dev"))
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--model", type=int, default=0, help="questions that the generator answers at each point")
+    parser.add_argument("--keeps", type=float, nargs="+", default=KEEPS, help="points of the curve")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
     tools = load_toolbox(Settings().models, fedrag_home())
@@ -169,9 +170,12 @@ def main() -> None:
     chosen = QueryFocusedErasure(pipeline, encoder, Settings().privacy.erasure_keep)
     chains: dict[str, list[Operator]] = {
         "none": [],
-        **{f"erasure, keep {keep}": [QueryFocusedErasure(pipeline, encoder, keep)] for keep in KEEPS},
-        **{f"whole sentences, keep {k}": [QueryFocusedErasure(pipeline, encoder, k, spans=False)] for k in KEEPS},
-        CHOSEN: [chosen],
+        **{
+            f"{what}, keep {keep}": [QueryFocusedErasure(pipeline, encoder, keep, spans=what == "erasure")]
+            for what in ("erasure", "whole sentences")
+            for keep in arguments.keeps
+        },
+        **({CHOSEN: [chosen]} if arguments.model else {}),
         "type masking": [TypeMasking(pipeline)],
         "presidio": [PresidioMasking(pipeline)],
         "presidio and type masking": masking,

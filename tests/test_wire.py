@@ -23,6 +23,7 @@ from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
     AnswerRequest,
+    AskedQuestion,
     Bound,
     BuildReport,
     BuildRequest,
@@ -51,6 +52,7 @@ from fedrag_flwr.records import (
     HiddenRequest,
     HitsBatch,
     HitsRequest,
+    HitSummary,
     ImportReport,
     MemoryItem,
     OpenQuestion,
@@ -296,6 +298,17 @@ ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and j
     "questions": (
         AnswerRequest("memory", (Question("q", "t", "h"),) * 10_000),
         AnswerRequest("memory", (Question("q", "t", "h"),) * 10_001),
+    ),
+    "records for a question": (HitsRequest((), 64), HitsRequest((), 65)),
+    "questions to all": (
+        HitsRequest((AskedQuestion("q", "t"),) * 10_000),
+        HitsRequest((AskedQuestion("q", "t"),) * 10_001),
+    ),
+    "hits": (
+        HitsBatch(
+            "a", "1", (HitSummary("q", (EvidenceUnit("u", "t", "a", 0.1),) * 64, ("PERSON=2",), ("t",)),), 0, 0.1
+        ),
+        HitsBatch("a", "1", (HitSummary("q", (EvidenceUnit("u", "t", "a", 0.1),) * 65),), 0, 0.1),
     ),
     "evidence units": (
         EvidenceBatch("a", (Evidence("q", (EvidenceUnit("u", "t", "a", 0.1),) * 256),), 0.1),

@@ -150,6 +150,7 @@ class ControllerUpdate:
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
     ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
+    tag: Key = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +192,3 @@ class HitsBatch:
     summaries: Annotated[tuple[HitSummary, ...], Bound(items=10_000)]
     reused: Count  # summaries that its cache had
     seconds: Seconds
-    tag: Key = b""
