@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -29,7 +30,9 @@ KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")
 SEEDS = (0, 1, 2)
 FANOUT = {"topic": 4, "sketch": 8, "random": 1, "flooding": 0}  # a sketch walk names more and queries no more for it
 VARIED = (2, 4, 6, 8)
+EPSILONS = (0.1, 0.3, 1.0, 3.0, math.inf)
 FEW = (20, 60, 100)  # sizes at which connectivity, k and epsilon vary, over one draw
+VARIED_QUESTIONS = 2_000  # and so many questions
 STEP = 500
 
 
@@ -78,46 +81,40 @@ def measured(
 def pages(world: MmluWorld, kept: KeptRows, questions: int, out: Path) -> str:
     """All tables, and the chart of figure 4 beside them."""
 
-    def row(kind: WalkKind, peers: int, connectivity: int = 4, fanout: int | None = None, epsilon: float = 1.0) -> Row:
-        key = f"{kind} peers={peers} m={connectivity} k={fanout} epsilon={epsilon:g} questions={questions}"
+    def row(kind: WalkKind, peers: int, **varied: float) -> Row:
+        told = "".join(f" {name}={value:g}" for name, value in varied.items())
+        asked = min(questions, VARIED_QUESTIONS) if varied else questions
         return kept.row(
-            key,
+            f"{kind} peers={peers}{told} questions={asked}",
             lambda: measured(
                 world,
                 kind,
                 peers,
-                questions,
-                connectivity=connectivity,
-                fanout=fanout,
-                epsilon=epsilon,
-                seeds=SEEDS if fanout is None and epsilon == EPSILON else SEEDS[:1],
+                asked,
+                connectivity=int(varied.get("connectivity", 4)),
+                fanout=int(varied["k"]) if "k" in varied else None,
+                epsilon=varied.get("epsilon", EPSILON),
+                seeds=SEEDS[:1] if varied else SEEDS,
             ),
         )
 
     main = [(kind, peers, row(kind, peers)) for peers in SIZES for kind in KINDS]
-    lines = _walks(main)
     curves = {f"{peers} peers": json.loads(str(one["steps"])) for kind, peers, one in main if kind == "topic"}
     across = [STEP * (place + 1) for place in range(len(next(iter(curves.values()))))]
     chart = line_chart(curves, "questions", "peers queried a question, topic walk", across)
     (out / "overlay_convergence.svg").write_text(chart, encoding="utf-8")
-    budgets = [(epsilon, row("sketch", 100, epsilon=epsilon)) for epsilon in (0.1, 0.3, 1.0, 3.0, float("inf"))]
-    lines += ["", "Budgets of sketches, 100 peers:", ""]
-    lines += markdown(
-        ["epsilon of a document", "queried", "hits, %", "first 500"],
-        [
-            [f"{epsilon:g}", f"{one['queried']:.2f}", f"{one['hit']:.2f}", f"{one['first']:.2f}"]
-            for epsilon, one in budgets
-        ],
-    )
-    for title, rows in (
-        ("Connectivity, topic walk (queried / hits in %)", {m: [row("topic", n, m, 4) for n in FEW] for m in VARIED}),
-        ("k, topic walk (queried / hits in %)", {k: [row("topic", n, 4, k) for n in FEW] for k in VARIED}),
-    ):
-        lines += ["", f"{title}:", ""]
+    tables: dict[str, dict[float, list[Row]]] = {
+        "sketch walk, epsilon of a document": {e: [row("sketch", n, epsilon=e) for n in FEW] for e in EPSILONS},
+        "topic walk, connectivity": {m: [row("topic", n, connectivity=m) for n in FEW] for m in VARIED},
+        "topic walk, k": {k: [row("topic", n, k=k) for n in FEW] for k in VARIED},
+    }
+    lines = _walks(main)
+    for title, rows in tables.items():
         cells = [
-            [str(name), *(f"{one['queried']:.2f} / {one['hit']:.2f}" for one in found)] for name, found in rows.items()
+            [f"{value:g}", *(f"{one['queried']:.2f} / {one['hit']:.2f}" for one in found)]
+            for value, found in rows.items()
         ]
-        lines += markdown(["", *(f"{peers} peers" for peers in FEW)], cells)
+        lines += ["", *markdown([title, *(f"{peers} peers: queried / hits, %" for peers in FEW)], cells)]
     return "\n".join([*lines, ""])
 
 

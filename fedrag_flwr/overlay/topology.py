@@ -58,10 +58,11 @@ class Overlay:
         """Make two peers neighbours; raises SettingError if they are one."""
         if one == other:
             raise SettingError("a peer cannot be its own neighbour", where="overlay", fix="mend the edge list")
-        near = self._neighbours.setdefault(one, [])
-        if other not in near:
+        near, far = self._neighbours.setdefault(one, []), self._neighbours.setdefault(other, [])
+        known = other in near if len(near) < len(far) else one in far  # a hub's list is long
+        if not known:
             near.append(other)
-            self._neighbours.setdefault(other, []).append(one)
+            far.append(one)
 
     def join(self, peer: int, connectivity: int, rng: np.random.Generator) -> None:
         """Let a new peer in: it becomes neighbour of present ones, more likely of those with many neighbours."""
