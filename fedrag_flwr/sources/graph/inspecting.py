@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping
-from fedrag_flwr.sources.graph.store import GraphSchema, open_graph
+from fedrag_flwr.sources.graph.store import GraphSchema
 
 _NAMES = ("name", "title", "label", "description", "display")
 _PARTS = (("first", "last"), ("first_name", "last_name"), ("given", "family"))

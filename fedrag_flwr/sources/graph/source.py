@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import Statement, Vertex, check_mapping, path_query, paths_to_subject, statement_of
-from fedrag_flwr.sources.graph.store import open_graph
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of
 from fedrag_flwr.text.anchors import normalise_anchor

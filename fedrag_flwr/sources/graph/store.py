@@ -67,26 +67,6 @@ class GraphStore(Protocol):
         ...
 
 
-def open_graph(url: str, database: str = "") -> GraphStore:
-    """Open the graph of a URL.
-
-    Raises
-    ------
-    SourceError
-        The URL is of another kind, the driver is not installed, or there is no graph.
-    """
-    scheme = url.partition("://")[0]
-    if scheme == "ladybug":
-        from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
-
-        return LadybugStore(url.partition(":///")[2])
-    if scheme.split("+")[0] in ("neo4j", "bolt"):
-        from fedrag_flwr.sources.graph.neo4j_store import Neo4jStore
-
-        return Neo4jStore(url, database)
-    raise SourceError("this is no URL of a graph", fix="write ladybug:///FILE or neo4j://USER:PASSWORD@HOST:7687")
-
-
 def quoted(name: str) -> str:
     """Quote a label, relation type or property for Cypher, where names cannot be parameters.
 
