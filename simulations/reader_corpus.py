@@ -69,22 +69,32 @@ def is_gold(text: str, sentence: str, gold: Sequence[tuple[int, int]]) -> bool:
     return start >= 0 and any(min(end, last) - max(start, first) > 0.5 * len(sentence) for first, last in gold)
 
 
-def _row(source: str, fields: Mapping[str, Any], encoder: Encoder, pipeline: Pipeline) -> Row:
-    paragraphs = fields["paragraphs"]
-    documents = [make_document(str(i), p["title"] or "", p["text"]) for i, p in enumerate(paragraphs)]
+def candidates_of(fields: Mapping[str, Any], encoder: Encoder, pipeline: Pipeline) -> list[list[Candidate]]:
+    """The sentences of each paragraph of a row, as a device has them, with their cosines to its question."""
+    documents = [make_document(str(i), p["title"] or "", p["text"]) for i, p in enumerate(fields["paragraphs"])]
     parsed: list[list[ParsedPassage]] = list(pipeline.parse(documents))
-    sentences, gold = [], []
-    for paragraph, passages, spans in zip(paragraphs, parsed, gold_spans(fields), strict=True):
-        for part in passages:
-            for place, sentence in enumerate(part.passage.sentences):
-                sentences.append((part.passage.title, place, sentence))
-                gold.append(is_gold(paragraph["text"], sentence.text, spans))
-    vectors = encoder.encode([under_title(title, sentence.text) for title, _, sentence in sentences])
+    sentences = [
+        (number, part.passage.title, place, sentence)
+        for number, passages in enumerate(parsed)
+        for part in passages
+        for place, sentence in enumerate(part.passage.sentences)
+    ]
+    vectors = encoder.encode([under_title(title, sentence.text) for _, title, _, sentence in sentences])
     scores = vectors @ encoder.encode([fields["question"]])[0]
-    candidates = [
-        Candidate(EvidenceUnit(sentence.id, sentence.text, "home", float(score), title), sentence.facts, place)
-        for (title, place, sentence), score in zip(sentences, scores, strict=True)
+    found: list[list[Candidate]] = [[] for _ in documents]
+    for (number, title, place, sentence), score in zip(sentences, scores, strict=True):
+        unit = EvidenceUnit(sentence.id, sentence.text, "home", float(score), title)
+        found[number].append(Candidate(unit, sentence.facts, place))
+    return found
+
+
+def _row(source: str, fields: Mapping[str, Any], encoder: Encoder, pipeline: Pipeline) -> Row:
+    found = candidates_of(fields, encoder, pipeline)
+    gold = [
+        is_gold(paragraph["text"], one.unit.text, spans)
+        for paragraph, candidates, spans in zip(fields["paragraphs"], found, gold_spans(fields), strict=True)
+        for one in candidates
     ]
     question = fields["question"].strip()
-    pool = Pool.of(question, pipeline.question(question), candidates)
+    pool = Pool.of(question, pipeline.question(question), [one for candidates in found for one in candidates])
     return Row(source, question, (fields["answer"], *fields["aliases"]), pool, np.array(gold, dtype=bool))

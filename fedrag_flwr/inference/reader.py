@@ -20,7 +20,7 @@ from fedrag_flwr.text.segment import subject_of
 READ = 6  # sentences whose spans may answer
 FEWEST = 2  # sentences that are read however unlikely they are
 LEAST_EVIDENCE = -1.1  # log-odds (one in four) from which a further sentence is worth its tokens
-CERTAIN = 0.9  # log-odds from which a span that home alone offers is right TODO
+CERTAIN = 0.9  # log-odds from which a span is right whatever else is known elsewhere (simulations/home_certainty.py)
 SURE = -0.9  # log-odds from which a span is more often right than what the small model says
 
 
