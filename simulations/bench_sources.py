@@ -1,6 +1,6 @@
 """How well text, SQL and graph sources find the record that answers a question (HyFedRAG tables 1 and 2, Fig. 7).
 
-    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--out docs/benchmarks]
+    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--archives NAME ...] [--out docs/benchmarks]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
 an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
@@ -115,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--each", type=int, default=8, help="questions of each kind and split over Synthea")
+    parser.add_argument("--archives", nargs="+", default=ARCHIVES, choices=ARCHIVES, help="of Synthea")
     parser.add_argument("--late", type=int, default=30, help="MedQuAD questions of each split by late interaction")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     parser.add_argument("--seed", type=int, default=7)
@@ -125,7 +126,7 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     results = {"medquad": _medquad(given.data, work, given.late, given.seed)}
     weights = {"medquad": _weights(results["medquad"])}
-    for archive in ARCHIVES:
+    for archive in given.archives:
         rows = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
         for wording in WORDINGS:
             name = f"{archive}, {wording}"
