@@ -1,6 +1,6 @@
 """How well text, SQL and graph sources find the record that answers a question (HyFedRAG tables 1 and 2, Fig. 7).
 
-    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--archives NAME ...] [--out docs/benchmarks]
+    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--archives NAME ...] [--out FOLDER]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
 an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
