@@ -46,7 +46,7 @@ class GraphSearchSettings:
     """
 
     question_share: float = 0.5
-    alpha: float = 0.5
+    alpha: float = 0.2
     threshold: float = 0.7
     near: int = 3
     fetched: int = 2_000
