@@ -158,8 +158,8 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "memory-fusion": 10,
     "summary-routing": 10,
     "summary-routing encrypted": 2,
-    "rag-route": 4,
-    "confidential-broadcast": 4,
+    "rag-route": 3,
+    "confidential-broadcast": 3,
 }
 STRATEGIES = tuple(QUESTIONS)
 ENCRYPTED: Mapping[str, Plain] = {"exchange": "encrypted", "routing.answers-at": "home"}
