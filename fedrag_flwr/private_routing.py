@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import CipherError, WireError
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
@@ -128,7 +128,7 @@ class PrivateRouting:
 
     def _vectors(self, questions: Sequence[Question]) -> list[Vector]:
         if any(question.home != self._device for question in questions):
-            raise CipherError("a question of another home", where=self._device)
+            raise WireError("a question of another home", where="questions")
         encoded = self._encoder.encode([question.text for question in questions]) if questions else ()
         return [self._door.release_vector(vector) for vector in encoded]
 

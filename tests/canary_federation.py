@@ -160,10 +160,10 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "fedrag": 10,
     "hybrid-fusion": 4,
     "summary-routing encrypted": 2,
-    "rag-route": 4,
-    "confidential-broadcast": 4,
-    "topic-walk": 10,
-    "flooding": 6,
+    "rag-route": 3,
+    "confidential-broadcast": 3,
+    "topic-walk": 6,
+    "flooding": 4,
 }
 STRATEGIES = tuple(QUESTIONS)
 CHANGES: Mapping[str, Mapping[str, Plain]] = {

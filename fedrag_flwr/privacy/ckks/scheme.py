@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,8 +43,7 @@ class Scheme:
             raise CipherError("this build of SEAL makes other parameters", where="tenseal", fix="install tenseal 0.3")
         self.encoder = seal.CKKSEncoder(self.context)
         self.evaluator = seal.Evaluator(self.context)
-        self._folder = tempfile.TemporaryDirectory(prefix="fedrag-")
-        self._file = str(Path(self._folder.name) / "object")  # SEAL's binding reads and writes files only
+        self._file = _scratch()  # SEAL's binding reads and writes files only
 
     def encode(self, values: NDArray[np.floating], scale: float) -> seal.Plaintext:
         """Encode values, shape (n <= SLOTS,), at the top level."""
@@ -118,3 +118,12 @@ class Scheme:
             empty.load(self.context, self._file)
         except (RuntimeError, ValueError, MemoryError, OSError) as error:
             raise CipherError("bytes that SEAL refuses", where="ciphertext") from error
+
+
+def _scratch() -> str:
+    """A file in memory, which is gone with the process however that ends; where there are none, one on disk."""
+    if hasattr(os, "memfd_create"):
+        return f"/proc/self/fd/{os.memfd_create('seal')}"
+    handle, path = tempfile.mkstemp(prefix="fedrag-")
+    os.close(handle)
+    return path
