@@ -86,6 +86,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
         "privacy.operators": "",
+        "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
     }
 
 
