@@ -1,6 +1,6 @@
 """How well text, SQL and graph sources find the record that answers a question (HyFedRAG tables 1 and 2, Fig. 7).
 
-    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--out docs/benchmarks]
+    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--archives NAME ...] [--out FOLDER]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
 an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
@@ -21,11 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import mean_interval, paired_difference
-from fedrag_flwr.evaluation.ranking import hit_at, ndcg_at, precision_at, reciprocal_rank
 from fedrag_flwr.models import load_encoder, load_reranker
 from fedrag_flwr.records import Document, Passage
 from fedrag_flwr.retrieval import Bm25Retriever
@@ -33,10 +29,21 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources import Reading, data_root, make_document
 from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
 from fedrag_flwr.sources.searching import SearchTools
-from fedrag_flwr.sources.sql.source import SqlSource
+from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text import SpacyPipeline
 from simulations.line_chart import line_chart
+from simulations.source_rows import (
+    LABELS,
+    WEIGHTS,
+    Candidate,
+    Row,
+    dev_table,
+    fitted_weights,
+    markdown,
+    read_row,
+    sweep,
+)
 from simulations.synthea import (
     WORDINGS,
     RecordQuestion,
@@ -48,50 +55,10 @@ from simulations.synthea import (
 )
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
-_RESAMPLING = 7
-WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
 MEDQUAD_RECORDS, MEDQUAD_WORDS, MEDQUAD_QUESTIONS = 1_000, 300, 150
-_LABELS = {
-    "bm25": "text: BM25",
-    "dense": "text: dense",
-    "tfidf": "text: TF-IDF",
-    "text": "text: hybrid, cosine",
-    "text-maxsim": "text: hybrid, late interaction",
-    "sql": "SQL",
-    "graph": "graph",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A hit before weighting: its record, whether it is relevant, and its two scores."""
-
-    record: str
-    relevant: bool
-    first: float
-    second: float
-
 
 States = Callable[[RecordQuestion, Document], bool]
 Search = Callable[[RecordQuestion], list[Candidate]]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What one searcher found for one question, and in how many seconds."""
-
-    question: str
-    split: str
-    seconds: float
-    candidates: tuple[Candidate, ...]
-
-    def ranking(self, weight: float) -> list[bool]:
-        """Which places are relevant, each record once, by falling weighted score."""
-        scored = [(-(weight * one.first + (1 - weight) * one.second), one.record, one) for one in self.candidates]
-        best: dict[str, bool] = {}
-        for _, record, one in sorted(scored, key=lambda each: each[:2]):
-            best.setdefault(record, one.relevant)
-        return list(best.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--each", type=int, default=8, help="questions of each kind and split over Synthea")
+    parser.add_argument("--archives", nargs="+", default=ARCHIVES, choices=ARCHIVES, help="of Synthea")
     parser.add_argument("--late", type=int, default=30, help="MedQuAD questions of each split by late interaction")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     parser.add_argument("--seed", type=int, default=7)
@@ -124,23 +92,24 @@ def main() -> None:
     work = fedrag_home() / "bench_sources"
     work.mkdir(parents=True, exist_ok=True)
     results = {"medquad": _medquad(given.data, work, given.late, given.seed)}
-    weights = {"medquad": _weights(results["medquad"])}
-    for archive in ARCHIVES:
+    whole = [results["medquad"]]
+    for archive in given.archives:
         rows = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
+        whole.append(rows)
         for wording in WORDINGS:
             name = f"{archive}, {wording}"
             results[name] = {
                 form: [row for row in each if row.question.startswith(wording)] for form, each in rows.items()
             }
-            weights[name] = _weights(rows)
-    tables = {name: _table(rows, weights[name]) for name, rows in results.items()}
+    weights = fitted_weights(whole)
+    tables = {name: dev_table(rows, weights) for name, rows in results.items()}
     for name, lines in tables.items():
         print(f"\n### {name}\n")
-        print(_markdown(lines))
-    sweeps = {name: {form: _sweep(rows[form], "dev") for form in rows} for name, rows in results.items()}
+        print(markdown(lines))
+    sweeps = {name: {form: sweep(rows[form], "dev") for form in rows} for name, rows in results.items()}
     body = {"tables": tables, "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps}
     (given.out / "sources.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
-    drawn = {f"{name}, {_LABELS[form]}": [mrr for mrr, _ in sweeps[name][form]] for name, form in _drawn(results)}
+    drawn = {f"{name}, {LABELS[form]}": [mrr for mrr, _ in sweeps[name][form]] for name, form in _drawn(results)}
     chart = line_chart(drawn, "alpha", "MRR, dev questions", WEIGHTS)
     (given.out / "sources_alpha.svg").write_text(chart, encoding="utf-8")
 
@@ -183,30 +152,40 @@ def _synthea(archive: Path, work: Path, each: int, seed: int) -> dict[str, list[
     tables, name = read_synthea(archive), archive.name.partition(".")[0]
     questions = questions_of(tables, each, seed)
     tools = _tools(maxsim=True)
-    sql = SqlSource(write_database(tables, work / f"{name}.db"), tools)
-    graph = GraphSource(write_graph(tables, work / f"{name}.lbug"), tools, GraphSearchSettings(statements=1))
+    sql, graph = write_database(tables, work / f"{name}.db"), write_graph(tables, work / f"{name}.lbug")
 
     def states(question: RecordQuestion, document: Document) -> bool:
         return relevant(question.told, f"{document.title}\n{document.text}")
 
-    def by_sql(question: RecordQuestion) -> list[Candidate]:
-        found = sql.candidates(question.text)
+    rows = _text_forms(name, SqlSource(sql, tools).read().documents, questions, work, states)
+    searches = {"sql": _sql_search(SqlSource(sql, tools)), "graph": _graph_search(GraphSource(graph, tools))}
+    if name == ARCHIVES[1]:
+        plain = SqlSource(sql, tools, SqlSearchSettings(question_share=0.0))
+        searches["sql-entities"] = _sql_search(plain)
+        searches["graph-entities"] = _graph_search(GraphSource(graph, tools, GraphSearchSettings(question_share=0.0)))
+    return rows | {form: _rows(work / f"{name}-{form}.jsonl", questions, one) for form, one in searches.items()}
+
+
+def _sql_search(source: SqlSource) -> Search:
+    def search(question: RecordQuestion) -> list[Candidate]:
+        found = source.candidates(question.text)
         return [
             Candidate(one.document_id, relevant(question.told, f"{one.title}\n{one.text}"), float(first), float(second))
             for one, first, second in zip(found.records, found.matched, found.semantic, strict=True)
         ]
 
-    def by_graph(question: RecordQuestion) -> list[Candidate]:
-        found = graph.candidates(question.text)
+    return search
+
+
+def _graph_search(source: GraphSource) -> Search:
+    def search(question: RecordQuestion) -> list[Candidate]:
+        found = source.candidates(question.text)
         return [
             Candidate(str(one.subject), relevant(question.told, one.text), float(first), float(second))
             for one, first, second in zip(found.statements, found.matched, found.semantic, strict=True)
         ]
 
-    rows = _text_forms(name, sql.read().documents, questions, work, states)
-    rows["sql"] = _rows(work / f"{name}-sql.jsonl", questions, by_sql)
-    rows["graph"] = _rows(work / f"{name}-graph.jsonl", questions, by_graph)
-    return rows
+    return search
 
 
 def _text_forms(
@@ -249,7 +228,7 @@ def _tools(*, maxsim: bool) -> SearchTools:
 
 def _rows(path: Path, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
     """Search for the questions that are not in the file yet; the first of them pays for models and indexes."""
-    kept = {row.question: row for row in map(_read_row, path.read_text().splitlines())} if path.exists() else {}
+    kept = {row.question: row for row in map(read_row, path.read_text().splitlines())} if path.exists() else {}
     todo = [question for question in questions if question.id not in kept]
     if todo:
         search(todo[0])
@@ -264,65 +243,6 @@ def _rows(path: Path, questions: Sequence[RecordQuestion], search: Search) -> li
             if number % 25 == 0:
                 print(f"{path.stem}: {number} of {len(todo)}", flush=True)
     return [kept[question.id] for question in questions]
-
-
-def _read_row(line: str) -> Row:
-    question, split, seconds, found = json.loads(line)
-    return Row(question, split, seconds, tuple(Candidate(*one) for one in found))
-
-
-def _sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
-    """MRR and nDCG@10 at each weight."""
-    chosen = [row for row in rows if row.split == split]
-    rankings = [[row.ranking(weight) for row in chosen] for weight in WEIGHTS]
-    return [
-        (float(np.mean([*map(reciprocal_rank, each)])), float(np.mean([ndcg_at(one, 10, 1) for one in each])))
-        for each in rankings
-    ]
-
-
-def _weights(rows: dict[str, list[Row]]) -> dict[str, float]:
-    """Of each searcher the weight with the highest MRR on train questions of all wordings."""
-    fitted = {form: WEIGHTS[int(np.argmax([mrr for mrr, _ in _sweep(each, "train")]))] for form, each in rows.items()}
-    return fitted | {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0}
-
-
-def _table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dict[str, object]]:
-    """One line for each searcher, on dev questions."""
-    draw = np.random.default_rng(_RESAMPLING)
-    forms = {"bm25": rows["bm25"], "dense": rows["text"], "tfidf": rows["text"], **rows}
-    hybrid = _reciprocal_ranks(forms["text"], weights["text"])
-    lines: list[dict[str, object]] = []
-    for form in (name for name in _LABELS if name in forms):
-        dev = [row for row in forms[form] if row.split == "dev"]
-        rankings = [row.ranking(weights[form]) for row in dev]
-        ranks = _reciprocal_ranks(forms[form], weights[form])
-        mean = mean_interval(list(ranks.values()), rng=draw)
-        more = paired_difference([hybrid[one] for one in ranks], list(ranks.values()), rng=draw)
-        lines.append(
-            {
-                "source": _LABELS[form],
-                "weight": weights[form],
-                "MRR": f"{100 * mean.value:.1f} [{100 * mean.low:.1f}, {100 * mean.high:.1f}]",
-                **{f"P@{k}": f"{100 * np.mean([precision_at(one, k) for one in rankings]):.1f}" for k in (1, 5, 10)},
-                "nDCG@10": f"{100 * np.mean([ndcg_at(one, 10, 1) for one in rankings]):.1f}",
-                "Hit@5": f"{100 * np.mean([hit_at(one, 5) for one in rankings]):.1f}",
-                "hybrid's MRR more": f"{100 * more.value:+.1f} [{100 * more.low:+.1f}, {100 * more.high:+.1f}]",
-                "ms": f"{1000 * np.median([row.seconds for row in dev]):.0f}",
-                "questions": len(dev),
-            }
-        )
-    return lines
-
-
-def _reciprocal_ranks(rows: Sequence[Row], weight: float) -> dict[str, float]:
-    return {row.question: reciprocal_rank(row.ranking(weight)) for row in rows if row.split == "dev"}
-
-
-def _markdown(lines: Sequence[dict[str, object]]) -> str:
-    heads = list(lines[0])
-    body = [heads, ["---"] * len(heads), *([str(value) for value in line.values()] for line in lines)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in body)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.models.base import Reranker
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.vectors import TextEncoder
+from fedrag_flwr.retrieval.words import words
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.normalise import normalise_line
@@ -101,6 +103,19 @@ def entities_of(question: str, pipeline: Pipeline) -> tuple[Entity, ...]:
     if not found:
         found = {word: Entity(word, word) for word in map(normalise_anchor, _WORD.findall(question)) if word}
     return tuple(found.values())[:MOST_ENTITIES]
+
+
+def word_shares(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    """Score n texts by the words of a question that they hold, in [0, 1], shape (n,).
+
+    A word weighs the more the fewer of the texts hold it; words that none holds do not count.
+    """
+    asked = set(words(question))
+    held = [asked.intersection(words(text)) for text in texts]
+    counts = Counter(word for found in held for word in found)
+    weights = {word: math.log1p(len(texts) / count) for word, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    return np.array([sum(weights[word] for word in sorted(found)) / total for found in held])
 
 
 def unit_interval(scores: NDArray[np.floating]) -> NDArray[np.float64]:

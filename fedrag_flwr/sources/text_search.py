@@ -40,7 +40,7 @@ class TextSearchSettings:
         Words of the blocks into which long documents are cut for the encoder.
     """
 
-    alpha: float = 0.8
+    alpha: float = 0.6
     depth: int = 20
     block_words: int = 120
 

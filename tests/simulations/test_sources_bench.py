@@ -12,7 +12,7 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
-from simulations.bench_sources import Candidate, Row
+from simulations.source_rows import Candidate, Row
 from simulations.synthea import questions_of, read_synthea, relevant, write_database, write_graph
 from tests.strategies.federation import toolbox
 

@@ -17,7 +17,7 @@ from fedrag_flwr.sources.graph.paths import paths_to_subject
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
 from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, source_name, url_of
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.searching import SearchTools, word_shares
 from fedrag_flwr.sources.sql.fulltext import words_of
 from fedrag_flwr.sources.sql.fusion import FusionWeights, fused, shares
 from fedrag_flwr.sources.sql.mapping import RecordMapping, SqlMapping, sql_toml
@@ -192,6 +192,20 @@ def test_a_template_is_filled_whole_or_not_at_all(values: dict[str, str]) -> Non
 @given(st.text())
 def test_words_hold_no_sign_of_any_query_language(text: str) -> None:
     assert all(word.isalnum() for word in words_of(text))
+
+
+@given(st.text(alphabet="ab ", max_size=9), st.lists(st.text(alphabet="abc ", max_size=9), max_size=5))
+def test_shares_of_words_are_shares(question: str, texts: list[str]) -> None:
+    shared = word_shares(question, texts)
+    assert shared.shape == (len(texts),)
+    assert ((shared >= 0) & (shared <= 1 + 1e-9)).all()
+    held = [bool(set(question.split()) & set(text.split())) for text in texts]
+    assert [score > 0 for score in shared] == held
+
+
+def test_a_rare_word_weighs_more() -> None:
+    rare, common, none = word_shares("x y", ["x", "y", "z y"])[:3]
+    assert rare > common == none > 0
 
 
 names = st.sampled_from("ABC")

@@ -18,7 +18,7 @@ from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
 from fedrag_flwr.sources.graph.paths import Statement, Vertex, check_mapping, path_query, paths_to_subject, statement_of
 from fedrag_flwr.sources.graph.store import open_graph
 from fedrag_flwr.sources.keeping import Kept
-from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of
+from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of, word_shares
 from fedrag_flwr.text.anchors import normalise_anchor
 
 
@@ -28,8 +28,11 @@ class GraphSearchSettings:
 
     Parameters
     ----------
+    question_share
+        Weight of the question's words that a statement holds, rare ones counting more, against its entities: it tells
+        apart what hangs on one name. 0 is the paper's.
     alpha
-        Weight of entity matching against the reranker's score of the statement, in [0, 1] (eq. 2).
+        Weight of both together against the reranker's score of the statement, in [0, 1] (eq. 2).
     threshold
         Least cosine of an entity and a name that match by meaning (tau).
     near
@@ -42,7 +45,8 @@ class GraphSearchSettings:
         Statements of one subject that a hit tells, best first; 1 is the paper's deduplication.
     """
 
-    alpha: float = 0.5
+    question_share: float = 0.5
+    alpha: float = 0.2
     threshold: float = 0.7
     near: int = 3
     fetched: int = 2_000
@@ -52,7 +56,7 @@ class GraphSearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class GraphCandidates:
-    """Statements for one question with their scores by entity matching and by the reranker, shape (n,)."""
+    """Statements for one question with their scores by entities and words, and by the reranker, shape (n,)."""
 
     statements: tuple[Statement, ...]
     matched: NDArray[np.float64]
@@ -145,7 +149,9 @@ class GraphSource:
         if not any(matches):  # rather a distant name than nothing: "a broken wrist" is "Fracture of wrist (disorder)"
             matches = index.match(entities, self.settings.threshold / 2, self.settings.near)
         statements = self._statements({vertex for found in matches for vertex in found}, index)
-        matched = _entity_scores(entities, matches, statements)
+        share = self.settings.question_share
+        held = word_shares(asked, [one.text for one in statements])
+        matched = share * held + (1.0 - share) * _entity_scores(entities, matches, statements)
         best = np.argsort(-matched, kind="stable")[: self.settings.reranked]
         kept = tuple(statements[place] for place in best)
         return GraphCandidates(kept, matched[best], self._tools.relevance(asked, [one.text for one in kept]))

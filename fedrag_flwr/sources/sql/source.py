@@ -44,7 +44,7 @@ class SqlSearchSettings:
 
     weights: FusionWeights = field(default_factory=FusionWeights)
     question_share: float = 0.5
-    matched_share: float = 0.5
+    matched_share: float = 0.7
     depth: int = 20
     reranked: int = 12
 
