@@ -91,6 +91,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.share-documents": False,
         "privacy.operators": "",
         "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
+        "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
     }
 
 

@@ -119,7 +119,7 @@ def plain(pipeline: Pipeline) -> Finder:
 
     stay_offline()
     engine = SpacyNlpEngine([{"lang_code": "en", "model_name": pipeline.id}])
-    vars(engine)["nlp"] = {"en": pipeline.language}
+    engine.nlp = {"en": pipeline.language}  # type: ignore[assignment, unused-ignore]
     analyser = AnalyzerEngine(nlp_engine=engine, supported_languages=["en"])
     return lambda text: [
         (result.start, result.end, SORTS.get(result.entity_type, result.entity_type))

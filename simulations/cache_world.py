@@ -69,7 +69,7 @@ class World(Tiers):
     def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Toolbox) -> None:
         super().__init__(root, settings)
         self.device = EdgeDevice(_DEVICE, None, root / "device", settings, tools)
-        vars(self.device.sources)["sources"] = (source,)
+        vars(self.device.sources)["sources"] = (source,)  # in place of what would be opened by name
         cognizer, units = Cognizer.of(settings, tools.generator), settings.inference.evidence_units
         self.reporter = Reporter(cognizer, tools.encoder, tools.pipeline, tools.generator, units, "extractive")
         self._records = settings.hybrid.records

@@ -131,7 +131,7 @@ def _nlp_engine(pipeline: Pipeline) -> SpacyNlpEngine:
 
     configuration = NerModelConfiguration(model_to_presidio_entity_mapping=_LABELS, labels_to_ignore=_IGNORED)
     engine = SpacyNlpEngine([{"lang_code": "en", "model_name": pipeline.id}], configuration)
-    vars(engine)["nlp"] = {"en": pipeline.language}
+    engine.nlp = {"en": pipeline.language}  # type: ignore[assignment, unused-ignore]
     return engine
 
 

@@ -32,7 +32,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
-RULES = 2  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
+RULES = 3  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"

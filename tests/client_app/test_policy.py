@@ -56,6 +56,18 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
         {"privacy.export": "ldp"},
     ),
     (
+        "a run adds operators, and takes none away",
+        {"privacy.operators": "presidio, erasure"},
+        AT | {"operators": "summary, presidio"},
+        {"privacy.operators": "summary, presidio, erasure"},
+    ),
+    (
+        "a run's operators are heard where a device has none",
+        {"privacy.operators": "presidio"},
+        AT,
+        {"privacy.operators": "presidio"},
+    ),
+    (
         "a device may be lax where the run is",
         {"privacy.export": "none"},
         AT | {"export": "none"},
@@ -71,6 +83,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("an own budget wins", {"privacy.budget": 100.0}, AT | {"budget": 3.0}, {"privacy.budget": 3.0}),
     ("a large budget is not the run's to ask", {"privacy.budget": 1e6}, AT, {"privacy.budget": 10.0}),
     ("nor are small groups", {"privacy.group-size": 2}, AT, {"privacy.group-size": 5}),
+    ("nor is less erasure", {"privacy.erasure-keep": 0.1}, AT, {"privacy.erasure-keep": 0.5}),
     ("larger groups are", {"privacy.group-size": 26}, AT, {"privacy.group-size": 26}),
     ("nor is the partition", {"privacy.partition": "/etc/p.jsonl"}, AT, {"privacy.partition": "demo"}),
     ("an own partition", {}, AT | {"partition": "demo-strong"}, {"privacy.partition": "demo-strong"}),
