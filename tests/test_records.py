@@ -18,9 +18,10 @@ PUBLIC = (
     "Answer AnswerBatch AnswerRequest Bound BuildReport BuildRequest ChosenPassage ChosenPath "
     "ControllerRequest ControllerUpdate Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch "
     "DocumentsRequest Evidence EvidenceBatch EvidenceRequest "
-    "EvidenceTuple EvidenceUnit Fact FinishRequest Hyperedge ImportReport Match MemoryItem OpenQuestion Passage "
-    "PathStep Pending Question RetrieveRequest Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
-    "SummaryOverview SummaryRequest Want"
+    "EvidenceTuple EvidenceUnit Fact FinishRequest GossipReply GossipRequest Hop HopReply Hyperedge ImportReport "
+    "Lesson Match MemoryItem OpenQuestion Passage PathStep Pending Question RankedPeer RetrieveRequest Sentence "
+    "ShareRequest SharedDocument SubgraphSummary SummaryBatch SummaryOverview SummaryRequest Told TopicWeight "
+    "WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",
