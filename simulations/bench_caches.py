@@ -68,7 +68,6 @@ class Result:
     served: dict[str, int] = field(default_factory=dict)  # by the deepest tier that had something
     because: dict[str, int] = field(default_factory=dict)  # why it was there
     seconds: list[float] = field(default_factory=list)
-    beside: list[float] = field(default_factory=list)  # of the requests that were also served without caches
     without: list[float] = field(default_factory=list)
     prefetch_seconds: float = 0.0
     prefetched_inputs: int = 0
@@ -123,7 +122,6 @@ def measure(kind: str, world: Tiers, questions: Sequence[RecordQuestion], plan: 
                 start = time.perf_counter()
                 world.anew(question)
                 result.without.append(time.perf_counter() - start)
-                result.beside.append(seconds)
         if number % 50 == 0 and type(world) is World:
             print(f"{kind}: {number} requests, {dict(because)}", flush=True)
     result.distinct, result.served, result.because = len(asked), dict(served), dict(because)
@@ -187,7 +185,7 @@ def table(results: Sequence[Result]) -> str:
     for one in results:
         count = sum(one.because.values())
         rates = [one.because.get(why, 0) / count for why in REASONS]
-        gain = float(np.mean(one.without) / np.mean(one.beside))
+        gain = float(np.mean(one.without) / np.mean(one.seconds))
         rows.append(
             [
                 one.kind,
