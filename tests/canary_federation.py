@@ -157,7 +157,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "local-rag": 5,
     "memory-fusion": 10,
     "summary-routing": 10,
-    "fedrag": 10,
+    "fedrag": 4,
     "hybrid-fusion": 4,
     "summary-routing encrypted": 2,
     "rag-route": 3,
