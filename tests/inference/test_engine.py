@@ -158,6 +158,15 @@ def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDe
     assert people.shelf.units_of(["no-such-edge"], vector) == []
 
 
+def test_where_no_hyperedge_is_named_the_nearest_sentences_are_offered(people: EdgeDevice, encoder: Encoder) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    edges = [min(people.store.hyperedges(), key=lambda edge: len(edge.members)).id]
+    assert people.shelf.offered(edges, vector) == people.shelf.units_of(edges, vector)
+    offered = people.shelf.offered([], vector)
+    assert offered[0].id.startswith("jonas-keel#")
+    assert len(people.shelf.offered(edges, vector)) < len(offered)
+
+
 @pytest.mark.parametrize("budget", [1, 2, 4])
 def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
