@@ -89,10 +89,10 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     given = parser.parse_args()
     settings = prepare(fedrag_home() / "demo-hybrid")
-    run(settings, given.limit, "local-rag", given.results)
-    show(settings)
-    print("\nThe same questions again:")
     run(settings, given.limit, "", given.results)
+    show(settings)
+    print("\nThe same questions again, and then at home:")  # what a door learns from other answers voids its summaries
+    run(settings, given.limit, "local-rag", given.results)
     stats()
 
 
