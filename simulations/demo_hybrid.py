@@ -3,8 +3,8 @@
     python -m simulations.demo_hybrid [--limit 24]        # or: make demo-hybrid
 
 The demo's documents are dealt to three devices; those of the second are turned into an SQLite database and those of the
-third into a Ladybug graph, under ``$FEDRAG_HOME/demo-hybrid``. Then `fedrag simulate` runs ``hybrid-fusion``, with
-``local-rag`` beside it, and a second time, in which the caches answer. Prints the tables, some answers with their
+third into a Ladybug graph, under ``$FEDRAG_HOME/demo-hybrid``. Then `fedrag simulate` runs ``hybrid-fusion``, and a
+second time, in which the caches answer, with ``local-rag`` beside it. Prints the tables, some answers with their
 reports as they lie at a device, and what the caches hold.
 """
 

@@ -15,6 +15,7 @@ from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.reports import Reporter
 from fedrag_flwr.records import (
+    MOST_LINE,
     Answer,
     AnswerBatch,
     AskedQuestion,
@@ -30,7 +31,6 @@ from strategies.courier import Letter
 
 _AT_ONCE = 128  # questions of one round
 _PREFETCHED = "prefetch"
-_MOST_LINE = 2_000
 
 
 @dataclass(slots=True)
@@ -208,4 +208,4 @@ class HybridFusion(FederatedRag):
 
 def _with_report(answer: Answer) -> Answer:
     """An answer whose explanation holds its report, for the people at home."""
-    return replace(answer, explanation=f"{answer.explanation}. {answer.report}"[:_MOST_LINE])
+    return replace(answer, explanation=f"{answer.explanation}. {answer.report}"[:MOST_LINE])

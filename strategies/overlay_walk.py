@@ -12,6 +12,7 @@ import numpy as np
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkCount, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.records import (
+    MOST_LINE,
     AnswerMode,
     Evidence,
     GossipReply,
@@ -27,8 +28,6 @@ from fedrag_flwr.records import (
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
-
-_MOST_LINE = 2_000
 
 
 @dataclass(slots=True)
@@ -202,7 +201,7 @@ class OverlayWalk(HelpingRag):
         self.charge(name, one.given.seconds)
         if one.walk.found is not None and (answer := self.answers.get(name)) is not None:
             told = f"{answer.explanation}; walked {' > '.join(self._names(one.walk.found.path))}"
-            self.answers[name] = replace(answer, explanation=told[:_MOST_LINE])
+            self.answers[name] = replace(answer, explanation=told[:MOST_LINE])
 
     def _note(self, one: Wanderer, lessons: Sequence[WalkLesson[int]]) -> None:
         """Keep lessons for peers until they are sent something."""
