@@ -10,21 +10,17 @@ rows of odd ones are counted apart. Writes ``personal_data.json`` and prints Mar
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
 from fedrag_flwr.privacy.normalise import clean
-from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
+from simulations.labelled_texts import Labelled, arguments, read
 from simulations.privacy_table import interval, markdown
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
@@ -46,15 +42,6 @@ Found = tuple[int, int, str]
 Finder = Callable[[str], list[Found]]
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """A text, its labelled spans, and whether it was made from a template of odd number."""
-
-    text: str
-    spans: tuple[tuple[int, int, str], ...]
-    held_out: bool
-
-
 @dataclass(slots=True)
 class Score:
     """Spans and hidden spans by sort, and masked letters and digits with those that are labelled."""
@@ -74,7 +61,8 @@ class Score:
         for start, end, sort in found:
             left[start:end] = [False] * (end - start)
             by[start:end] = [sort] * (end - start)
-        for start, end, sort in labelled.spans:
+        for start, end, name in labelled.spans:
+            sort = SORTS.get(name, name)
             marked[start:end] = [True] * (end - start)
             for counted in (sort, ALL):
                 self.spans[counted] += 1
@@ -96,20 +84,6 @@ class Score:
     def f2(self) -> float:
         """Recall weighs four times as much as precision."""
         return 5 * self.precision * self.recall / max(1e-9, 4 * self.precision + self.recall)
-
-
-def read(path: Path, rows: int) -> Iterator[Labelled]:
-    """The first rows of a file; a span whose place does not hold its value is left out."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for _, line in zip(range(rows), lines, strict=False):
-            row = json.loads(line)
-            text: str = row["full_text"]
-            spans = tuple(
-                (span["start_position"], span["end_position"], SORTS.get(span["entity_type"], span["entity_type"]))
-                for span in row["spans"]
-                if text[span["start_position"] : span["end_position"]] == span["entity_value"]
-            )
-            yield Labelled(text, spans, bool(row["template_id"] % 2))
 
 
 def plain(pipeline: Pipeline) -> Finder:
@@ -140,7 +114,7 @@ def measure(texts: Sequence[Labelled], find: Finder) -> dict[str, Score]:
         start = time.perf_counter()
         found = find(labelled.text)
         seconds = time.perf_counter() - start
-        for name in ("all rows", *(["held-out templates"] if labelled.held_out else [])):
+        for name in ("all rows", *(["held-out templates"] if labelled.template % 2 else [])):
             scores[name].take(labelled, found)
             scores[name].seconds += seconds
     return scores
@@ -195,27 +169,19 @@ def vars_of(score: Score) -> dict[str, object]:
 
 def main() -> None:
     """Measure both analysers on the three sets."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the labelled sentences")
-    parser.add_argument("--rows", type=int, default=10_000, help="rows of each file")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        raise SourceError("there is no data", where="--data", fix=f"name the folder with {', '.join(FILES)}")
+    options = arguments(__doc__, FILES)
     pipeline = SpacyPipeline()
     finders = {"plain": plain(pipeline), "with own recognisers": ours(pipeline)}
     results: dict[str, dict[str, dict[str, Score]]] = {}
     for name in FILES:
-        texts = [
-            one for one in read(arguments.data / f"{name}.jsonl.gz", arguments.rows) if clean(one.text) == one.text
-        ]
+        texts = [one for one in read(options.data / f"{name}.jsonl.gz", options.rows) if clean(one.text) == one.text]
         results[name] = {system: measure(texts, find) for system, find in finders.items()}
         print("\n".join(totals({name: results[name]})), flush=True)
     dumped = {
         data: {system: {part: vars_of(score) for part, score in scores.items()} for system, scores in systems.items()}
         for data, systems in results.items()
     }
-    (arguments.out / "personal_data.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
+    (options.out / "personal_data.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
     print("\n".join([*totals(results), "", *by_sort(results)]))
 
 

@@ -9,24 +9,20 @@ table, ``privacy_recall.md``; counts only, never a text.
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from fedrag_flwr.errors import SourceError
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.persons import PERSON
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
-from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
+from simulations.labelled_texts import Labelled, arguments, read
 from simulations.privacy_table import interval, markdown
 
 FILES = ("presidio_generated_large", "presidio_synth_v2")
@@ -47,28 +43,6 @@ class Row:
     sort: str
     spans: int
     hidden: int
-
-
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """A text, and the spans of one sort or another in it."""
-
-    text: str
-    spans: tuple[tuple[int, int, str], ...]
-
-
-def read(path: Path, rows: int) -> Iterator[Labelled]:
-    """The first rows of a file; spans of other sorts, and those whose place does not hold their value, are left out."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for _, line in zip(range(rows), lines, strict=False):
-            row = json.loads(line)
-            text: str = row["full_text"]
-            spans = []
-            for span in row["spans"]:
-                start, end, kind = span["start_position"], span["end_position"], span["entity_type"]
-                if kind in SORTS and text[start:end] == span["entity_value"]:
-                    spans.append((start, end, kind))
-            yield Labelled(text, tuple(spans))
 
 
 def kept(text: str, masked: str) -> list[bool]:
@@ -93,7 +67,7 @@ def measure(data: str, texts: Sequence[Labelled], case: str, pipeline: Pipeline)
             continue  # a few letters become two in upper case: the labels would point elsewhere
         [masked] = TypeMasking(pipeline).operate([Bundle((text,))])
         left = kept(text, masked.prose[0])
-        for start, end, sort in labelled.spans:
+        for start, end, sort in (span for span in labelled.spans if span[2] in SORTS):
             for counted in (sort, *([ALL] if sort in STRUCTURED else [])):
                 spans[counted] += 1
                 hidden[counted] += not any(left[start:end])
@@ -121,25 +95,19 @@ def _share(row: Row | None) -> str:
 
 def main() -> None:
     """Measure all files and cases, write both files and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the labelled sentences")
-    parser.add_argument("--rows", type=int, default=10_000, help="rows of each file")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        raise SourceError("there is no data", where="--data", fix=f"name the folder with {', '.join(FILES)}")
+    options = arguments(__doc__, FILES)
     pipeline = SpacyPipeline()
     rows: list[Row] = []
     for name in FILES:
-        texts = list(read(arguments.data / f"{name}.jsonl.gz", arguments.rows))
+        texts = list(read(options.data / f"{name}.jsonl.gz", options.rows))
         for case in CASES:
             start = time.perf_counter()
             rows += measure(name, texts, case, pipeline)
             print(f"{name}, {case}: {time.perf_counter() - start:.0f} s", flush=True)
-    (arguments.out / "privacy_recall.json").write_text(
+    (options.out / "privacy_recall.json").write_text(
         json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8"
     )
-    (arguments.out / "privacy_recall.md").write_text(table(rows), encoding="utf-8")
+    (options.out / "privacy_recall.md").write_text(table(rows), encoding="utf-8")
     print(table(rows))
 
 
