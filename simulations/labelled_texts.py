@@ -1,4 +1,4 @@
-"""Texts with labelled personal data, as presidio-research publishes them, and the options of what measures over them."""
+"""Texts with labelled personal data, as presidio-research publishes them, and the options of who measures with them."""
 
 from __future__ import annotations
 
