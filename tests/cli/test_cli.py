@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from typer.testing import CliRunner
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import plain, settings_from, toml_value
+from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.files import DEFAULT_GENERATOR, REGISTRY
+from fedrag_flwr.records import Answer, AnswerBatch
 from fedrag_flwr.walk_notes import WalkNotes
 from fedrag_flwr.walking import NOTES
 
@@ -143,6 +146,18 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
     assert set(edge["units"]) == set(edge["hyperedge"]["members"])
     assert set(edge["items"]) <= items.keys()
     assert len(parsed("inspect", "items", "--name", "desk", "--limit", "2", "--json")) == 2
+
+
+def test_inspect_shows_what_a_server_answered(built: Any) -> None:
+    assert parsed("inspect", "delivered", "--name", "desk", "--json") == []
+    answer = Answer("q1", "Odile [Varro]", "remote", 0.8, "at the server", ("people/x",))
+    with open_device("desk", None, existing_store("desk", None), list(CHANGES)) as device:
+        device.keep(AnswerBatch("desk", (answer, replace(answer, question_id="q2")), (), 0.0))
+    [newest] = parsed("inspect", "delivered", "--name", "desk", "--limit", "1", "--json")
+    assert (newest["question_id"], newest["text"]) == ("q2", "Odile [Varro]")
+    shown = run("inspect", "delivered", "--name", "desk").stdout
+    assert shown.count("Odile [Varro]") == 2
+    assert "at the server" in shown
 
 
 def test_inspect_draws_the_answer_path_to_a_passage(built: Any) -> None:
