@@ -36,6 +36,7 @@ from fedrag_flwr.records import (
     ShareRequest,
     SummaryOverview,
     SummaryRequest,
+    WaitingRequest,
     WalkRequest,
 )
 
@@ -198,6 +199,12 @@ def open_answers(message: Message, context: Context) -> Message:
     return _handle(
         message, context, SealedMessages, lambda device, sealed: device.receive(device.sealed.answers(sealed, run))
     )
+
+
+@app.query("waiting")
+def waiting(message: Message, context: Context) -> Message:
+    """Offer questions that people have put here and that wait for help."""
+    return _handle(message, context, WaitingRequest, lambda device, request: device.offer(request))
 
 
 @app.query("walk")

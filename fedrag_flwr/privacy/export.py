@@ -282,6 +282,18 @@ class ExportDoor:
             paths=(),
         )
 
+    def release_question(self, text: str) -> str:
+        """Release a question of the people here, rewritten as all text; empty where an operator refuses it.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails.
+        """
+        [bundle] = self._operate([Bundle((clean(text),))])
+        self._counts[f"questions withheld {bundle.refusal}" if bundle.refusal else "questions passed"] += 1
+        return "" if bundle.refusal else bundle.prose[0][:MOST_LINE]
+
     def release_vector(self, vector: Vector) -> Vector:
         """Release one vector, shape (dimension,), as float32 of float16 precision.
 
