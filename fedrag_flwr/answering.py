@@ -51,7 +51,7 @@ class DeviceAnswers:
             return self.walks.ask(question)
         if mode == "routed":
             return OpenQuestion(question.id, self.encoder.encode([question.text])[0], ())
-        engine = self.engines.over("own" if mode == "own-memory" else "all")
+        engine = self._engine(mode)
         if mode == "closed-book":
             return engine.closed_book(question)
         if mode == "passages":
@@ -95,10 +95,14 @@ class DeviceAnswers:
             return self.graph.finish(question, given)
         if mode == "walk":
             return self.walks.finish(question, given)
-        answer = self.engines.over("all").finish(question, given)
+        answer = self._engine(mode).finish(question, given)
         if mode == "assisted" and self.settings.fedrag.cache:
             self.cache.keep(answer, self.encoder.encode([question.text])[0], answer.evidence)
         return answer
+
+    def _engine(self, mode: AnswerMode) -> Engine:
+        alone = mode == "own-memory" or (mode == "assisted" and not self.settings.fedrag.bank)
+        return self.engines.over("own" if alone else "all")
 
     def isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
         """Answer one question; what goes wrong with it costs no other question its answer."""
