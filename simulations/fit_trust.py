@@ -5,8 +5,9 @@
 The default generator answers multi-hop questions at a home that holds each paragraph with a chance of two in five, and
 then all of them, writing freely and choosing among typed facts. Fitted are training rows; the reader's log-odds are
 better on those of HotpotQA and 2WikiMultiHopQA than elsewhere, as it was fitted on them, too. Reported are dev rows:
-calibration, and the area under the risk-coverage curve (share of wrong answers among those given, over all shares that
-may be given) by trust and by the evidence's nearness. Rows are kept as they come (numbers alone), so that a run goes on.
+calibration, and the area under the risk-coverage curve (share of wrong answers among those given, over all shares
+that may be given) by trust and by the evidence's nearness. Rows are kept as they come (numbers alone), so that a run
+goes on.
 """
 
 from __future__ import annotations
