@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,13 +152,13 @@ KINDS = (
 )
 
 
-def measure(world: World, questions: list[str], rounds: Mapping[str, int], rows: Path) -> None:
+def measure(world: World, questions: list[str], kinds: Sequence[str], rounds: Mapping[str, int], rows: Path) -> None:
     """Time what is not yet among the rows: a round is each kind in each way, in a new order."""
     known = {(row["kind"], row["way"], row["round"]) for row in read_rows(rows)}
-    for number in range(max(rounds.values())):
+    for number in range(max(rounds.values())):  # a question a round
         rng = np.random.default_rng([7, number])
         question = questions[number % len(questions)]
-        for kind in rng.permutation(KINDS).tolist():
+        for kind in rng.permutation(kinds).tolist():
             ways = world.ways(kind, question)
             for way in rng.permutation([way for way in ways if number < rounds[way]]).tolist():
                 if (kind, way, number) not in known:
@@ -189,8 +189,7 @@ def read_rows(path: Path) -> list[Row]:
 def from_memory(device: EdgeDevice) -> list[str]:
     """The demo's training questions of the device that its memory answers."""
     asked = [one for one in read_gold(QUESTIONS) if one.split == "train" and one.home == NAME]
-    answers = [(one.text, device.ask_at_home(Question(one.question_id, one.text, NAME))) for one in asked]
-    return [text for text, answer in answers if answer.path == "memorizer"]
+    return [one.text for one in asked if device.engine.recall(Question(one.question_id, one.text, NAME)) is not None]
 
 
 def _keep(path: Path, row: Row) -> None:
@@ -209,6 +208,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60, help="of the warm ways")
     parser.add_argument("--cold", type=int, default=10, help="rounds with a new process that finds the service")
     parser.add_argument("--naive", type=int, default=3, help="rounds with a new process that loads the models")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="of requests, separated by commas")
     chosen = parser.parse_args()
     home = chosen.out.resolve() / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -221,11 +221,11 @@ def main() -> None:
         device.build()
         world = World(device, service, client, chosen.out.resolve())
         questions = from_memory(device)
-        for kind in KINDS:  # what is made once is made before anything is timed
+        for kind in chosen.kinds.split(","):  # what is made once is made before anything is timed
             for way in WARM:
                 world.ways(kind, questions[0])[way]()
         rounds = {**dict.fromkeys(WARM, chosen.rounds), "cold": chosen.cold, "naive": chosen.naive}
-        measure(world, questions, rounds, rows)
+        measure(world, questions, chosen.kinds.split(","), rounds, rows)
     lines = list(table(read_rows(rows)))
     (chosen.out / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{len(questions)} questions that memory answers\n" + "\n".join(lines))

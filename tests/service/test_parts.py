@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import subprocess
 import sys
 import threading
@@ -15,19 +14,16 @@ from hypothesis import strategies as st
 
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import ServiceBusyError, SettingError, StoreError, WireError
+from fedrag_flwr.errors import ServiceBusyError, StoreError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.turns import Turns
-from fedrag_flwr.nodes import Node
-from fedrag_flwr.service.config import device_config, read_config
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.lanes import DeadlineError, Lane
 from fedrag_flwr.service.limits import RateLimit
-from fedrag_flwr.service.logs import JsonLines
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
 from fedrag_flwr.settings import Plain, Settings
-from tests.strategies.federation import Federation, toolbox
+from tests.strategies.federation import Federation
 
 # --- what a Flower process loads --------------------------------------------------------------------------
 
@@ -220,59 +216,3 @@ def test_a_store_that_was_made_anew_is_opened_anew(files: Federation) -> None:
     with files.device("rivers"), kept.device(files.settings) as after:
         assert after.store.id != old
     kept.close()
-
-
-# --- configs and log lines ---------------------------------------------------------------------------------------
-
-WRONG = [
-    ({"device-name": "a", "colour": "red"}, "colour"),
-    ({"device-name": "a", "data-path": ["x"]}, "data-path"),
-    ({"device-name": "a", "serve": {"queue": 0}}, "queue"),
-    ({"device-name": "a", "serve": {"colour": 1}}, "colour"),
-    ({"device-name": "a", "settings": 3}, "settings"),
-    ({"device-name": "a", "settings": {"memory": {"delta": [1]}}}, "memory.delta"),
-]
-
-
-@pytest.mark.parametrize(("told", "named"), WRONG)
-def test_a_wrong_config_names_the_key(told: dict[str, object], named: str) -> None:
-    with pytest.raises(SettingError, match=named):
-        device_config(told)
-
-
-def test_a_config_is_read_as_it_stands(tmp_path: Path) -> None:
-    path = tmp_path / "device.toml"
-    own = 'device-name = "ward"\ndata-path = "/srv"\nepsilon = 2.0\n'
-    path.write_text(own + "[settings]\nmemory.delta = 0.5\n[serve]\nport = 8700\n")
-    config = read_config(path)
-    assert (config.name, config.own["epsilon"], dict(config.settings)) == ("ward", 2.0, {"memory.delta": 0.5})
-    assert config.service.port == 8700
-    path.write_text("device-name = ")
-    with pytest.raises(SettingError, match="not TOML"):
-        read_config(path)
-    with pytest.raises(SettingError, match="cannot be read"):
-        read_config(tmp_path / "none.toml")
-
-
-def test_a_device_without_documents_of_its_own_is_held_to_its_own_rules() -> None:
-    config = device_config({"device-name": "ward"})
-    run: dict[str, Plain] = {"privacy.export": "none", "home": "/elsewhere"}
-    settings = Node(config.own, run).settings
-    assert (settings.privacy.export, settings.home) == ("type-masking", "")
-
-
-def test_a_library_s_message_is_not_quoted() -> None:
-    line = JsonLines().format(logging.makeLogRecord({"name": "torch", "msg": "read %s", "args": ("a secret",)}))
-    assert "secret" not in line
-    ours = JsonLines().format(logging.makeLogRecord({"name": "fedrag_flwr.x", "msg": "read %d", "args": (3,)}))
-    assert "read 3" in ours
-
-
-def test_an_error_is_logged_by_kind_and_place_alone() -> None:
-    with pytest.raises((TypeError, AttributeError)) as broke:
-        toolbox().pipeline.question(7)  # type: ignore[arg-type]
-    record = logging.makeLogRecord({"name": "fedrag_flwr.x", "msg": "broke"})
-    record.exc_info = (broke.type, broke.value, broke.tb)
-    line = JsonLines().format(record)
-    assert "fedrag_flwr.text" in line
-    assert str(broke.value) not in line
