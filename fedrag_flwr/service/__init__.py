@@ -1,1 +1,1 @@
-"""A device's resident service, for the people at it and for Flower's messages: models and memory stay loaded."""
+"""A device's resident service: models and memory stay loaded, for the people there and for Flower's messages."""
