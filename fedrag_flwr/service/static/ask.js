@@ -83,7 +83,8 @@ function said(answer) {
 
 function evidence(answer) {
   if (!answer.evidence.length) return null;
-  const shown = answer.evidence.map((one) => el("li", {},
+  const distinct = new Map(answer.evidence.map((one) => [`${one.passage}\n${one.text}`, one]));
+  const shown = [...distinct.values()].map((one) => el("li", {},
     el("blockquote", {}, one.text || "at another device"),
     el("cite", {}, one.document ? link("document", one.document, one.title || one.document) : one.title,
       one.passage ? ` · passage ${one.passage}` : null)));

@@ -15,12 +15,13 @@ export function el(tag, attributes, ...children) {
 
 export const link = (view, id, text) => el("a", { href: `#${view}/${encodeURIComponent(id)}` }, text);
 
+// The roles say what the elements already mean: on a phone their cells stand below each other, and browsers forget it.
 export function table(caption, heads, rows) {
-  const head = el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name))));
-  const body = el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) =>
-    el("td", typeof cell === "number" ? { class: "number" } : {}, typeof cell === "number" ? count(cell) : cell)))));
-  return el("div", { class: "wide", role: "region", tabindex: "0", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption), head, body));
+  const cell = (value, head) => el("td", { role: "cell", "data-head": head }, typeof value === "number" ? count(value) : value);
+  const row = (values) => el("tr", { role: "row" }, values.map((value, i) => cell(value, heads[i])));
+  const names = heads.map((head) => el("th", { scope: "col", role: "columnheader" }, head));
+  return el("table", { role: "table" }, el("caption", { class: "unseen" }, caption),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, names)), el("tbody", { role: "rowgroup" }, rows.map(row)));
 }
 
 export function facts(pairs) {

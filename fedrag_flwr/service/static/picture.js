@@ -3,7 +3,8 @@
 import { drawn } from "./answer_paths.js";
 import { clip, el } from "./dom.js";
 
-const MOST = 12, LINES = 3, LEADING = 17, BOX = 22 + LINES * LEADING + 8, GAP = 14, PILL = 34, NARROW = 640, CHARACTER = 6.9;
+const MOST = 12, LINES = 3, LEADING = 17, BOX = 22 + LINES * LEADING + 8, GAP = 14, PILL = 34, NARROW = 640;
+const pen = document.createElement("canvas").getContext("2d");
 
 export function hyperedgePicture(edge) {
   const holder = el("figure", { class: "hyperedge" });
@@ -58,34 +59,44 @@ function picture(edge, width) {
 }
 
 function memberBox(member, x, y, width) {
-  const most = Math.floor((width - 20) / CHARACTER);
-  const texts = wrapped(member.text, most, LINES).map((line, i) => drawn("text", { x: x + 10, y: y + 38 + i * LEADING }, line));
+  const texts = wrapped(member.text, width - 20, LINES).map((line, i) => drawn("text", { x: x + 10, y: y + 38 + i * LEADING }, line));
   const name = member.title || member.document;
   return boxed(`#document/${encodeURIComponent(member.document)}`, "member", `${name}, membership ${member.weight.toFixed(2)}: ${member.text}`,
     drawn("rect", { x, y, width, height: BOX, rx: 8 }),
-    drawn("text", { class: "where", x: x + 10, y: y + 19 }, clip(`${member.weight.toFixed(2)} · ${name}`, most)), ...texts);
+    drawn("text", { class: "where", x: x + 10, y: y + 19 }, fitted(`${member.weight.toFixed(2)} · ${name}`, width - 20)), ...texts);
 }
 
 function besideBox(one, x, y, width) {
-  const most = Math.floor((width - 20) / CHARACTER);
   return boxed(`#hyperedge/${encodeURIComponent(one.id)}`, "beside", `Hyperedge beside it, by ${one.documents} shared documents: ${one.text}`,
-    drawn("rect", { x, y, width, height: PILL, rx: PILL / 2 }), drawn("text", { x: x + 14, y: y + 22 }, clip(one.text, most - 1)));
+    drawn("rect", { x, y, width, height: PILL, rx: PILL / 2 }), drawn("text", { x: x + 14, y: y + 22 }, fitted(one.text, width - 28)));
 }
 
 function boxed(href, kind, told, ...parts) {
   return drawn("a", { href, class: kind, "aria-label": told }, drawn("title", {}, told), ...parts);
 }
 
-function wrapped(text, most, lines) {
-  const found = [""];
+function fits(text, width) {
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width <= width;
+}
+
+function fitted(text, width) {
+  if (fits(text, width)) return text;
+  let most = text.length;
+  while (most > 1 && !fits(clip(text, most), width)) most -= 1;
+  return clip(text, most);
+}
+
+function wrapped(text, width, most) {
+  const lines = [""];
   for (const word of text.split(/\s+/)) {
-    const grown = found.at(-1) ? `${found.at(-1)} ${word}` : word;
-    if (grown.length <= most || !found.at(-1)) found[found.length - 1] = clip(grown, most);
-    else if (found.length < lines) found.push(clip(word, most));
+    const grown = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (fits(grown, width)) lines[lines.length - 1] = grown;
+    else if (lines.length < most) lines.push(fitted(word, width));
     else {
-      found[found.length - 1] = clip(grown, most);
+      lines[lines.length - 1] = fitted(`${grown}…`, width);
       break;
     }
   }
-  return found;
+  return lines.filter(Boolean);
 }
