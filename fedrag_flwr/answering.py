@@ -57,11 +57,13 @@ class DeviceAnswers:
             return engine.assisted(question, self.graph.near if self.exchange == "plain" else None)
         return engine.from_memory(question)
 
-    def ask_at_home(self, question: Question) -> Answer:
-        """Answer one question from memory, and with home's own evidence where memory is not enough."""
+    def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
+        """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
         engine = self.engines.over("all")
-        outcome = engine.from_memory(question)
-        return engine.finish(question, ()) if isinstance(outcome, OpenQuestion) else outcome
+        outcome = engine.assisted(question, None)
+        if isinstance(outcome, OpenQuestion):
+            return engine.finish(question, ()), False
+        return outcome, True
 
     def finish(self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer an open question with what other devices gave."""

@@ -12,13 +12,16 @@ from fedrag_flwr.records import (
     AnswerBatch,
     ConfidedQuestion,
     ConfideRequest,
+    Question,
     SealedMessage,
     SealedMessages,
 )
 from fedrag_flwr.sealed_evidence import context_of
 
 
-def confide(device: str, key: BoxKey, request: ConfideRequest, run: str) -> SealedMessages:
+def confide(
+    device: str, key: BoxKey, request: ConfideRequest, questions: Iterable[Question], run: str
+) -> SealedMessages:
     """Seal questions of this home for the enclave, with the key for which it is to seal the answers.
 
     Raises
@@ -29,7 +32,7 @@ def confide(device: str, key: BoxKey, request: ConfideRequest, run: str) -> Seal
     if any(question.home != device for question in request.questions):
         raise WireError("a question of another home", where="ConfideRequest")
     boxes = []
-    for question in request.questions:
+    for question in questions:
         data = wire.pack(ConfidedQuestion(question, key.public), run=run)
         box = seal(data, request.enclave, context_of("question", run, question.id, device))
         boxes.append(SealedMessage(question.id, device, box))

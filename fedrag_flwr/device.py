@@ -22,6 +22,7 @@ from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
+from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering import EvidenceOrders
@@ -53,6 +54,8 @@ from fedrag_flwr.records import (
     ShareRequest,
     SummaryBatch,
     SummaryRequest,
+    WaitingBatch,
+    WaitingRequest,
     WalkReply,
     WalkRequest,
     silent,
@@ -67,6 +70,7 @@ from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.tracing import TraceLine, trace_answer
+from fedrag_flwr.waiting import DeviceWaiting
 from fedrag_flwr.walking import DeviceWalks
 
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
@@ -140,6 +144,9 @@ class EdgeDevice:
         evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
         self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
+        self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
+        outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
+        self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self.sealed = SealedExchange.of(
@@ -150,6 +157,7 @@ class EdgeDevice:
             self.door,
             self.graph.known_summaries,
             settings,
+            self.waiting.outbox.recalled,
             self.retrieve,
             self.finish,
         )
@@ -306,13 +314,15 @@ class EdgeDevice:
         """
         answers: list[Answer] = []
         still_open: list[OpenQuestion] = []
-        for done, question in enumerate(questions):
-            progress("answer", done, len(questions))
+        asked = self.waiting.outbox.recalled(questions)
+        for done, question in enumerate(asked):
+            progress("answer", done, len(asked))
             outcome = self.answers.isolated(question, lambda asked: self.ask(asked, mode))
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:
                 answers.append(outcome)
+        self.waiting.keep(answers)
         return self._doorkeeper.batch(answers, still_open)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
@@ -321,12 +331,19 @@ class EdgeDevice:
 
     def ask_at_home(self, question: Question) -> Answer:
         """Answer one question from memory, and with home's own evidence where memory is not enough."""
-        return self.answers.ask_at_home(question)
+        answer, _ = self.answers.ask_at_home(question)
+        return answer
+
+    def ask_or_wait(self, question: Question) -> tuple[Answer, bool]:
+        """Home's answer, and whether the question waits for a better one of the federation."""
+        answer, sure = self.answers.ask_at_home(question)
+        return answer, not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release them."""
         batch = self._doorkeeper.batch(answers, ())
-        self.keep(batch)
+        self.delivered.put(batch.answers)
+        self.waiting.keep(answers)
         return batch
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
@@ -340,6 +357,7 @@ class EdgeDevice:
         if batch.device != self.name:
             raise WireError("the answers are another device's", where="AnswerBatch")
         self.delivered.put(batch.answers)
+        self.waiting.keep(batch.answers)
         return ImportReport(self.name, len(batch.answers), 0, (), self.store.version)
 
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
@@ -392,11 +410,16 @@ class EdgeDevice:
             given[part.question_id].extend(part.units)
         done = [
             self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
-            for question in questions
+            for question in self.waiting.outbox.recalled(questions)
         ]
-        return self._doorkeeper.batch(
-            [one for one in done if isinstance(one, Answer)], [one for one in done if isinstance(one, OpenQuestion)]
-        )
+        answers = [one for one in done if isinstance(one, Answer)]
+        self.waiting.keep(answers)
+        return self._doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)])
+
+    def offer(self, request: WaitingRequest) -> WaitingBatch:
+        """Questions of the people here that a run may close."""
+        self._doorkeeper.inform()
+        return self.waiting.offer(request)
 
     def walk(self, request: WalkRequest) -> WalkReply:
         """Reply to the hops of other devices' questions, through the door."""
@@ -404,11 +427,6 @@ class EdgeDevice:
         return self.walks.walk(request)
 
     # --- its parts --------------------------------------------------------------------------------
-
-    @property
-    def delivered(self) -> DeliveredAnswers:
-        """What a server answered for it."""
-        return DeliveredAnswers(self.store.database)
 
     @property
     def shelf(self) -> EvidenceShelf:

@@ -112,6 +112,7 @@ HANDLERS: Mapping[str, Handler] = {
         records.SealedMessages,
         lambda at, sealed: at.device.receive(at.device.sealed.answers(sealed, at.run)),
     ),
+    "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.offer(request), writes=True),
     "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walk(request)),
     "query.gossip": _on(records.GossipRequest, lambda at, request: at.device.walks.sketches.gossip(request)),
     "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.share_documents()),

@@ -1,8 +1,9 @@
-"""What a device may be called."""
+"""What a device may be called, and names for what its people ask."""
 
 from __future__ import annotations
 
 import re
+import uuid
 
 from fedrag_flwr.errors import SettingError
 
@@ -25,3 +26,8 @@ def valid_name(name: str) -> str:
             fix="use 1 to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit; not bank or fusion",
         )
     return name
+
+
+def new_id() -> str:
+    """A name for a question put at a device, which says nothing of it."""
+    return f"asked-{uuid.uuid4().hex}"

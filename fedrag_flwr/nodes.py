@@ -33,6 +33,7 @@ OWN = {  # node config key -> the setting that it decides
     "share-documents": "privacy.share-documents",
     "exchange": "exchange",
     "operators": "privacy.operators",
+    "outbox": "serving.outbox",
 }
 
 
@@ -87,6 +88,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.budget": min(asked.budget, usual.budget),
         "privacy.share-documents": False,
         "privacy.operators": "",
+        "serving.outbox": False,
         "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
         "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
     }

@@ -50,6 +50,8 @@ class PrivateRouting:
         Make vectors of questions, and let them leave.
     overview
         Gives owners and vectors of all summaries, as they were handed out.
+    recall
+        Puts texts to questions that come without.
     settings
         Of the run.
     """
@@ -62,6 +64,7 @@ class PrivateRouting:
         encoder: Encoder,
         door: ExportDoor,
         overview: Overview,
+        recall: Callable[[Sequence[Question]], Sequence[Question]],
         settings: Settings,
     ) -> None:
         self._device = device
@@ -70,15 +73,17 @@ class PrivateRouting:
         self._encoder = encoder
         self._door = door
         self._overview = overview
+        self._recall = recall
         self._settings = settings
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
         """Open questions' vectors under this device's own key, tagged for the server."""
-        vectors = self._vectors(request.questions)
+        questions = self._recall(request.questions)
+        vectors = self._vectors(questions)
         key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
         encrypted = [
             EncryptedQuestion(question.id, data, tag(key, *tagged_question(question.id, fingerprint, data)))
-            for question, data in zip(request.questions, self._cipher.encrypt(vectors), strict=True)
+            for question, data in zip(questions, self._cipher.encrypt(vectors), strict=True)
         ]
         public = b"" if request.known == fingerprint else self._cipher.public
         return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted))
@@ -95,9 +100,11 @@ class PrivateRouting:
         """
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
-        vectors = self._vectors(request.questions)
-        chosen = self._by_scores(request) if request.owners else [self._by_overview(vector) for vector in vectors]
-        for question, vector, owners in zip(request.questions, vectors, chosen, strict=True):
+        questions = self._recall(request.questions)
+        vectors = self._vectors(questions)
+        by_scores = self._by_scores(request, questions) if request.owners else None
+        chosen = by_scores or [self._by_overview(vector) for vector in vectors]
+        for question, vector, owners in zip(questions, vectors, chosen, strict=True):
             budget = self._settings.inference.remote_units
             asked = EvidenceRequest(question.id, vector, (), budget)
             messages += [
@@ -111,11 +118,11 @@ class PrivateRouting:
         owners, vectors = self._overview()
         return self._choose(vectors @ vector, owners) if owners else ()
 
-    def _by_scores(self, request: RouteRequest) -> list[tuple[str, ...]]:
+    def _by_scores(self, request: RouteRequest, questions: Sequence[Question]) -> list[tuple[str, ...]]:
         owners = [one.owner for one in request.owners for _ in range(one.rows)]
         key, scores = self._key.tag_key(request.server), {one.question_id: one for one in request.scores}
         chosen = []
-        for question in request.questions:
+        for question in questions:
             if (found := scores.get(question.id)) is None:
                 raise WireError("a question without scores", where="RouteRequest")
             check_tag(key, found.tag, *tagged_scores(found, self._cipher.fingerprint))

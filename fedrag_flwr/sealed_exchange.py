@@ -28,6 +28,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.sealed_evidence import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.settings import Settings
 
+Recall = Callable[[Sequence[Question]], Sequence[Question]]
 Finish = Callable[[Sequence[Question], Sequence[Evidence], AnswerMode], AnswerBatch]
 
 
@@ -43,6 +44,8 @@ class SealedExchange:
         For which others seal.
     routing, training
         Its parts in private routing and in encrypted training.
+    recall
+        Puts texts to questions that come without.
     retrieve, finish
         What it does with requests and evidence once they are in clear.
     most
@@ -53,6 +56,7 @@ class SealedExchange:
     key: BoxKey
     routing: PrivateRouting
     training: PrivateTraining
+    recall: Recall
     retrieve: Retrieve
     finish: Finish
     most: int
@@ -67,15 +71,16 @@ class SealedExchange:
         door: ExportDoor,
         overview: Overview,
         settings: Settings,
+        recall: Recall,
         retrieve: Retrieve,
         finish: Finish,
     ) -> Self:
         """With CKKS keys kept in a folder, made when they are first needed."""
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
-        routing = PrivateRouting(device, key, cipher, encoder, door, overview, settings)
+        routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, settings)
         training = PrivateTraining(device, folder, key, sandbox)
-        return cls(device, key, routing, training, retrieve, finish, settings.inference.remote_units)
+        return cls(device, key, routing, training, recall, retrieve, finish, settings.inference.remote_units)
 
     def give(self, asked: SealedMessages, run: str) -> SealedMessages:
         """Evidence for requests in boxes, sealed for those who asked."""
@@ -87,7 +92,7 @@ class SealedExchange:
 
     def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
         """Seal own questions for an enclave."""
-        return confide(self.device, self.key, request, run)
+        return confide(self.device, self.key, request, self.recall(request.questions), run)
 
     def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
         """What an enclave sealed for this device."""

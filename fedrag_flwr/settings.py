@@ -195,6 +195,18 @@ class OverlaySettings(_Group):
     cache_hours: float = Field(24.0, ge=0, le=1e6)
 
 
+class ServingSettings(_Group):
+    """A run that stays and takes questions which wait at devices, and whether a device lets its questions wait."""
+
+    outbox: bool = False
+    poll_seconds: float = Field(10.0, gt=0, le=86_400)
+    refresh_seconds: float = Field(900.0, gt=0, le=1e7)
+    most: int = Field(16, ge=1, le=10_000)
+    tries: int = Field(3, ge=1, le=1_000)
+    retry_seconds: float = Field(300.0, ge=0, le=1e7)
+    polls: int = Field(0, ge=0)
+
+
 class DataSettings(_Group):
     """Documents and questions of a simulated run; a deployed device names its documents in its node config."""
 
@@ -209,6 +221,7 @@ class Settings(_Group):
 
     strategy: str = "memory-fusion"
     baselines: str = "local-rag"
+    mode: Literal["questions", "serve"] = "questions"
     exchange: Literal["plain", "download", "encrypted"] = "plain"
     seed: int = Field(7, ge=0, le=2**31)
     results: str = ""
@@ -227,6 +240,7 @@ class Settings(_Group):
     hybrid: HybridSettings = HybridSettings()
     caching: CachingSettings = CachingSettings()
     overlay: OverlaySettings = OverlaySettings()
+    serving: ServingSettings = ServingSettings()
     data: DataSettings = DataSettings()
 
     @classmethod

@@ -38,6 +38,8 @@ LIMITS: Mapping[type, int] = {
     records.ImportReport: MIB,
     records.AnswerRequest: 16 * MIB,
     records.AnswerBatch: 16 * MIB,
+    records.WaitingRequest: 64 * KIB,
+    records.WaitingBatch: 16 * MIB,
     records.RetrieveRequest: 16 * MIB,
     records.EvidenceBatch: 16 * MIB,
     records.FinishRequest: 16 * MIB,

@@ -7,6 +7,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from fedrag_flwr.settings import Settings
 from server_app.run import run_systems
+from server_app.serving import serve
 
 app = ServerApp()
 
@@ -14,4 +15,8 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run what the run config asks for; a FedragError ends the run as failed, with its text in the log."""
-    run_systems(grid, str(context.run_id), Settings.from_config(context.run_config))
+    settings = Settings.from_config(context.run_config)
+    if settings.mode == "serve":
+        serve(grid, str(context.run_id), settings)
+    else:
+        run_systems(grid, str(context.run_id), settings)

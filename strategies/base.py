@@ -59,8 +59,9 @@ class FederatedRag(Strategy):
     """Describe, build, share and fuse, answer, report.
 
     A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
-    they build knowledge graphs) and `exchanges` (under which it shows no question to who should not see it), and
-    overrides `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
+    they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it), `serves`
+    (whether homes are told their answers) and `patience` (seconds to wait for devices to connect), and overrides
+    `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ class FederatedRag(Strategy):
     memories: bool = False
     graph: bool = False
     exchanges: frozenset[Exchange] = frozenset({"plain"})
+    serves: bool = True
+    patience: float = 120.0
 
     def __init__(
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
@@ -121,6 +124,10 @@ class FederatedRag(Strategy):
         self.aggregate_train(1, replies)
         self.share()
 
+    def forget(self) -> None:
+        """Drop the questions that were asked, and their answers."""
+        self.questions, self.answers, self.open, self.asking = {}, {}, {}, ()
+
     def ask(self, questions: Sequence[Question]) -> None:
         """Ask questions at their homes and close those that stay open; it may be called again with others."""
         self.questions.update({question.id: question for question in questions})
@@ -162,7 +169,7 @@ class FederatedRag(Strategy):
 
     def describe(self, grid: Grid) -> None:
         """Wait for the devices, ask each who it is, and name it."""
-        courier = self._courier
+        courier, self.cards = self._courier, {}
         node_ids = self._wait_for_nodes(grid)
         request = DescribeRequest(self.settings.digest())
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
@@ -226,6 +233,11 @@ class FederatedRag(Strategy):
 
     # --- what subclasses decide ---------------------------------------------------------------------
 
+    @property
+    def reads_questions(self) -> bool:
+        """Whether anyone but a question's home must read it; else it may come without its text."""
+        return False
+
     def share(self) -> None:
         """Exchange knowledge before questions are asked; nothing by default."""
 
@@ -261,6 +273,11 @@ class FederatedRag(Strategy):
         return next((node_id for node_id, card in self.cards.items() if card.name == device), None)
 
     @property
+    def post(self) -> Courier:
+        """What carries its messages, once it has begun."""
+        return self._courier
+
+    @property
     def _courier(self) -> Courier:
         if self.courier is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
@@ -275,7 +292,7 @@ class FederatedRag(Strategy):
 
     def _wait_for_nodes(self, grid: Grid) -> list[int]:
         wanted, courier = self.settings.federation.devices, self._courier
-        deadline = courier.clock() + min(courier.timeout, 120.0)
+        deadline = courier.clock() + min(courier.timeout, self.patience)
         while len(node_ids := sorted(grid.get_node_ids())) < wanted and courier.clock() < deadline:
             time.sleep(courier.poll)
         for number in range(len(node_ids), wanted):

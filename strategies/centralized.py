@@ -27,6 +27,7 @@ class Centralized(FederatedRag):
     """
 
     name = "centralized"
+    serves = False
 
     def share(self) -> None:
         """Take all documents and build one memory from them.

@@ -66,21 +66,21 @@ class Courier:
         """A node's device name, or its id before it has told its name."""
         return self.names.get(node_id, f"node {node_id}")
 
-    def messages(self, letters: Iterable[Letter], message_type: str) -> list[Message]:
-        """Encode letters as Flower messages with a time to live of one round."""
-        messages = []
+    def messages(self, letters: Iterable[Letter], message_type: str, timeout: float | None = None) -> list[Message]:
+        """Encode letters as Flower messages with a time to live of one round, or of so many seconds."""
+        messages, ttl = [], timeout or self.timeout
         for letter in letters:
             try:
                 content = wire.encode(letter.record, run=self.run)
             except WireError as error:  # what another device gave may make a letter too large
                 self.miss(letter.node_id, f"{message_type} could not be sent: {error}")
                 continue
-            messages.append(Message(content, letter.node_id, message_type, ttl=self.timeout, group_id=self.run))
+            messages.append(Message(content, letter.node_id, message_type, ttl=ttl, group_id=self.run))
         return messages
 
-    def deliver(self, messages: Iterable[Message]) -> list[Message]:
+    def deliver(self, messages: Iterable[Message], timeout: float | None = None) -> list[Message]:
         """Push messages and pull replies until all are here or the time is up; one reply a message, the first."""
-        sent = list(messages)
+        sent, patience = list(messages), timeout or self.timeout
         if not sent:
             return []
         phase = sent[0].metadata.message_type
@@ -94,7 +94,7 @@ class Courier:
                 self.miss(message.metadata.dst_node_id, "the message was not accepted")
         replies: list[Message] = []
         total, start = len(awaited), self.clock()
-        deadline = start + self.timeout
+        deadline = start + patience
         self.progress(phase, 0, total)
         while awaited and self.clock() < deadline:
             arrived = list(self.grid.pull_messages(list(awaited)))
@@ -106,7 +106,7 @@ class Courier:
             if awaited and not arrived:
                 time.sleep(self.poll)
         for node_id in awaited.values():
-            self.miss(node_id, f"no reply to {phase} within {self.timeout:g} s")
+            self.miss(node_id, f"no reply to {phase} within {patience:g} s")
         return replies
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:
@@ -139,9 +139,11 @@ class Courier:
                 self.miss(node_id, f"{phase}: {error}")
         return opened
 
-    def exchange(self, letters: Iterable[Letter], message_type: str, kind: type[R]) -> dict[int, R]:
-        """One round: send, wait, decode."""
-        return self.open(self.deliver(self.messages(letters, message_type)), kind)
+    def exchange(
+        self, letters: Iterable[Letter], message_type: str, kind: type[R], timeout: float | None = None
+    ) -> dict[int, R]:
+        """One round: send, wait as long as a round may take or so many seconds, decode."""
+        return self.open(self.deliver(self.messages(letters, message_type, timeout), timeout), kind)
 
     def miss(self, node_id: int, reason: str) -> None:
         """Name a device that this run goes on without."""

@@ -52,6 +52,11 @@ class HybridFusion(FederatedRag):
 
     name = "hybrid-fusion"
 
+    @property
+    def reads_questions(self) -> bool:
+        """All devices read it."""
+        return True
+
     @cached_property
     def caches(self) -> FusionCaches:
         """The server's two tiers."""

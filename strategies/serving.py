@@ -15,6 +15,11 @@ from strategies.helping import Help, HelpingRag
 class ServingRag(HelpingRag):
     """The server answers with its own models, and sends each home its answers."""
 
+    @property
+    def reads_questions(self) -> bool:
+        """The server writes the answers."""
+        return True
+
     def answer_here(self, help_given: Mapping[str, Help]) -> None:
         """Answer the open questions for which owners gave something."""
         batches: dict[int, list[Answer]] = defaultdict(list)

@@ -71,6 +71,11 @@ class SummaryRouting(ServingRag):
                 fix='set it to "home", or exchange to "plain"',
             )
 
+    @property
+    def reads_questions(self) -> bool:
+        """Only where the server answers."""
+        return self.settings.routing.answers_at == "server"
+
     def share(self) -> None:
         """Take from each device the summaries that are not known yet, and drop those that are no longer true."""
         courier, shelf = self._courier, self.tools.summaries

@@ -23,7 +23,7 @@ PUBLIC = (
     "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "
     "PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealedFinish "
     "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
-    "SummaryOverview SummaryRequest Told TopicWeight WalkReply WalkRequest Want"
+    "SummaryOverview SummaryRequest Told TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",

@@ -67,6 +67,8 @@ from fedrag_flwr.records import (
     SummaryOverview,
     SummaryRequest,
     Vector,
+    WaitingBatch,
+    WaitingRequest,
     WalkReply,
     WalkRequest,
     Want,
@@ -171,7 +173,7 @@ def test_all_messages_of_the_design_travel() -> None:
     asked |= {DocumentsRequest, ControllerRequest, SummaryRequest, SummaryOverview}
     replied = {DeviceCard, BuildReport, Delta, ImportReport, AnswerBatch, EvidenceBatch, DocumentBatch, wire.Failure}
     walked = {WalkRequest, WalkReply, GossipRequest, GossipReply}
-    hits = {HitsRequest, HitsBatch}
+    hits = {HitsRequest, HitsBatch, WaitingRequest, WaitingBatch}
     replied |= {ControllerUpdate, SummaryBatch, CentroidBatch}
     asked |= {
         CentroidRequest,

@@ -26,6 +26,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.naming import new_id
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.records import BuildReport, ChosenPath, Question
 from fedrag_flwr.settings import fedrag_home
@@ -68,16 +69,20 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     name: NameOption = "here",
     store: StoreOption = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Let it wait for a federation's help where home is not sure.")
+    ] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a device; shows the path, the evidence with its documents, and what the answer cost."""
     root = existing_store(name, store)
     with open_device(name, None, root, changes) as device:
-        answer = device.ask_at_home(Question("asked-here", question, name))
+        asked = Question(new_id(), question, name)
+        answer, waits = device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False)
         trace = device.trace(answer)
     if as_json:
-        print_json({"answer": answer, "trace": trace})
+        print_json({"answer": answer, "trace": trace, "waiting": waits})
         return
     out.print(f"[bold]{escape(answer.text or 'I do not know.')}[/]", highlight=False)
     cost = answer.cost
@@ -93,6 +98,10 @@ def ask(
         out.print(text, highlight=False, markup=False)
     for path in answer.paths:
         _print_path(path)
+    if waits:
+        out.print(f"[dim]it waits for help as {asked.id}; see `fedrag inspect delivered` later[/]", highlight=False)
+    elif wait and not device.settings.serving.outbox:
+        err.print("[yellow]this device lets no question wait:[/] --set serving.outbox=true", highlight=False)
 
 
 @inspect_app.command("items")

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import cache, device, doctor, feedback, models, serve, simulate, source
+from fedrag_flwr.cli import cache, device, doctor, feedback, models, outbox, serve, simulate, source
 
 app = typer.Typer(
     name="fedrag",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.add_typer(models.app, name="models")
 app.add_typer(cache.app, name="cache")
+app.add_typer(outbox.app, name="outbox")
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)

@@ -291,6 +291,23 @@ class ExportDoor:
         self._passed("answers", (released,))
         return released
 
+    def release_question(self, text: str) -> str:
+        """Release a question of the people here, rewritten as all text; empty where an operator refuses it.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails.
+        """
+        [bundle] = self._operate([Bundle((clean(text),))])
+        if bundle.refusal:
+            self._counts[f"questions withheld {bundle.refusal}"] += 1
+            self._passed("questions", (), 1)
+            return ""
+        released = bundle.prose[0][:MOST_LINE]
+        self._passed("questions", (released,))
+        return released
+
     def release_vector(self, vector: Vector) -> Vector:
         """Release one vector, shape (dimension,), as float32 of float16 precision.
 

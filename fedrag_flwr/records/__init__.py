@@ -93,6 +93,8 @@ from fedrag_flwr.records.messages import (
     Pending,
     RetrieveRequest,
     ShareRequest,
+    WaitingBatch,
+    WaitingRequest,
     Want,
 )
 from fedrag_flwr.records.walking import (
@@ -207,6 +209,8 @@ __all__ = [
     "Told",
     "TopicWeight",
     "Vector",
+    "WaitingBatch",
+    "WaitingRequest",
     "WalkKind",
     "WalkReply",
     "WalkRequest",

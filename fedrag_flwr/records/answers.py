@@ -41,7 +41,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the device at which it is asked. Gold answers never travel with it."""
+    """A question and the device at which it is asked. Gold answers never travel with it.
+
+    Beyond its home the text is empty where the question waits in the home's outbox and nobody else needs to read it.
+    """
 
     id: Name
     text: Line

@@ -160,6 +160,22 @@ class AnswerRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingRequest:
+    """Asks a device for questions that its people have put and that home could not answer well."""
+
+    texts: bool  # whether the strategy needs what they say; else they come without
+    most: Annotated[int, Bound(low=1, high=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBatch:
+    """Questions that wait at a device; those whose text stays there come with an empty one."""
+
+    device: Name
+    questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+
+
+@dataclass(frozen=True, slots=True)
 class Want:
     """Hyperedges of one owner whose evidence an open question needs."""
 

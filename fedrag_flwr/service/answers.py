@@ -29,8 +29,8 @@ class Shown:
 class GivenAnswer:
     """An answer with what it rests on.
 
-    `waiting` says that the question waits for the federation's help; `later` is the id under which that answered it,
-    and then this answer is the federation's. `asked` is in seconds since the epoch.
+    `waiting` says that the question waits for the federation's help, whose answer then takes the place of home's under
+    the same id. `asked` is in seconds since the epoch, 0 where that is not known any more.
     """
 
     id: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -16,10 +16,10 @@ from starlette.exceptions import HTTPException
 from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.records.base import MOST_LINE
-from fedrag_flwr.service.browsing import Window, add_page, make_router
+from fedrag_flwr.service.browsing import add_views
 from fedrag_flwr.service.guarding import Guard
 from fedrag_flwr.service.lanes import DeadlineError, Lane
-from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, unframe
+from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, OUTBOX, unframe
 from fedrag_flwr.service.resident import Resident
 
 STATUS: tuple[tuple[type[FedragError], int], ...] = (
@@ -94,24 +94,30 @@ def make_application(resident: Resident) -> FastAPI:
 
     @app.get(ANSWERS)
     async def answers() -> Response:
-        return _json({"answers": [asdict(one) for one in resident.answers.all()]})
+        return _json({"answers": [asdict(one) for one in resident.given()]})
 
     @app.get(ANSWERS + "/{id}")
     async def answer(id: str) -> Response:
-        return _json(asdict(resident.answers.get(id)))
+        return _json(asdict(resident.answer(id)))
 
     @app.post(FEEDBACK)
     async def feedback(judged: Judged) -> Response:
         noted = await messages.run(lambda: resident.feedback(judged.answer, judged.verdict), limits.ask_seconds)
         return _json({"answer": judged.answer, "verdict": judged.verdict, "learnt": noted})
 
-    @contextmanager
-    def look() -> Iterator[Window]:
+    @app.get(OUTBOX)
+    async def outbox() -> Response:
         with resident.device() as device:
-            yield Window.of(device)
+            return _json({"waiting": [asdict(one) for one in device.waiting.outbox.waiting()]})
 
-    app.include_router(make_router(look))
-    add_page(app)
+    @app.delete(OUTBOX + "/{id}")
+    async def withdraw(id: str) -> Response:
+        with resident.device() as device:
+            if not device.waiting.outbox.withdraw(id):
+                raise NotFoundError("no such question waits", where="outbox", fix="GET /v1/outbox lists them")
+        return _json({"withdrawn": id})
+
+    add_views(app, resident.device)
     app.add_middleware(Guard)
     return app
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -48,6 +48,26 @@ class Window:
 
 
 Look = Callable[[], AbstractContextManager[Window]]
+
+
+def add_views(app: FastAPI, opened: Callable[[], AbstractContextManager[EdgeDevice]]) -> None:
+    """Let an application show a device: the views, and the page.
+
+    Parameters
+    ----------
+    app
+        The application.
+    opened
+        Gives the device for as long as one request takes.
+    """
+
+    @contextmanager
+    def look() -> Iterator[Window]:
+        with opened() as device:
+            yield Window.of(device)
+
+    app.include_router(make_router(look))
+    add_page(app)
 
 
 def make_router(look: Look) -> APIRouter:

@@ -22,6 +22,7 @@ MESSAGES = "/v1/messages"
 ASK = "/v1/ask"
 ANSWERS = "/v1/answers"
 FEEDBACK = "/v1/feedback"
+OUTBOX = "/v1/outbox"
 
 BINARY = "application/octet-stream"
 MOST_JSON = 2**16  # bytes of a request with JSON in it
@@ -50,6 +51,7 @@ MESSAGE_TYPES = (
     "query.route",
     "query.share",
     "query.summaries",
+    "query.waiting",
     "query.walk",
     "train.build",
     "train.controller",

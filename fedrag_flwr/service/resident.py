@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -14,8 +13,9 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.handling import respond
 from fedrag_flwr.models.base import Generator
+from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.records import Clock, Question
+from fedrag_flwr.records import Answer, Clock, Question
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices
@@ -75,13 +75,40 @@ class Resident:
         return self._open.device(self._node.settings)
 
     def ask(self, question: str, *, help: bool = False) -> GivenAnswer:
-        """Answer one question at home, with what the answer rests on."""
-        asked = Question(uuid.uuid4().hex, question, self.name)
+        """Answer one question at home, with what the answer rests on.
+
+        With `help` a question that home is not sure of waits for a federation, where the device has an outbox.
+        """
+        asked = Question(new_id(), question, self.name)
         with self.device() as device:
-            answer = device.ask_at_home(asked)
+            answer, waits = device.ask_or_wait(asked) if help else (device.ask_at_home(asked), False)
             told = given(asked.id, question, answer, device.trace(answer), self._clock())
+        told = replace(told, waiting=waits)
         self.answers.put(told)
         return told
+
+    def given(self) -> list[GivenAnswer]:
+        """What was answered lately, the newest first, and what a federation has brought since then."""
+        with self.device() as device:
+            brought, waiting = device.delivered.all(), {one.id for one in device.waiting.outbox.waiting()}
+        recent = [self._brought(one, brought.get(one.id), one.id in waiting) for one in self.answers.all()]
+        known = {one.id for one in recent}
+        earlier = [given(name, "", answer, [], 0.0) for name, answer in brought.items() if name not in known]
+        return [*recent, *earlier]
+
+    def answer(self, id: str) -> GivenAnswer:
+        """One of them; raises NotFoundError."""
+        return next((one for one in self.given() if one.id == id), None) or self.answers.get(id)
+
+    def _brought(self, told: GivenAnswer, brought: Answer | None, waiting: bool) -> GivenAnswer:
+        """An answer at home, or the federation's in its place."""
+        if not told.waiting:
+            return told
+        if brought is None:
+            return replace(told, waiting=waiting)
+        if not brought.text:  # nobody could help: home's own answer stands
+            return replace(told, waiting=False, explanation=f"{told.explanation}; {brought.explanation}")
+        return replace(given(told.id, told.question, brought, [], told.asked), verdict=told.verdict)
 
     def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
         """Handle a Flower message: its content as bytes in, the reply's out.

@@ -136,6 +136,20 @@ def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
     assert "abstained" in shown.stdout
 
 
+def test_a_question_waits_where_the_device_has_an_outbox_and_can_be_withdrawn(built: Any) -> None:
+    asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", "--wait", *SMALL)
+    assert "lets no question wait" in run(*asking).stderr
+    assert parsed(*asking, "--set", "serving.outbox=true", "--json")["waiting"]
+    [waiting] = parsed("outbox", "list", "--name", "desk", "--json")
+    assert waiting["text"] == "What did the Duke of Pell eat?"
+    assert "Duke of Pell" in run("outbox", "list", "--name", "desk").stdout
+    assert run("outbox", "withdraw", waiting["id"], "--name", "desk").exit_code == 0
+    again = run("outbox", "withdraw", waiting["id"], "--name", "desk")
+    assert again.exit_code == 1
+    assert "no such question waits" in again.stderr
+    assert parsed("outbox", "list", "--name", "desk", "--json") == []
+
+
 def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
     brought = parsed("inspect", "document", "marks", "--name", "desk", "--json")
     assert brought["passages"]

@@ -72,7 +72,7 @@ def test_the_views_are_what_the_store_holds(client: TestClient, window: Window) 
     ):
         told = client.get(f"/v1/{path}")
         assert told.status_code == 200, path
-        assert told.json() == plain(asdict(view)), path  # type: ignore[call-overload]
+        assert told.json() == plain(asdict(view)), path
 
 
 @pytest.mark.parametrize("query", ["offset=-1", "limit=0", "limit=201", "limit=x", f"query={'x' * 501}", "offset=1e9"])

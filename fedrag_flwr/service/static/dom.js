@@ -38,6 +38,8 @@ export function bytes(number) {
 
 export const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(1)} s`);
 
+export const moment = (since1970) => new Date(since1970 * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
 export const hour = (since1970) => new Date(since1970 * 1000).toISOString().slice(0, 13).replace("T", " ") + ":00 UTC";
 
 export const clip = (text, most) => (text.length > most ? text.slice(0, most - 1).trimEnd() + "…" : text);

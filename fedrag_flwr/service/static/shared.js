@@ -8,6 +8,7 @@ const KINDS = {
   evidence: "sentences and passages as evidence",
   summaries: "summaries of subgraphs",
   answers: "answers",
+  questions: "questions asked here",
   vectors: "vectors",
   documents: "whole documents",
   sketches: "sketches of what is reached here",

@@ -1,7 +1,7 @@
 // The view of the device itself: questions that wait for help, and how the service is.
 
 import { call } from "./api.js";
-import { count, el, facts, table } from "./dom.js";
+import { count, el, facts, moment, table } from "./dom.js";
 
 export async function stateView() {
   const [health, outbox] = await Promise.all([call("/health"), waiting()]);
@@ -11,11 +11,11 @@ export async function stateView() {
 }
 
 async function waiting() {
-  const told = await call("/v1/outbox");
-  const list = told.questions || told.waiting || [];
+  const { waiting: list } = await call("/v1/outbox");
   if (!list.length) return el("p", {}, "None waits.");
   const status = el("p", { role: "status" });
-  const rows = table("Waiting questions", ["Question", "Since", ""], list.map((one) => [one.question, String(one.since || ""),
+  const rows = table("Waiting questions", ["Question", "Asked", "Taken up", "Withdraw"], list.map((one) => [one.text,
+    moment(one.asked), one.tries === 1 ? "once" : `${one.tries} times`,
     el("button", { type: "button", class: "quiet", onclick: (event) => withdraw(one, event.target, status) }, "Withdraw")]));
   return el("div", {}, rows, status);
 }

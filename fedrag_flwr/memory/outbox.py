@@ -1,0 +1,175 @@
+"""Questions that home could not answer well and that wait for a federation, encrypted at rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import StoreCorruptError, StoreError
+from fedrag_flwr.files import write_private
+from fedrag_flwr.memory.database import Database
+from fedrag_flwr.records import Question
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+MOST = 1_000
+KEY = "outbox.key"
+_TABLE = """CREATE TABLE IF NOT EXISTS outbox (
+    number INTEGER PRIMARY KEY,
+    question TEXT NOT NULL UNIQUE,
+    sealed BLOB NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL NOT NULL DEFAULT 0
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingQuestion:
+    """A question in the outbox: when it was asked (seconds since the epoch), and how often a run has taken it up."""
+
+    id: str
+    text: str
+    asked: float
+    tries: int
+
+
+class Outbox:
+    """Waiting questions in a store's file; their texts are readable with the device's key alone.
+
+    Where the environment names a ``CREDENTIALS_DIRECTORY`` (systemd's) that holds an ``outbox.key``, that is the key;
+    else one is made in `folder`, which protects copies of the store, not a disk that was stolen whole.
+
+    Parameters
+    ----------
+    database
+        The store's.
+    folder
+        Where the key is kept.
+    retry_seconds
+        How long a question that was taken up without success waits for the next time.
+    clock
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        retry_seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._retry = retry_seconds
+        self._clock = clock
+
+    def put(self, question: Question) -> None:
+        """Let a question wait; one that waits already stays as it is.
+
+        Raises
+        ------
+        StoreError
+            Too many wait.
+        """
+        sealed = self._fernet().encrypt(json.dumps([question.text, self._clock()]).encode())
+        self._make_table()
+        with self._database.writing() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
+            if count >= MOST:
+                raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")
+            connection.execute("INSERT OR IGNORE INTO outbox (question, sealed) VALUES (?, ?)", (question.id, sealed))
+
+    def waiting(self) -> list[WaitingQuestion]:
+        """All that wait, the newest first."""
+        rows = self._rows("SELECT question, sealed, tries FROM outbox ORDER BY number DESC")
+        return [self._opened(*row) for row in rows]
+
+    def __len__(self) -> int:
+        return len(self._rows("SELECT number FROM outbox"))
+
+    def offer(self, most: int, tries: int) -> tuple[list[WaitingQuestion], list[str]]:
+        """Take up at most so many questions whose time has come, the oldest first.
+
+        Returns
+        -------
+        tuple
+            Those that a run may now close, and the ids of those that it could not close `tries` times: they are
+            withdrawn.
+        """
+        if not len(self):
+            return [], []
+        now = self._clock()
+        with self._database.writing() as connection:
+            spent = connection.execute(
+                "DELETE FROM outbox WHERE tries >= ? AND due <= ? RETURNING question", (tries, now)
+            ).fetchall()
+            rows = connection.execute(
+                "UPDATE outbox SET tries = tries + 1, due = ? WHERE number IN"
+                " (SELECT number FROM outbox WHERE due <= ? OR due > ? ORDER BY number LIMIT ?)"
+                " RETURNING number, question, sealed, tries",
+                (now + self._retry, now, now + self._retry, most),  # a clock that was set back makes nobody wait longer
+            ).fetchall()
+        return [self._opened(*row[1:]) for row in sorted(rows)], [name for (name,) in spent]
+
+    def recalled(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions with the texts that this device alone knows: those that come without one wait here.
+
+        One that was withdrawn in the meantime is left out.
+        """
+        if all(question.text for question in questions):
+            return list(questions)
+        known = {one.id: one.text for one in self.waiting()}
+        told = [replace(question, text=question.text or known.get(question.id, "")) for question in questions]
+        return [question for question in told if question.text]
+
+    def withdraw(self, question_id: str) -> bool:
+        """Forget a question; whether it was here."""
+        if not self.holds(question_id):
+            return False
+        with self._database.writing() as connection:
+            return connection.execute("DELETE FROM outbox WHERE question = ?", (question_id,)).rowcount > 0
+
+    def holds(self, question_id: str) -> bool:
+        """Whether a question waits here."""
+        return bool(self._rows("SELECT number FROM outbox WHERE question = ?", (question_id,)))
+
+    def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[str, bytes, int]]:
+        with self._database.reading() as connection:
+            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'outbox'").fetchone()
+            return connection.execute(query, values).fetchall() if known else []
+
+    def _make_table(self) -> None:
+        with self._database.writing() as connection:
+            connection.execute(_TABLE)
+
+    def _opened(self, question_id: str, sealed: bytes, tries: int) -> WaitingQuestion:
+        from cryptography.fernet import InvalidToken
+
+        try:
+            text, asked = json.loads(self._fernet().decrypt(sealed))
+        except InvalidToken as error:
+            raise StoreCorruptError(
+                "a waiting question was sealed with another key", where="outbox", fix="bring the key back or withdraw"
+            ) from error
+        return WaitingQuestion(question_id, text, asked, tries)
+
+    def _fernet(self) -> Fernet:
+        from cryptography.fernet import Fernet
+
+        given = Path(os.environ.get("CREDENTIALS_DIRECTORY", "")) / KEY
+        path = given if os.environ.get("CREDENTIALS_DIRECTORY") and given.is_file() else self._folder / KEY
+        if path.parent == self._folder:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):  # made before
+                write_private(path, Fernet.generate_key())
+        try:
+            return Fernet(path.read_bytes().strip())
+        except ValueError as error:
+            raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error

@@ -1,0 +1,70 @@
+"""Questions of the people at a device that a federation may help with: they wait, are offered, and are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fedrag_flwr.memory.delivered import DeliveredAnswers
+from fedrag_flwr.memory.outbox import Outbox
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest
+from fedrag_flwr.settings import Settings
+
+GIVEN_UP = "nobody in the federation could help"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWaiting:
+    """A device's outbox, and what came of its questions.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    outbox, delivered
+        The questions that wait, and answers to those that did.
+    door
+        Through which texts of questions leave, where a strategy needs them.
+    settings
+        Of the run.
+    """
+
+    device: str
+    outbox: Outbox
+    delivered: DeliveredAnswers
+    door: ExportDoor
+    settings: Settings
+
+    def let_wait(self, question: Question) -> bool:
+        """Put a question into the outbox if this device has one; whether it waits now."""
+        if self.settings.serving.outbox:
+            self.outbox.put(question)
+        return self.settings.serving.outbox
+
+    def offer(self, request: WaitingRequest) -> WaitingBatch:
+        """Questions that a run may take up now: without their texts, or with them as they may leave.
+
+        A device that shows its questions to nobody (`exchange` other than plain) offers none to a strategy that reads
+        them. A question that no run could close in `serving.tries` tries is closed as declined.
+        """
+        serving = self.settings.serving
+        if not serving.outbox or (request.texts and self.settings.exchange != "plain"):
+            return WaitingBatch(self.device, ())
+        taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
+        self.delivered.put(Answer(name, "", "abstained", 0.0, GIVEN_UP) for name in given_up)
+        texts = [self.door.release_question(one.text) if request.texts else "" for one in taken]
+        questions = [
+            Question(one.id, text, self.device)
+            for one, text in zip(taken, texts, strict=True)
+            if text or not request.texts
+        ]
+        return WaitingBatch(self.device, tuple(questions))
+
+    def keep(self, answers: Iterable[Answer]) -> None:
+        """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""
+        closed = [answer for answer in answers if answer.text and self.outbox.holds(answer.question_id)]
+        if closed:
+            self.delivered.put(closed)
+        for answer in closed:
+            self.outbox.withdraw(answer.question_id)

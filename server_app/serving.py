@@ -1,0 +1,123 @@
+"""A run that stays: it takes the questions that wait at devices, closes them by its strategy, and sends them home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from logging import INFO, WARNING
+
+from flwr.common import log
+from flwr.serverapp import Grid
+
+from fedrag_flwr.errors import FederationError, SettingError
+from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
+from fedrag_flwr.settings import Settings
+from strategies import ServerTools, make_strategy
+from strategies.base import FederatedRag
+from strategies.courier import Letter
+
+_PATIENCE = 60.0  # seconds in which a device must say what waits; a look at outboxes is no work
+
+
+@dataclass(slots=True)
+class Serving:
+    """Keeps one strategy ready for questions of the people at devices.
+
+    Devices come and go: as soon as others are connected than before, and every `serving.refresh-seconds`, the strategy
+    describes, builds and shares anew, which costs little where nothing has changed. No question and no answer is
+    kept at the server, and none is in its log.
+
+    Parameters
+    ----------
+    grid
+        Flower's grid.
+    run_id
+        Bound into every message.
+    strategy
+        Closes the questions.
+    settings
+        Of the run.
+    clock, sleep
+        Seconds for intervals, and what passes them.
+    """
+
+    grid: Grid
+    run_id: str
+    strategy: FederatedRag
+    settings: Settings
+    clock: Clock = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _nodes: frozenset[int] = frozenset()
+    _due: float = field(default=float("-inf"))
+
+    def run(self) -> None:
+        """Look for waiting questions until the run is stopped, or `serving.polls` times."""
+        serving, polls = self.settings.serving, 0
+        while True:
+            if self._refreshed():
+                self._round()
+            polls += 1
+            if serving.polls and polls >= serving.polls:
+                return
+            self.sleep(serving.poll_seconds)
+
+    def _refreshed(self) -> bool:
+        """Bring the strategy up to date where that is due; False while too few devices are there."""
+        present = frozenset(self.grid.get_node_ids())
+        if present == self._nodes and self.clock() < self._due:
+            return True
+        try:
+            self.strategy.prepare(self.grid, self.run_id)
+        except FederationError as error:
+            log(WARNING, "waiting for devices: %s", error)
+            return False
+        self._nodes, self._due = present, self.clock() + self.settings.serving.refresh_seconds
+        log(INFO, "%s serves %d devices", self.strategy.name, len(self.strategy.cards))
+        return True
+
+    def _round(self) -> None:
+        questions = self._waiting()
+        if not questions:
+            return
+        start = self.clock()
+        self.strategy.ask(questions)
+        closed = [self.strategy.answers.get(question.id) for question in questions]
+        helped = sum(answer is not None and bool(answer.text) for answer in closed)
+        log(INFO, "%d questions, %d answered, in %.1f s", len(questions), helped, self.clock() - start)
+        self.strategy.forget()
+
+    def _waiting(self) -> list[Question]:
+        """What waits at the devices; a device that brings another's question, or too many, is named."""
+        courier, most = self.strategy.post, self.settings.serving.most
+        request = WaitingRequest(self.strategy.reads_questions, most)
+        letters = [Letter(node_id, request) for node_id in self.strategy.cards if node_id in self._nodes]
+        found: dict[str, Question] = {}
+        batches = courier.exchange(letters, "query.waiting", WaitingBatch, timeout=_PATIENCE)
+        for node_id, batch in batches.items():
+            home = courier.name(node_id)
+            honest = batch.device == home and all(question.home == home for question in batch.questions)
+            if not honest or len(batch.questions) > most or found.keys() & {one.id for one in batch.questions}:
+                courier.miss(node_id, "it brought questions in another device's name, or too many")
+                continue
+            found |= {question.id: question for question in batch.questions}
+        return list(found.values())
+
+
+def serve(grid: Grid, run_id: str, settings: Settings) -> None:
+    """Serve with the settings' strategy until the run is stopped.
+
+    Raises
+    ------
+    SettingError
+        It is none that can serve.
+    """
+    tools = ServerTools(settings)
+    strategy = make_strategy(settings.strategy, settings, (), tools)
+    if not strategy.serves:
+        raise SettingError(f"'{strategy.name}' tells no home its answers", where="mode", fix="choose another strategy")
+    strategy.patience = 0.0  # who comes later is taken in then
+    try:
+        Serving(grid, run_id, strategy, settings).run()
+    finally:
+        tools.close()

@@ -1,0 +1,194 @@
+"""Questions that people put at their device wait there, are taken up by a run that serves, and come home answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.records import Question, WaitingBatch
+from fedrag_flwr.settings import Plain
+from fedrag_flwr.waiting import GIVEN_UP
+from server_app.serving import Serving, serve
+from simulations.local_grid import LocalGrid
+from strategies import ServerTools, make_strategy
+from tests.strategies.federation import Federation, Tamper, graphed, toolbox
+
+FOREIGN = Question("w1", "How high is Mount Cairl?", "bridges")
+KNOWN_HERE = Question("w2", "Who designed Tarn Bridge?", "bridges")
+NOBODY = Question("w3", "What did the Duke of Pell eat at his wedding?", "bridges")
+
+
+class Clock:
+    """Seconds that pass when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def files(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    changes: dict[str, Plain] = {
+        "serving__outbox": True,
+        "serving__polls": 1,
+        "inference__max_answer_tokens": 4,
+        "routing__overview": 0,  # so that no gate knows beforehand that nobody knows
+    }
+    return graphed(tmp_path_factory).copy_to(tmp_path / "files").with_changes(**changes)
+
+
+def serving(files: Federation, tamper: Tamper | None = None) -> tuple[Serving, LocalGrid]:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
+    strategy.patience = 0.0
+    grid, clock = files.grid(tamper), Clock()
+    return Serving(grid, "1", strategy, files.settings, clock, clock.sleep), grid
+
+
+def put(files: Federation, question: Question) -> bool:
+    with files.device(question.home) as home:
+        _, waits = home.ask_or_wait(question)
+        assert waits == home.waiting.outbox.holds(question.id)
+    return waits
+
+
+@pytest.mark.parametrize("exchange", ["plain", "download"])
+def test_an_answer_comes_home_and_the_question_stays_there(files: Federation, exchange: str) -> None:
+    files = files.with_changes(exchange=exchange)
+    assert put(files, FOREIGN)
+    run, grid = serving(files)
+    run.run()
+    with files.device("bridges") as home:
+        answer = home.delivered.all()["w1"]
+        assert not len(home.waiting.outbox)
+    assert answer.path == "remote"
+    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert not any(b"How high" in data for data in grid.sent)
+    assert not run.strategy.answers
+    assert not run.strategy.questions
+
+
+def test_what_home_is_sure_of_does_not_wait(files: Federation) -> None:
+    assert not put(files.with_changes(serving__outbox=False), NOBODY)
+    assert put(files, NOBODY)
+    with files.device("bridges") as home:
+        _, waits = home.ask_or_wait(KNOWN_HERE)
+        sure = home.engine.assisted(KNOWN_HERE, None)
+        assert waits == (not hasattr(sure, "text"))
+
+
+def test_a_strategy_that_reads_questions_gets_them_through_the_door_alone(files: Federation) -> None:
+    private = Question("w4", "When did Enno Tveit reach the summit of Mount Cairl?", "rivers")
+    assert put(files, private)
+    run, grid = serving(files.with_changes(strategy="hybrid-fusion", hybrid__report="none"))
+    run.run()
+    assert any(b"reach the summit" in data for data in grid.sent)
+    assert not any(b"Tveit" in data for data in grid.sent)
+    with files.device("rivers") as home:
+        assert "w4" in home.delivered.all() or home.waiting.outbox.holds("w4")
+
+
+def test_a_device_that_shows_nobody_its_questions_offers_none_to_who_reads_them(files: Federation) -> None:
+    assert put(files, FOREIGN)
+    hidden = files.with_changes(strategy="hybrid-fusion", serving__polls=2)
+    run, grid = serving(hidden)
+    nodes: list[dict[str, Plain]] = [{**node, "exchange": "download"} for node in hidden.nodes]
+    run.grid = grid = hidden.grid(nodes=nodes)
+    run.run()
+    assert not any(b"How high" in data for data in grid.sent)
+    with files.device("bridges") as home:
+        assert home.waiting.outbox.holds("w1")
+
+
+def test_what_nobody_can_answer_is_closed_after_some_tries(files: Federation) -> None:
+    assert put(files, NOBODY)
+    changed = files.with_changes(serving__tries=2, serving__retry_seconds=0.0, serving__polls=1)
+    for _ in range(4):
+        run, _ = serving(changed)
+        run.run()
+        with files.device("bridges") as home:
+            if not len(home.waiting.outbox):
+                told = home.delivered.all()["w3"]
+                assert told.text or told.explanation == GIVEN_UP
+                return
+    raise AssertionError("the question still waits")
+
+
+def test_a_withdrawn_question_costs_no_other_its_answer(files: Federation) -> None:
+    for question in (FOREIGN, NOBODY):
+        put(files, question)
+    run, _ = serving(files)
+
+    def withdraw(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == "WaitingBatch":
+            with files.device("bridges") as home:
+                home.waiting.outbox.withdraw("w3")
+        return reply
+
+    run.grid = files.grid(withdraw)
+    run.run()
+    with files.device("bridges") as home:
+        assert "w1" in home.delivered.all()
+        assert "w3" not in home.delivered.all()
+
+
+def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
+    put(files, FOREIGN)
+
+    def lie(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == "WaitingBatch":
+            batch = wire.decode(reply.content, WaitingBatch, run="1")
+            lies = tuple(Question(one.id, one.text, "rivers") for one in batch.questions)
+            reply.content = wire.encode(WaitingBatch(batch.device, lies), run="1")
+        return reply
+
+    run, _ = serving(files, lie)
+    run.run()
+    assert "another device's name" in run.strategy.post.traffic.missing["bridges"]
+    with files.device("bridges") as home:
+        assert home.waiting.outbox.holds("w1")
+
+
+class Gathering(LocalGrid):
+    """A grid to which nodes come later."""
+
+    present = 2
+
+    def get_node_ids(self) -> list[int]:
+        return super().get_node_ids()[: self.present]
+
+
+def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
+    put(files, FOREIGN)
+    changed = files.with_changes(serving__polls=3, serving__retry_seconds=0.0)
+    run, grid = serving(changed)
+    run.settings = changed.settings
+    gathering = Gathering(grid._app, changed.nodes, changed.config)
+    run.grid = gathering
+    seen: list[int] = []
+
+    def sleep(_: float) -> None:
+        seen.append(sum(b"query.waiting" in data for data in gathering.sent))
+        gathering.present += 3
+
+    run.sleep = sleep
+    run.run()
+    assert seen[0] == 0  # two devices are no quorum of five
+    assert seen[1] > 0
+    with files.device("bridges") as home:
+        assert home.delivered.all()["w1"].path == "remote"
+
+
+def test_a_reference_does_not_serve(files: Federation) -> None:
+    with pytest.raises(SettingError, match="centralized"):
+        serve(files.grid(), "1", files.with_changes(strategy="centralized").settings)
