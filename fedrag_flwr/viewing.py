@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.memory.finding import find_items, items_on, neighbours
+from fedrag_flwr.memory.finding import find_items, items_on, nearest_hyperedges
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Hyperedge, MemoryItem, Sentence
 
@@ -60,10 +60,10 @@ class MemoryView:
 
 @dataclass(frozen=True, slots=True)
 class NextHyperedge:
-    """A hyperedge beside another one: how many documents they share, and the text of its heaviest member."""
+    """A hyperedge beside another one: the cosine of their prototypes, and the text of its heaviest member."""
 
     id: str
-    documents: int
+    nearness: float
     text: str
 
 
@@ -132,14 +132,10 @@ def view_document(store: MemoryStore, document_id: str) -> DocumentView:
 
 
 def _beside(store: MemoryStore, edge: Hyperedge) -> tuple[NextHyperedge, ...]:
-    found = neighbours(store, edge.id, _MOST_NEIGHBOURS)
-    edges = {one.id: one for one in store.hyperedges(ids=[near.id for near in found])}
-    texts = {
-        near.id: _units(store, [max(zip(one.weights, one.members, strict=True))[1]])[0].text
-        for near in found
-        if (one := edges.get(near.id)) is not None
-    }
-    return tuple(NextHyperedge(near.id, near.documents, texts[near.id]) for near in found if near.id in texts)
+    found = nearest_hyperedges(store, edge, _MOST_NEIGHBOURS)
+    heaviest = [max(zip(one.weights, one.members, strict=True))[1] for one, _ in found]
+    units = _units(store, heaviest)
+    return tuple(NextHyperedge(one.id, near, unit.text) for (one, near), unit in zip(found, units, strict=True))
 
 
 def _units(store: MemoryStore, ids: Sequence[str], weights: Sequence[float] = ()) -> list[UnitView]:

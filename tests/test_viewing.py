@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.memory.finding import find_items, items_on, neighbours, origins
+from fedrag_flwr.memory.finding import cosine, find_items, items_on, origins
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.viewing import view_document, view_hyperedge, view_memories, view_memory
 from tests.memory.store_samples import delta, memory, open_store, two_documents
@@ -71,9 +71,10 @@ def test_a_hyperedge_shows_members_by_weight_memories_and_what_lies_beside_it(st
         ("d2/0/0", 0.5, "Sentence 0 of d2/0, edition 0."),
     ]
     assert [line.id for line in view.memories] == ["m12", "m2"] == items_on(store, "h1")
-    assert [(near.id, near.documents) for near in view.beside] == [("h2", 1)]  # p1 links passages, not sentences
-    assert view.beside[0].text == "Sentence 0 of d1/1, edition 0."
-    assert neighbours(store, "p1", 5) == []
+    [beside] = view.beside  # p1 links passages, not sentences
+    expected = cosine(store.hyperedge("h1").prototype, store.hyperedge("h2").prototype)
+    assert (beside.id, beside.text) == ("h2", "Sentence 0 of d1/1, edition 0.")
+    assert beside.nearness == pytest.approx(expected)
 
 
 def test_a_hyperedge_of_passages_shows_passages(store: MemoryStore) -> None:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import numpy as np
 
 from fedrag_flwr.memory import reading
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.records import Hyperedge, MemoryItem, Vector
 
+_UNITS_LOOKED_AT = 64  # for the hyperedges next to one
 _ESCAPED = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})  # the wildcards of LIKE
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A hyperedge that shares documents with another one, and how many."""
-
-    id: str
-    documents: int
 
 
 def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple[int, list[MemoryItem]]:
@@ -62,16 +55,19 @@ def items_on(store: MemoryStore, hyperedge_id: str) -> list[str]:
         return [item for (item,) in rows.fetchall()]
 
 
-def neighbours(store: MemoryStore, hyperedge_id: str, most: int) -> list[Neighbour]:
-    """The hyperedges of the same granularity that share most documents with one."""
-    with store.database.reading() as connection:
-        rows = connection.execute(
-            "SELECT o.id, count(DISTINCT u.document) AS shared FROM hyperedges h"
-            " JOIN members m ON m.hyperedge = h.number JOIN units u ON u.number = m.unit"
-            " JOIN units v ON v.document = u.document JOIN members n ON n.unit = v.number"
-            " JOIN hyperedges o ON o.number = n.hyperedge"
-            " WHERE h.id = ? AND o.id != h.id AND o.granularity = h.granularity"
-            " GROUP BY o.id ORDER BY shared DESC, o.id LIMIT ?",
-            (hyperedge_id, most),
-        )
-        return [Neighbour(*row) for row in rows.fetchall()]
+def nearest_hyperedges(store: MemoryStore, edge: Hyperedge, most: int) -> list[tuple[Hyperedge, float]]:
+    """The hyperedges of the units that are nearest to a hyperedge's prototype, each with the cosine of prototypes."""
+    index = store.index(edge.granularity)
+    _, (units,) = index.search(edge.prototype, _UNITS_LOOKED_AT + len(edge.members))
+    within = set(edge.members)
+    owners = store.hyperedges_of([unit for unit in units if unit not in within])
+    ids = [owner for found in owners.values() for owner in found if owner != edge.id]
+    found = store.hyperedges(ids=list(dict.fromkeys(ids))[:most])
+    nearness = [(one, cosine(edge.prototype, one.prototype)) for one in found]
+    return sorted(nearness, key=lambda pair: (-pair[1], pair[0].id))
+
+
+def cosine(first: Vector, second: Vector) -> float:
+    """Cosine of two vectors; 0 where one has no direction."""
+    lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
+    return float(first @ second) / lengths if lengths else 0.0

@@ -11,7 +11,7 @@ const PATHS = {
   cache: "from the cache",
   abstained: "declined",
 };
-const POLL_MS = 2000;
+const POLL_MS = 2000, HISTORY = 20;
 const form = document.getElementById("ask-form");
 const question = document.getElementById("question");
 const button = document.getElementById("ask-button");
@@ -19,6 +19,8 @@ const status = document.getElementById("ask-status");
 const answers = document.getElementById("answers");
 
 export async function startAsking(showTrouble) {
+  const { answers: earlier } = await call("/v1/answers");
+  for (const answer of earlier.filter((one) => one.question).slice(0, HISTORY).reverse()) put(answer, showTrouble);
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
@@ -58,15 +60,18 @@ async function poll(first, card, showTrouble) {
       setTimeout(() => poll(first, card, showTrouble), POLL_MS);
       return;
     }
-    card.querySelector(".later").replaceWith(el("div", { class: "later" }, el("h4", {}, "Then the federation answered"), said(now)));
-    status.textContent = `The federation answered “${first.question}”: ${now.answer || "it does not know either."}`;
+    const helped = now.path !== first.path || now.answer !== first.answer;
+    card.querySelector(".later").replaceChildren(...(helped
+      ? [el("h4", {}, "Then the federation answered"), said(now)]
+      : [el("p", { class: "waiting" }, "Nobody in the federation could help; the answer above stands.")]));
+    status.textContent = helped ? `The federation answered “${first.question}”: ${now.answer}` : `No help came for “${first.question}”.`;
   } catch (error) {
     showTrouble(error);
   }
 }
 
-const later = (answer) => el("div", { class: "later" },
-  answer.waiting ? el("p", { class: "waiting" }, "The question waits for help from the federation; a better answer appears here.") : null);
+const later = (answer) => el("div", { class: "later" }, answer.waiting
+  ? el("p", { class: "waiting" }, "The question waits for help from the federation; a better answer appears here.") : null);
 
 function said(answer) {
   const origins = [...new Set(answer.sources.map((source) => source.split("/")[0]))].filter(Boolean);

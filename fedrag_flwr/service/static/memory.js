@@ -78,9 +78,9 @@ export async function hyperedgeView(id) {
       [one.text, one.weight.toFixed(2), link("document", one.document, one.title || one.document)])),
     el("h2", {}, "Memories that rest on it"), memories("Memories that rest on it", edge.memories),
     el("h2", {}, "Beside it"), edge.beside.length
-      ? table("Hyperedges with sentences of the same documents", ["Heaviest member", "Shared documents"],
-        edge.beside.map((one) => [link("hyperedge", one.id, one.text), one.documents]))
-      : el("p", {}, "No other hyperedge shares a document with it."),
+      ? table("The nearest hyperedges", ["Heaviest member", "Nearness"],
+        edge.beside.map((one) => [link("hyperedge", one.id, one.text), one.nearness.toFixed(2)]))
+      : el("p", {}, "There is no other hyperedge."),
     back()];
 }
 

@@ -49,7 +49,7 @@ function picture(edge, width) {
   const pills = beside.map((one, i) => besideBox(one, 2 + (i % columns) * (pillWidth + GAP), bottom + 34 + Math.floor(i / columns) * (PILL + 8), pillWidth));
   if (beside.length) {
     lines.push(drawn("path", { class: "beside-tie", d: `M${centre.x} ${centre.y} V${bottom + 30}` }),
-      drawn("text", { class: "soft-text", x: centre.x + 10, y: bottom + 16 }, narrow ? "beside it" : "beside it, by shared documents"));
+      drawn("text", { class: "soft-text", x: centre.x + 10, y: bottom + 16 }, "the nearest hyperedges"));
   }
   const height = beside.length ? bottom + 36 + Math.ceil(beside.length / columns) * (PILL + 8) : bottom;
   const core = drawn("g", { class: "core" }, drawn("circle", { cx: centre.x, cy: centre.y, r: 20 }),
@@ -67,7 +67,7 @@ function memberBox(member, x, y, width) {
 }
 
 function besideBox(one, x, y, width) {
-  return boxed(`#hyperedge/${encodeURIComponent(one.id)}`, "beside", `Hyperedge beside it, by ${one.documents} shared documents: ${one.text}`,
+  return boxed(`#hyperedge/${encodeURIComponent(one.id)}`, "beside", `Hyperedge beside it, nearness ${one.nearness.toFixed(2)}: ${one.text}`,
     drawn("rect", { x, y, width, height: PILL, rx: PILL / 2 }), drawn("text", { x: x + 14, y: y + 22 }, fitted(one.text, width - 28)));
 }
 
