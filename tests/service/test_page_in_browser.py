@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 import uvicorn
@@ -29,9 +32,11 @@ SETTINGS = {
     "inference.abstain-below": 0.4,
     "inference.max-answer-tokens": 8,
 }
-ODD = (
-    f"# Odd {HARM}\n\nThe Odd Tower {HARM} stands on Port Ferren. It was built by <script>alert(1)</script> in 1777.\n"
-)
+ODD = {
+    "id": "odd",
+    "title": f"Odd {HARM}",
+    "text": f"The Odd Tower {HARM} stands on Port Ferren. It was built by <script>alert(1)</script> in 1777.",
+}
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened")
 
@@ -72,7 +77,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     root = tmp_path_factory.mktemp("page")
     documents = root / "documents"
     documents.mkdir()
-    for name, text in {**DOCUMENTS["bridges"], **DOCUMENTS["harbours"], "odd.md": ODD}.items():
+    for name, text in {**DOCUMENTS["bridges"], **DOCUMENTS["harbours"], "odd.jsonl": json.dumps(ODD)}.items():
         (documents / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDRAG_HOME", str(root / "home"))
@@ -211,7 +216,6 @@ def test_markup_in_documents_and_memories_is_text(opened: Opened) -> None:
     page.locator("#view a[href^='#hyperedge/']").first.click()
     expect(page.locator("#view a.member").first).to_be_visible()
     page.goto(f"{page.url.partition('#')[0]}#memory")
-    page.locator("#words").fill("onerror far img")
     page.locator("#words").fill("drew")
     page.keyboard.press("Enter")
     row = page.locator("#view tbody tr", has_text="Who drew")
@@ -275,10 +279,6 @@ def test_no_view_is_wider_than_the_screen(opened: Opened, width: int) -> None:
 
 
 def test_what_is_not_there_is_said(service: Service) -> None:
-    import json
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
     for kind in ("memories", "hyperedges", "documents"):
         with pytest.raises(HTTPError) as refused:
             urlopen(f"{service.url}/v1/{kind}/none")
