@@ -172,9 +172,7 @@ class EdgeDevice:
             settings.caching,
         )
         self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
-        self.answers = DeviceAnswers(
-            self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings.exchange
-        )
+        self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
 
     def close(self) -> None:
         """Close the sources, the caches, the store and what the door keeps beside it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.private_routing import restored
 
 R = TypeVar("R")
+_LOG = logging.getLogger(__name__)
 
 
 class Host(Protocol):
@@ -112,7 +114,7 @@ HANDLERS: Mapping[str, Handler] = {
         records.SealedMessages,
         lambda at, sealed: at.device.receive(at.device.sealed.answers(sealed, at.run)),
     ),
-    "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.offer(request), writes=True),
+    "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.offer(request)),
     "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walk(request)),
     "query.gossip": _on(records.GossipRequest, lambda at, request: at.device.walks.sketches.gossip(request)),
     "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.share_documents()),
@@ -148,10 +150,15 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
             device.door.outgoing.write(run, message_type, wire.size_of(reply))
             return reply
     except FedragError as error:
-        return wire.failure(host.name(), error, error.abroad, run)
+        return _failed(host, message_type, error, error.abroad, run)
     except Exception as error:
         # The text of an unknown error may quote a document: only its kind and place in our code leave.
-        return wire.failure(host.name(), error, f"an unexpected error at {place_of(error)}", run)
+        return _failed(host, message_type, error, f"an unexpected error at {place_of(error)}", run)
+
+
+def _failed(host: Host, message_type: str, error: Exception, what: str, run: str) -> RecordDict:
+    _LOG.warning("%s of run %s: %s: %s", message_type, run, type(error).__name__, what)
+    return wire.failure(host.name(), error, what, run)
 
 
 def place_of(error: BaseException) -> str:

@@ -74,6 +74,7 @@ class InferenceSettings(_Group):
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
     abstain_below: float = Field(0.6, ge=-1, le=1)
+    least_trust: float = Field(0.0, ge=0, le=1)
     free_answers: bool = False
 
 
@@ -158,6 +159,16 @@ class RoutingSettings(_Group):
     router_centroids: int = Field(16, ge=1, le=1_024)
 
 
+class FedRagSettings(_Group):
+    """The parts of `fedrag`, each of which can be left out."""
+
+    bank: bool = True
+    owners: bool = True
+    summaries: bool = True
+    reading: bool = True
+    cache: bool = True
+
+
 class HybridSettings(_Group):
     """What devices tell of their sources' hits, and what the server writes of it (HyFedRAG 3.1)."""
 
@@ -237,6 +248,7 @@ class Settings(_Group):
     graph: GraphSettings = GraphSettings()
     gate: GateSettings = GateSettings()
     routing: RoutingSettings = RoutingSettings()
+    fedrag: FedRagSettings = FedRagSettings()
     hybrid: HybridSettings = HybridSettings()
     caching: CachingSettings = CachingSettings()
     overlay: OverlaySettings = OverlaySettings()

@@ -47,7 +47,7 @@ from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 KNOWN = "When did Dawn enter orbit around Ceres?"
 HELPED = "What does the name of the Molniya rocket mean?"
-RUN = "pictures"
+RUN, TOKEN = "pictures", "token"
 MOST_BYTES = 150_000
 R = TypeVar("R")
 
@@ -86,7 +86,7 @@ def help_with_what_waits(asking: Resident, helping: Resident) -> None:
 @contextmanager
 def served(resident: Resident) -> Iterator[str]:
     """The device's service on loopback; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(make_application(resident), port=0, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(make_application(resident, TOKEN), port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():
@@ -105,7 +105,7 @@ def opened(browser: Browser, url: str, width: int, height: int, scheme: str) -> 
     )
     page.goto(url)
     page.locator("#token-dialog[open]").wait_for()
-    page.keyboard.type("token")
+    page.keyboard.type(TOKEN)
     page.keyboard.press("Enter")
     page.locator("#token-dialog").wait_for(state="hidden")
     return page

@@ -25,16 +25,18 @@ class FedRag(SummaryRouting, MemoryFusion):
     exchanges = EVERY_EXCHANGE
 
     def share(self) -> None:
-        """Exchange memories, then summaries."""
-        MemoryFusion.share(self)
-        SummaryRouting.share(self)
+        """Exchange memories, then summaries, as far as the settings keep these parts."""
+        if self.settings.fedrag.bank:
+            MemoryFusion.share(self)
+        if self.settings.fedrag.summaries:
+            SummaryRouting.share(self)
 
     def resolve(self) -> None:
         """Ask those whom home named, and let home finish; each answer says who was asked.
 
         Under private routing homes name devices by summaries alone, in sealed boxes.
         """
-        if self.settings.exchange != "plain":
+        if self.settings.exchange != "plain" and self.settings.fedrag.summaries:
             self._resolve_privately()
             return
         asked = {name: [want.owner for want in asking.wants] for name, asking in self.open.items()}

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import cache, device, doctor, feedback, models, outbox, serve, simulate, source
+from fedrag_flwr.cli import ask, cache, device, doctor, feedback, models, outbox, serve, simulate, source
 
 app = typer.Typer(
     name="fedrag",
@@ -20,7 +20,7 @@ app.add_typer(outbox.app, name="outbox")
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
-app.command("ask")(device.ask)
+app.command("ask")(ask.ask)
 app.command("serve")(serve.serve)
 app.add_typer(source.app, name="source")
 app.command("feedback")(feedback.feedback)

@@ -55,6 +55,8 @@ class Cognizer:
     free
         Whether the model writes freely where the evidence has been read, or chooses among typed facts: the first is
         more often right where there is an answer, the second declines more questions that have none.
+    least_trust
+        Probability of being right below which an answer is not given (`inference.trust`).
     """
 
     generator: Callable[[], Generator]
@@ -63,13 +65,14 @@ class Cognizer:
     seed: int = 0
     is_called: IsCalled = unknown
     free: bool = False
+    least_trust: float = 0.0
 
     @classmethod
     def of(cls, settings: Settings, generator: Callable[[], Generator], is_called: IsCalled = unknown) -> Cognizer:
         """The slow path as a run's settings ask for it."""
         asked = settings.inference
         most, floor = asked.max_answer_tokens, asked.abstain_below
-        return cls(generator, most, floor, settings.seed, is_called, asked.free_answers)
+        return cls(generator, most, floor, settings.seed, is_called, asked.free_answers, asked.least_trust)
 
     def answer(
         self,

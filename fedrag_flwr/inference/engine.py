@@ -11,6 +11,7 @@ from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_o
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
+from fedrag_flwr.inference.trust import judged
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
@@ -27,6 +28,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.retrieval import Retriever
 
 _MOST_SOURCES = _MOST_WANTS = 64
+Near = Callable[[Vector], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +85,31 @@ class Engine:
             return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
         return self._reasoned(question, lead, (), start)
 
-    def assisted(self, question: Question, near: Callable[[Vector], Sequence[str]] | None) -> Answer | OpenQuestion:
+    def assisted(
+        self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = False
+    ) -> Answer | OpenQuestion:
         """Memory if it is near enough, or what home's evidence says beyond doubt; else an open question.
 
-        It names the owners of the nearest memories' hyperedges, and the devices that `near` gives for its vector;
-        without `near`, where names would tell too much, nobody.
+        Parameters
+        ----------
+        question
+            The question.
+        near
+            Gives the devices to ask for its vector; None for nobody.
+        reading
+            Whether home's own evidence may close it without the model.
+        owners
+            Whether to ask the owners of the nearest memories' hyperedges, too.
         """
         start = self.clock()
         lead = self.leads.lead(question.text)
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start)
-        reading = self._read(lead, ())
-        if reading.certain:
-            return self._reasoned(question, lead, (), start, reading)
-        wants: dict[str, Want] = {}
-        if near is not None:
-            wants = {want.owner: want for want in self._wants(question, lead.matches)}
-            for owner in near(lead.asked.vector):
-                wants.setdefault(owner, Want(question.id, owner, ()))
+        if reading and (told := self._read(lead, ())).certain:
+            return self._reasoned(question, lead, (), start, told)
+        wants = {want.owner: want for want in self._wants(question, lead.matches)} if owners else {}
+        for owner in near(lead.asked.vector) if near is not None else ():
+            wants.setdefault(owner, Want(question.id, owner, ()))
         named = tuple(wants.values())[:_MOST_WANTS]
         return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
 
@@ -161,7 +170,7 @@ class Engine:
             reading,
             wording=question.text,
         )
-        verdict = verdict.timed(self.clock() - start)
+        verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
         remote = any(unit.origin != self.shelf.device for unit in units)
         answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.path_drawing import for_page
-from fedrag_flwr.records import Answer, AnswerPath
+from pydantic import TypeAdapter, ValidationError
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.records import Answer, AnswerPath, ChosenPath
 from fedrag_flwr.tracing import TraceLine
 
 
@@ -29,8 +31,9 @@ class Shown:
 class GivenAnswer:
     """An answer with what it rests on.
 
-    `waiting` says that the question waits for the federation's help, whose answer then takes the place of home's under
-    the same id. `asked` is in seconds since the epoch, 0 where that is not known any more.
+    `waiting` says that the question waits for the federation's help; once that came, `answer` is the federation's and
+    `first` what home had answered. `asked` is in seconds since the epoch; 0.0, and no question, where this process was
+    not yet there.
     """
 
     id: str
@@ -43,13 +46,16 @@ class GivenAnswer:
     explanation: str
     sources: tuple[str, ...]
     evidence: tuple[Shown, ...]
-    paths: tuple[list[object], ...]  # as `for_page` gives them
+    paths: tuple[ChosenPath, ...]
     waiting: bool
     asked: float
+    first: str = ""
     verdict: str = ""
 
 
-def given(id: str, question: str, answer: Answer, trace: list[TraceLine], asked: float) -> GivenAnswer:
+def given(
+    id: str, question: str, answer: Answer, trace: list[TraceLine], asked: float, *, waiting: bool = False
+) -> GivenAnswer:
     """An answer as it is shown."""
     evidence = tuple(
         Shown(line.origin, line.document, line.title, line.passage, line.text, line.item, line.hyperedges)
@@ -67,10 +73,20 @@ def given(id: str, question: str, answer: Answer, trace: list[TraceLine], asked:
         explanation=answer.explanation,
         sources=answer.sources,
         evidence=evidence,
-        paths=tuple(map(for_page, answer.paths)),
-        waiting=False,
+        paths=answer.paths,
+        waiting=waiting,
         asked=asked,
     )
+
+
+def read_answer(told: Mapping[str, object]) -> GivenAnswer:
+    """An answer as it came from a service; raises WireError where it is none."""
+    try:
+        return TypeAdapter(GivenAnswer).validate_python(told)
+    except ValidationError:
+        raise WireError(
+            "this is no answer of a service", where="answer", fix="run the same version everywhere"
+        ) from None
 
 
 class RecentAnswers:
@@ -94,18 +110,13 @@ class RecentAnswers:
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
-    def get(self, id: str) -> GivenAnswer:
-        """One answer; raises NotFoundError."""
+    def judge(self, id: str, verdict: str) -> bool:
+        """Note what somebody thinks of an answer; False: there is none with that id."""
         with self._lock:
             if id not in self._kept:
-                raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
-            return self._kept[id]
-
-    def judge(self, id: str, verdict: str) -> GivenAnswer:
-        """Note what somebody thinks of an answer; raises NotFoundError."""
-        judged = replace(self.get(id), verdict=verdict)
-        self.put(judged)
-        return judged
+                return False
+            self._kept[id] = replace(self._kept[id], verdict=verdict)
+            return True
 
     def all(self) -> list[GivenAnswer]:
         """All, the newest first."""

@@ -12,7 +12,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Cost, Question
-from fedrag_flwr.settings import Plain
+from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.world import World
 from simulations.local_grid import LocalGrid
 from strategies import STRATEGIES, ServerTools, make_strategy
@@ -51,14 +51,17 @@ class Federated:
         The strategy's.
     world
         The dataset on its devices.
+    changes
+        Settings under which it differs from the others.
     """
 
-    def __init__(self, name: str, world: World) -> None:
-        self._strategy = make_strategy(name, world.settings, [], ServerTools(world.settings))
+    def __init__(self, name: str, world: World, changes: Mapping[str, Plain] | None = None) -> None:
+        settings = Settings.from_config({**world.settings.flat(), **(changes or {})})
+        self._strategy = make_strategy(name, settings, [], ServerTools(settings))
         nodes: list[dict[str, Plain]] = [
             {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
         ]
-        self._grid = LocalGrid(app, nodes, world.settings.flat())
+        self._grid = LocalGrid(app, nodes, settings.flat())
         self._seen = Traffic()
 
     def prepare(self) -> Prepared:
@@ -172,15 +175,28 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
 }
 
 
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
+    "fedrag-no-bank": ("fedrag", {"fedrag.bank": False}),
+    "fedrag-no-owners": ("fedrag", {"fedrag.owners": False}),
+    "fedrag-no-summaries": ("fedrag", {"fedrag.summaries": False}),
+    "fedrag-no-help": ("fedrag", {"fedrag.owners": False, "fedrag.summaries": False}),
+    "fedrag-no-reading": ("fedrag", {"fedrag.reading": False}),
+    "fedrag-controller": ("fedrag", {"retrieval.order": "controller"}),
+}
+
+
 def system_names() -> tuple[str, ...]:
-    """All systems: strategies, FD-RAG's variants on one device, and local baselines."""
-    return (*STRATEGIES, *ON_DEVICE, *BASELINES)
+    """All systems: strategies, `fedrag` without parts, FD-RAG's variants on one device, and local baselines."""
+    return (*STRATEGIES, *VARIANTS, *ON_DEVICE, *BASELINES)
 
 
 def make_system(name: str, world: World) -> System:
     """Make a system by its name, which is one of `system_names`."""
     if name in STRATEGIES:
         return Federated(name, world)
+    if name in VARIANTS:
+        strategy, changed = VARIANTS[name]
+        return Federated(strategy, world, changed)
     if name in BASELINES:
         return Local(name, world)
     ask, changes = ON_DEVICE[name]

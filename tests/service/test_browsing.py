@@ -19,8 +19,9 @@ from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
+from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.browsing import STATIC, Window, add_page, make_router
-from fedrag_flwr.service.guarding import Guard
+from fedrag_flwr.service.sites import OwnSiteOnly
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.viewing import view_document, view_hyperedge, view_memories, view_memory
 from tests.memory.store_samples import delta, memory, new_document, open_store, two_documents
@@ -48,7 +49,7 @@ def client(window: Window) -> Iterator[TestClient]:
     app = FastAPI()
     app.include_router(make_router(look))
     add_page(app)
-    app.add_middleware(Guard)
+    app.add_middleware(OwnSiteOnly, refuse=error_response)
     with TestClient(app, base_url=HERE) as client:
         yield client
 
@@ -140,18 +141,12 @@ def test_no_other_file_is_served(client: TestClient, path: str) -> None:
 
 REQUESTS: list[tuple[dict[str, str], int]] = [
     ({}, 200),
-    ({"host": "localhost:8100"}, 200),
-    ({"host": "LOCALHOST"}, 200),
-    ({"host": "evil.example"}, 403),
-    ({"host": "evil.example:8100"}, 403),
-    ({"host": "127.0.0.1.evil.example"}, 403),
-    ({"host": "localhost@evil.example"}, 403),
-    ({"host": "[::1"}, 403),
-    ({"host": ""}, 403),
     ({"origin": HERE, "sec-fetch-site": "same-origin"}, 200),
     ({"origin": "http://127.0.0.1:9999"}, 403),
     ({"origin": "https://evil.example"}, 403),
     ({"origin": "null"}, 403),
+    ({"origin": "http://localhost:8100", "host": "localhost:8100"}, 200),
+    ({"origin": "http://localhost:8100"}, 403),
     ({"sec-fetch-site": "none"}, 200),
     ({"sec-fetch-site": "cross-site"}, 403),
     ({"sec-fetch-site": "same-site"}, 403),

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import uvicorn
@@ -23,6 +23,7 @@ from fedrag_flwr.service.resident import Resident
 from tests.strategies.federation import DOCUMENTS
 
 CHROMIUM = shutil.which("chromium")
+TOKEN = "token-of-this-test"
 HARM = "<img src=x onerror=\"document.body.dataset.harmed='yes'\">"
 SETTINGS = {
     "models.generator": "smollm2-135m",
@@ -42,7 +43,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 
 @dataclass
-class Service:
+class Shown:
     """A device's service on loopback."""
 
     resident: Resident
@@ -73,7 +74,7 @@ class Opened:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     root = tmp_path_factory.mktemp("page")
     documents = root / "documents"
     documents.mkdir()
@@ -86,12 +87,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         with resident.device() as device:
             device.build()
             plant(device.store)
-        server = uvicorn.Server(uvicorn.Config(make_application(resident), port=0, log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(make_application(resident, TOKEN), port=0, log_level="error"))
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started and thread.is_alive():
             time.sleep(0.02)
-        yield Service(resident, f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
+        yield Shown(resident, f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}")
         server.should_exit = True
         thread.join()
 
@@ -104,25 +105,25 @@ def plant(store: MemoryStore) -> None:
 
 
 @pytest.fixture
-def opened(service: Service) -> Iterator[Opened]:
+def opened(shown: Shown) -> Iterator[Opened]:
     with sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         opened = Opened(browser.new_page())
         opened.watch()
-        opened.page.goto(service.url)
+        opened.page.goto(shown.url)
         enter_token(opened.page)
         yield opened
         expect(opened.page.locator("body")).not_to_have_attribute("data-harmed", "yes")
         assert opened.page.locator("img").count() == 1  # the page's own
         assert opened.said == []
-        assert all(url.startswith(service.url + "/") for url in opened.asked)
+        assert all(url.startswith(shown.url + "/") for url in opened.asked)
         browser.close()
 
 
 def enter_token(page: Page) -> None:
     """The dialog has the focus by itself."""
     page.locator("#token-dialog[open]").wait_for()
-    page.keyboard.type("any")
+    page.keyboard.type(TOKEN)
     page.keyboard.press("Enter")
     expect(page.locator("#device")).to_have_text("desk")
 
@@ -227,40 +228,40 @@ def test_markup_in_documents_and_memories_is_text(opened: Opened) -> None:
     expect(page.get_by_role("table", name="Memories by origin")).to_contain_text(f"far {HARM}")
 
 
-def test_help_that_comes_later_appears_by_itself(opened: Opened, service: Service) -> None:
+def test_help_that_comes_later_appears_by_itself(opened: Opened, shown: Shown) -> None:
     page = opened.page
     page.locator("#question").fill("Where was the Duke of Pell born?")
     page.locator("#help").check()
     page.locator("#ask-button").click()
     card = page.locator("#answers article").first
     expect(card.locator(".waiting")).to_be_visible(timeout=60_000)
-    page.goto(f"{service.url}/#device-state")
+    page.goto(f"{shown.url}/#device-state")
     expect(page.locator("#view tbody tr")).to_contain_text("Duke of Pell")
-    [waiting] = waiting_ids(service)
-    with service.resident.device() as device:
+    [waiting] = waiting_ids(shown)
+    with shown.resident.device() as device:
         answer = Answer(waiting, f"Lindmoor {HARM}", "remote", 0.8, "helped", ("museums/x", "people/y"))
         device.keep(AnswerBatch("desk", (answer,), (), 0.0))
-    page.goto(f"{service.url}/#ask")
+    page.goto(f"{shown.url}/#ask")
     expect(card.locator(".later .said")).to_have_text(f"Lindmoor {HARM}", timeout=10_000)
     expect(card.locator(".later")).to_contain_text("Rests on what museums, people holds.")
     expect(page.locator("#ask-status")).to_contain_text("The federation answered")
-    assert waiting_ids(service) == []
+    assert waiting_ids(shown) == []
 
 
-def test_a_waiting_question_is_withdrawn(opened: Opened, service: Service) -> None:
+def test_a_waiting_question_is_withdrawn(opened: Opened, shown: Shown) -> None:
     page = opened.page
     page.locator("#question").fill("What did the Duke of Pell eat?")
     page.locator("#help").check()
     page.locator("#ask-button").click()
     expect(page.locator("#answers article").first.locator(".waiting")).to_be_visible(timeout=60_000)
-    page.goto(f"{service.url}/#device-state")
+    page.goto(f"{shown.url}/#device-state")
     page.get_by_role("button", name="Withdraw").click()
     expect(page.locator("#view p[role=status]")).to_have_text("The question is withdrawn.")
-    assert waiting_ids(service) == []
+    assert waiting_ids(shown) == []
 
 
-def waiting_ids(service: Service) -> list[str]:
-    with service.resident.device() as device:
+def waiting_ids(shown: Shown) -> list[str]:
+    with shown.resident.device() as device:
         return [one.id for one in device.waiting.outbox.waiting()]
 
 
@@ -278,9 +279,25 @@ def test_no_view_is_wider_than_the_screen(opened: Opened, width: int) -> None:
         assert unnamed == 0, view
 
 
-def test_what_is_not_there_is_said(service: Service) -> None:
+def test_a_wrong_token_is_asked_for_again(shown: Shown) -> None:
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(shown.url)
+        page.locator("#token-dialog[open]").wait_for()
+        page.keyboard.type("wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#token-wrong")).to_have_text("That is not the token of this device.")
+        assert page.locator("#device").inner_text() == "This device"
+        enter_token(page)
+        page.reload()  # the tab remembers it
+        expect(page.locator("#device")).to_have_text("desk")
+        browser.close()
+
+
+def test_what_is_not_there_is_said(shown: Shown) -> None:
     for kind in ("memories", "hyperedges", "documents"):
         with pytest.raises(HTTPError) as refused:
-            urlopen(f"{service.url}/v1/{kind}/none")
+            urlopen(Request(f"{shown.url}/v1/{kind}/none", headers={"Authorization": f"Bearer {TOKEN}"}))
         assert refused.value.code == 404
         assert json.load(refused.value)["error"] == "NotFoundError"

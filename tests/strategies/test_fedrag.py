@@ -44,7 +44,7 @@ def test_what_memory_knows_asks_nobody(built: Federation) -> None:
 
 def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation) -> None:
     """Home compares the question with the summaries itself; it leaves home as a vector alone."""
-    files = built.with_changes(memory__delta=1.0, memory__top_k=1, routing__devices=1)
+    files = built.with_changes(memory__delta=1.0, memory__top_k=1, routing__devices=1, fedrag__cache=False)
     strategy, sent = run(files, FOREIGN)
     answer = strategy.answers["k2"]
     assert "asked " in answer.explanation
@@ -57,7 +57,7 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
 
 @pytest.mark.parametrize("exchange", ["plain", "download", "encrypted"])
 def test_under_private_routing_the_server_relays_boxes(built: Federation, exchange: str) -> None:
-    strategy, sent = run(built.with_changes(memory__delta=1.0, exchange=exchange), FOREIGN)
+    strategy, sent = run(built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__cache=False), FOREIGN)
     answer = strategy.answers["k2"]
     assert ("asked " if exchange == "plain" else "routed at home to ") in answer.explanation
     assert any(source.startswith("rivers/") for source in answer.sources)
@@ -75,10 +75,47 @@ def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation
     assert make_strategy("local-rag", private, [], tools).name == "local-rag"
 
 
+def test_each_part_can_be_left_out(built: Federation) -> None:
+    """Without owners of near memories only summaries name a device, without both nobody is asked."""
+
+    def told(**parts: bool) -> tuple[FedRag, list[bytes]]:
+        off: dict[str, Plain] = {f"fedrag__{name}": value for name, value in parts.items()}
+        return run(built.with_changes(memory__delta=1.0, fedrag__cache=False, **off), FOREIGN)
+
+    alone, sent = told(owners=False, summaries=False)
+    assert not [data for data in sent if b"query.retrieve" in data or b"query.overview" in data]
+    assert alone.answers["k2"].path != "remote"
+    strategy, sent = told(owners=False)
+    assert [data for data in sent if b"query.overview" in data]
+    assert strategy.answers["k2"].explanation.rpartition("asked ")[2] == "rivers"
+    _, sent = told(bank=False)
+    assert not [data for data in sent if b"query.share" in data]
+    private, sent = run(
+        built.with_changes(memory__delta=1.0, exchange="download", fedrag__summaries=False, fedrag__cache=False),
+        FOREIGN,
+    )
+    assert "k2" in private.answers
+    assert not [data for data in sent if b"query.retrieve" in data]
+
+
+def test_a_question_is_answered_alike_while_its_evidence_holds(built: Federation) -> None:
+    files = built.with_changes(memory__delta=1.0, fedrag__reading=False)
+    first, sent = run(files, FOREIGN)
+    assert [data for data in sent if b"query.retrieve" in data]
+    again, sent = run(files, Question("k3", FOREIGN.text, "bridges"))
+    answer = again.answers["k3"]
+    if first.answers["k2"].text:
+        assert (answer.path, answer.text) == ("cache", first.answers["k2"].text)
+        assert not [data for data in sent if b"query.retrieve" in data]
+    other, _ = run(files.with_changes(fedrag__cache=False), Question("k4", FOREIGN.text, "bridges"))
+    assert other.answers["k4"].path != "cache"
+
+
 def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> None:
     def asked(devices: int) -> int:
         strategy, _ = run(
-            built.with_changes(memory__delta=1.0, routing__devices=devices, routing__summaries=40), FOREIGN
+            built.with_changes(memory__delta=1.0, routing__devices=devices, routing__summaries=40, fedrag__cache=False),
+            FOREIGN,
         )
         return len(strategy.answers["k2"].explanation.rpartition("asked ")[2].split(", "))
 

@@ -97,8 +97,8 @@ function evidence(answer) {
 }
 
 function paths(answer) {
-  if (!answer.paths || !answer.paths.length) return null;
-  return el("details", { class: "paths" }, el("summary", {}, `Answer paths (${answer.paths.length})`), answer.paths.map(pathPicture));
+  if (!answer.drawn.length) return null;
+  return el("details", { class: "paths" }, el("summary", {}, `Answer paths (${answer.drawn.length})`), answer.drawn.map(pathPicture));
 }
 
 function verdict(answer) {
