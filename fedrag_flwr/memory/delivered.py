@@ -31,16 +31,14 @@ class DeliveredAnswers:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        with database.reading() as connection:
-            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'delivered'").fetchone()
-        if not known:
-            with database.writing() as connection:
-                connection.execute(_TABLE)
 
     def put(self, answers: Iterable[Answer]) -> None:
         """Keep answers in place of those to the same questions."""
         told = [((one.question_id, one.text, one.explanation, pack_names(one.sources)), one.score) for one in answers]
+        if not told:
+            return
         with self._database.writing() as connection:
+            connection.execute(_TABLE)
             connection.executemany(
                 "INSERT OR REPLACE INTO delivered (question, text, explanation, sources, score, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
@@ -54,6 +52,9 @@ class DeliveredAnswers:
     def all(self) -> dict[str, Answer]:
         """The answers by question, the newest first."""
         with self._database.reading() as connection:
+            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'delivered'").fetchone()
+            if not known:
+                return {}
             rows = connection.execute(
                 "SELECT question, text, explanation, sources, score, checksum FROM delivered ORDER BY number DESC"
             ).fetchall()

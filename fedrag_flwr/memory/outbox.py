@@ -79,8 +79,8 @@ class Outbox:
             Too many wait.
         """
         sealed = self._fernet().encrypt(json.dumps([question.text, self._clock()]).encode())
-        self._make_table()
         with self._database.writing() as connection:
+            connection.execute(_TABLE)
             (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
             if count >= MOST:
                 raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")
@@ -144,10 +144,6 @@ class Outbox:
         with self._database.reading() as connection:
             (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'outbox'").fetchone()
             return connection.execute(query, values).fetchall() if known else []
-
-    def _make_table(self) -> None:
-        with self._database.writing() as connection:
-            connection.execute(_TABLE)
 
     def _opened(self, question_id: str, sealed: bytes, tries: int) -> WaitingQuestion:
         from cryptography.fernet import InvalidToken
