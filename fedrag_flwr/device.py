@@ -123,7 +123,8 @@ class EdgeDevice:
             most_pages=settings.federation.most_pages,
         )
         self._hide = OpaqueIds(self.store)
-        kept = fedrag_home(settings.home) / "privacy" / name  # not in the store: a rebuilt one must not reset budgets
+        # not in the store: a rebuilt one must not reset budgets
+        self.kept = kept = fedrag_home(settings.home) / "privacy" / name
         try:
             key = BoxKey.kept(kept / "box.key")
             self.door = open_door(

@@ -54,6 +54,14 @@ def _link(step: PathStep, down: bool) -> Link:
     return Link(step.relation, step.passage_id, down)
 
 
+def for_page(path: ChosenPath) -> list[object]:
+    """A path as pages draw it: vertices, links, and the passage that it leads to with its score."""
+    chain = chain_of(path)
+    nodes = [[node.text, int(node.asked), int(node.bridge)] for node in chain.nodes]
+    links = [[link.relation, link.passage_id, int(link.down)] for link in chain.links]
+    return [nodes, links, path.passage_id, round(path.score, 3)]
+
+
 def drawn(path: ChosenPath) -> str:
     """A path as lines of text: ``[mentioned by the question]``, ``(bridge)``, and the tuples between."""
     chain = chain_of(path)

@@ -23,13 +23,14 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import NotFoundError, StoreError
+from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import deployed_root, fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.toolbox import load_toolbox
+from fedrag_flwr.viewing import MemoryLine, view_document, view_hyperedge
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 
@@ -106,19 +107,15 @@ def show_hyperedge(
 ) -> None:
     """Show a hyperedge: the units that it links, and the memories that rest on it."""
     with _reading(name, store) as memory:
-        edge = memory.hyperedge(hyperedge_id)
-        texts = _unit_texts(memory, edge.members)
-        items = [item for item in memory.items(origin=name) if edge.id in item.hyperedges]
+        view = view_hyperedge(memory, hyperedge_id)
     if as_json:
-        print_json({"hyperedge": edge, "units": texts, "items": [item.id for item in items]})
+        print_json(view)
         return
-    tree = Tree(f"hyperedge {edge.id} ({edge.granularity})")
+    tree = Tree(f"hyperedge {view.id} ({view.granularity})")
     units = tree.add("units")
-    for member, weight in zip(edge.members, edge.weights, strict=True):
-        units.add(escape(f"{weight:.2f}  {member}: {texts[member]}"))
-    memories = tree.add("memories")
-    for item in items:
-        memories.add(escape(f"{item.question} -> {item.answer}"))
+    for member in view.members:
+        units.add(escape(f"{member.weight:.2f}  {member.id}: {member.text}"))
+    _add_memories(tree, view.memories)
     out.print(tree)
 
 
@@ -152,8 +149,7 @@ def show_document(
 ) -> None:
     """Show what a document brought: passages, sentences, hyperedges and memories."""
     with _reading(name, store) as memory:
-        brought = memory.contribution(document_id)
-        items = [memory.item(item_id) for item_id in brought.items]
+        brought, view = memory.contribution(document_id), view_document(memory, document_id)
     if as_json:
         print_json(brought)
         return
@@ -166,10 +162,14 @@ def show_document(
         branch = tree.add(f"{len(ids)} {kind}")
         for unit_id in ids:
             branch.add(escape(unit_id))
-    branch = tree.add(f"{len(items)} memories")
-    for item in items:
-        branch.add(escape(f"{item.question} -> {item.answer}"))
+    _add_memories(tree, view.memories)
     out.print(tree)
+
+
+def _add_memories(tree: Tree, memories: Sequence[MemoryLine]) -> None:
+    branch = tree.add(f"{len(memories)} memories")
+    for memory in memories:
+        branch.add(escape(f"{memory.question} -> {memory.answer}"))
 
 
 def print_path(path: ChosenPath | None) -> None:
@@ -204,13 +204,6 @@ def existing_store(name: str, store: Path | None) -> Path:
 
 def _reading(name: str, store: Path | None) -> MemoryStore:
     return MemoryStore.open(existing_store(name, store), {}, create=False)
-
-
-def _unit_texts(memory: MemoryStore, ids: tuple[str, ...]) -> dict[str, str]:
-    try:
-        return {sentence.id: sentence.text for sentence in memory.sentences(ids)}
-    except NotFoundError:
-        return {passage.id: passage.text for passage in memory.passages(ids)}
 
 
 def _show_report(report: BuildReport) -> None:

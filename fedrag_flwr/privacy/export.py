@@ -17,6 +17,7 @@ from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
+from fedrag_flwr.privacy.outgoing import OutgoingLedger
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import (
     MOST_LINE,
@@ -71,6 +72,8 @@ class ExportDoor:
         The private names that the operators share.
     share_documents
         Whether whole documents may leave, where no operator is in the chain.
+    outgoing
+        Where it is written down how much left; by default in working memory.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class ExportDoor:
         device: str,
         names: KnownNames | None = None,
         share_documents: bool = False,
+        outgoing: OutgoingLedger | None = None,
     ) -> None:
         for operator in operators:
             operator.validate()
@@ -97,6 +101,7 @@ class ExportDoor:
         self._opaque = opaque
         self._device = device
         self._counts: Counter[str] = Counter()
+        self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
         self._register = Register()
         self._names = KnownNames() if names is None else names
 
@@ -122,8 +127,9 @@ class ExportDoor:
         self._names.consult(register)
 
     def close(self) -> None:
-        """Close the list of private names."""
+        """Close the list of private names, and the ledger of what left."""
         self._names.close()
+        self.outgoing.close()
 
     def pending_names(self) -> frozenset[str]:
         """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
@@ -250,10 +256,11 @@ class ExportDoor:
                 where=self._device,
                 fix='the centralised reference needs privacy.export = "none" and privacy.share-documents = true',
             )
-        self._counts["documents passed"] += len(documents)
-        return tuple(
+        released = tuple(
             SharedDocument(self._hide(one.id), one.title[:MOST_LINE], _in_parts(one.text)) for one in documents
         )
+        self._passed("documents", released)
+        return released
 
     def release_answer(self, answer: Answer) -> Answer:
         """Release an answer: text and explanation rewritten, own sources opaque, evidence and answer paths dropped.
@@ -267,13 +274,13 @@ class ExportDoor:
         """
         [bundle] = self._operate([Bundle((clean(answer.text), clean(answer.explanation)))])
         text, explanation = bundle.prose
-        self._counts["answers passed"] += not bundle.refusal
         if bundle.refusal:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
+            self._passed("answers", (), 1)
             reason = f"withheld: {bundle.refusal}"
             return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
-        return replace(
+        released = replace(
             answer,
             text=text[:MOST_LINE],
             explanation=explanation[:MOST_LINE],
@@ -281,6 +288,8 @@ class ExportDoor:
             evidence=(),
             paths=(),
         )
+        self._passed("answers", (released,))
+        return released
 
     def release_question(self, text: str) -> str:
         """Release a question of the people here, rewritten as all text; empty where an operator refuses it.
@@ -291,8 +300,13 @@ class ExportDoor:
             If an operator fails.
         """
         [bundle] = self._operate([Bundle((clean(text),))])
-        self._counts[f"questions withheld {bundle.refusal}" if bundle.refusal else "questions passed"] += 1
-        return "" if bundle.refusal else bundle.prose[0][:MOST_LINE]
+        if bundle.refusal:
+            self._counts[f"questions withheld {bundle.refusal}"] += 1
+            self._passed("questions", (), 1)
+            return ""
+        released = bundle.prose[0][:MOST_LINE]
+        self._passed("questions", (released,))
+        return released
 
     def release_vector(self, vector: Vector) -> Vector:
         """Release one vector, shape (dimension,), as float32 of float16 precision.
@@ -303,7 +317,7 @@ class ExportDoor:
             If it is not a finite vector of the encoder's dimension.
         """
         shown = self._round(vector)
-        self._counts["vectors passed"] += 1
+        self._passed("vectors", (shown,))
         return shown
 
     def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
@@ -316,7 +330,7 @@ class ExportDoor:
         """
         if levels.dtype != np.uint8 or levels.ndim != 1:
             raise PrivacyError("a sketch is not a row of bytes", where=self._device)
-        self._counts["sketches passed"] += 1
+        self._passed("sketches", (levels,))
         return tuple(levels.tolist())
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
@@ -392,8 +406,12 @@ class ExportDoor:
             raise PrivacyError("a vector is not finite or has a wrong shape", where=self._device)
         return vector.astype(np.float16).astype(np.float32)
 
+    def _passed(self, what: str, records: Sequence[object], withheld: int = 0) -> None:
+        self._counts[f"{what} passed"] += len(records)
+        self.outgoing.note(what, records, withheld)
+
     def _released(self, what: str, items: tuple[T, ...], withheld: Counter[str]) -> Released[T]:
-        self._counts[f"{what} passed"] += len(items)
+        self._passed(what, items, withheld.total())
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
         self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))

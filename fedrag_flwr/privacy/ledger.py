@@ -5,14 +5,30 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import BudgetError, SettingError
 from fedrag_flwr.privacy.durable import DurableFile
 
+BUDGET = "budget.sqlite"
 _SCHEMA = """CREATE TABLE IF NOT EXISTS spent (
     entity TEXT NOT NULL, purpose TEXT NOT NULL, epsilon REAL NOT NULL, PRIMARY KEY (entity, purpose)) WITHOUT ROWID"""
 _SLACK = 1e-9  # epsilons are added as floats
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetAccount:
+    """What entities have spent, in epsilon: the most and the mean of one, of the limit for each.
+
+    `exhausted` entities have spent it all.
+    """
+
+    limit: float
+    entities: int
+    most: float
+    mean: float
+    exhausted: int
 
 
 class BudgetLedger:
@@ -41,6 +57,16 @@ class BudgetLedger:
         """Give the epsilon that an entity (its digest) has spent."""
         with self._file.reading() as connection:
             return float(connection.execute("SELECT TOTAL(epsilon) FROM spent WHERE entity=?", (entity,)).fetchone()[0])
+
+    def account(self) -> BudgetAccount:
+        """Sum up what all entities have spent."""
+        with self._file.reading() as connection:
+            row = connection.execute(
+                "SELECT count(*), coalesce(max(spent), 0.0), coalesce(avg(spent), 0.0), total(spent >= ?)"
+                " FROM (SELECT total(epsilon) AS spent FROM spent GROUP BY entity)",
+                (self.limit - _SLACK,),
+            ).fetchone()
+        return BudgetAccount(self.limit, int(row[0]), float(row[1]), float(row[2]), int(row[3]))
 
     def spend(self, entity: str, purpose: str, epsilon: float) -> None:
         """Record, durably and before it is used, that an entity spends epsilon for a purpose.

@@ -14,11 +14,12 @@ from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
-from fedrag_flwr.privacy.ledger import BudgetLedger
+from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
 from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
+from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
 from fedrag_flwr.privacy.presidio import PresidioMasking
 from fedrag_flwr.privacy.randomised_response import PRESETS, OutOfVocabulary, RandomisedResponse, Randomness
 from fedrag_flwr.privacy.vocabulary import EntityPartition
@@ -64,8 +65,10 @@ def make_door(
         As `ExportDoor` takes them.
     mask_types, public_names
         For ``"type-masking"``: what is masked, and which names stay.
-    sensitive_types, partition, folder, epoch, out_of_vocabulary, source
-        For ``"ldp"``: which entities are perturbed, the public partition, where memo and ledger are kept.
+    sensitive_types, partition, epoch, out_of_vocabulary, source
+        For ``"ldp"``: which entities are perturbed, the public partition, and how.
+    folder
+        Where it is kept what left, and for ``"ldp"`` surrogates and budgets.
     names
         Where the names that were found private are kept; by default they are forgotten with the door.
     epsilon, group_size, preset
@@ -120,7 +123,7 @@ def make_door(
             partition,
             budget,
             SurrogateMemo(folder / "surrogates.sqlite"),
-            ledger=BudgetLedger(folder / "budget.sqlite", budget if budget_limit is None else budget_limit),
+            ledger=BudgetLedger(folder / BUDGET, budget if budget_limit is None else budget_limit),
             encoder=encoder if out_of_vocabulary == "nearest" else None,
             out_of_vocabulary=out_of_vocabulary,
             epoch=epoch,
@@ -135,4 +138,5 @@ def make_door(
         if generator is None:
             raise SettingError("summaries need a model", where="privacy.operators")
         operators.append(ModelSummary(generator))
-    return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents)
+    ledger = OutgoingLedger(None if folder is None else folder / FILE)
+    return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents, ledger)

@@ -19,7 +19,10 @@ from starlette.exceptions import HTTPException
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
+from fedrag_flwr.path_drawing import for_page
 from fedrag_flwr.records.base import MOST_LINE
+from fedrag_flwr.service.answers import GivenAnswer
+from fedrag_flwr.service.browsing import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
 from fedrag_flwr.service.lanes import DeadlineError, Lane
 from fedrag_flwr.service.limits import RateLimit
@@ -38,6 +41,7 @@ from fedrag_flwr.service.protocol import (
     unframe,
 )
 from fedrag_flwr.service.resident import Resident
+from fedrag_flwr.service.sites import OwnSiteOnly
 
 STATUS: tuple[tuple[type[FedragError], int], ...] = (
     (ServiceBusyError, 503),
@@ -105,6 +109,7 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
         metrics=metrics,
         refuse=error_response,
     )
+    app.add_middleware(OwnSiteOnly, refuse=error_response)
     app.add_exception_handler(FedragError, _refused)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -134,16 +139,16 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
         told = await asks.run(lambda: resident.ask(asked.question, help=asked.help), limits.ask_seconds)
         metrics.answer(told.path, time.perf_counter() - start)
         request.scope[NOTES]["path"] = told.path
-        return _json(asdict(told))
+        return _json(_shown(told))
 
     @app.get(ANSWERS)
     async def answers() -> Response:
         told = await asks.run(resident.recent, limits.ask_seconds)
-        return _json({"answers": [asdict(one) for one in told]})
+        return _json({"answers": [_shown(one) for one in told]})
 
     @app.get(ANSWERS + "/{id}")
     async def answer(id: str) -> Response:
-        return _json(asdict(await asks.run(lambda: resident.recalled(id), limits.ask_seconds)))
+        return _json(_shown(await asks.run(lambda: resident.recalled(id), limits.ask_seconds)))
 
     @app.post(FEEDBACK)
     async def feedback(judged: Judged) -> Response:
@@ -161,6 +166,7 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
         await asks.run(lambda: resident.withdraw(id), limits.ask_seconds)
         return _json({"withdrawn": id})
 
+    add_views(app, resident.device)
     return app
 
 
@@ -174,6 +180,11 @@ def _most_bytes(path: str) -> int:
     """The largest body of a request: of a message, twice what its record may hold, as `wire.unpack` allows."""
     handler = HANDLERS.get(path.removeprefix(f"{MESSAGES}/"))
     return MOST_JSON if handler is None else 4 + MOST_HEAD + 2 * wire.LIMITS.get(handler.kind, 64 * wire.KIB)
+
+
+def _shown(answer: GivenAnswer) -> dict[str, object]:
+    """An answer, and its answer paths as pages draw them."""
+    return {**asdict(answer), "drawn": [for_page(path) for path in answer.paths]}
 
 
 def _json(told: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -156,8 +156,10 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
     items = {item["id"]: item for item in parsed("inspect", "items", "--name", "desk", "--limit", "0", "--json")}
     assert set(brought["items"]) <= items.keys()
     edge = parsed("inspect", "hyperedge", brought["hyperedges"][0], "--name", "desk", "--json")
-    assert set(edge["units"]) == set(edge["hyperedge"]["members"])
-    assert set(edge["items"]) <= items.keys()
+    assert {member["document"] for member in edge["members"]} >= {"marks"}
+    weights = [member["weight"] for member in edge["members"]]
+    assert weights == sorted(weights, reverse=True)
+    assert {memory["id"] for memory in edge["memories"]} <= items.keys()
     assert len(parsed("inspect", "items", "--name", "desk", "--limit", "2", "--json")) == 2
 
 

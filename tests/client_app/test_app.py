@@ -13,6 +13,8 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.memory.database import FILE
 from fedrag_flwr.nodes import Node, store_root
+from fedrag_flwr.privacy.outgoing import FILE as OUTGOING
+from fedrag_flwr.privacy.outgoing import OutgoingLedger
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
@@ -66,6 +68,18 @@ REQUESTS: list[tuple[str, object, type]] = [
 def test_each_message_type_has_its_reply(kind: str, request_: object, reply: type, files: Federation) -> None:
     answered = ask(files.grid(), kind, wire.encode(request_, run=RUN))
     assert type(wire.decode(answered.content, reply, run=RUN)) is reply
+
+
+def test_what_left_in_a_run_is_written_down(first: FirstRun) -> None:
+    """Of every device: what passed the door, and as many messages as reached the server."""
+    for name in DEVICES:
+        with first.files.device(name) as device:
+            kinds = {row.kind: row for row in OutgoingLedger(device.kept / OUTGOING).by_kind()}
+            shared = device.store.counts().items
+        assert {"items", "answers", "query.share", "query.answer", "query.describe"} <= kinds.keys()
+        assert kinds["items"].count + kinds["items"].withheld >= shared
+        assert all(row.bytes > 0 for row in kinds.values() if row.count)
+        assert kinds["query.share"].bytes >= kinds["items"].bytes
 
 
 TYPES = sorted({kind for kind, _, _ in REQUESTS} | {"query.share", "query.import", "query.documents"})

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.evaluation.measures import seconds
-from fedrag_flwr.path_drawing import chain_of
+from fedrag_flwr.path_drawing import for_page
 
 if TYPE_CHECKING:
     from fedrag_flwr.evaluation.results import AnswerRow
-    from fedrag_flwr.records import ChosenPath
 
 _BUDGET = 700_000  # characters; keeps the page under 1 MB
 
@@ -60,13 +59,5 @@ def _packed(row: AnswerRow) -> list[object]:
         row.explanation,
         row.sources,
         row.evidence,
-        [_drawn(path) for path in row.answer_paths],
+        [for_page(path) for path in row.answer_paths],
     ]
-
-
-def _drawn(path: ChosenPath) -> list[object]:
-    """A path as the page draws it: vertices, links, and the passage that it leads to with its score."""
-    chain = chain_of(path)
-    nodes = [[node.text, int(node.asked), int(node.bridge)] for node in chain.nodes]
-    links = [[link.relation, link.passage_id, int(link.down)] for link in chain.links]
-    return [nodes, links, path.passage_id, round(path.score, 3)]

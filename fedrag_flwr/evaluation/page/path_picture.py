@@ -1,11 +1,14 @@
-"""The part of the report's script that draws an answer path as SVG, out of elements and text nodes only.
+"""The part of a page's script that draws an answer path as SVG, out of elements and text nodes only.
 
-The page holds no address of any other host, not even the name of SVG's namespace: the script asks the browser for it.
+The report holds no address of any other host, not even the name of SVG's namespace: its script asks the browser for it.
+The page at a device draws with the same functions.
+"""
+
+SVG_NAMESPACE = r"""
+const SVG = new DOMParser().parseFromString("<" + "svg>", "text/html").body.firstChild.namespaceURI;
 """
 
 PATH_PICTURE = r"""
-const SVG = new DOMParser().parseFromString("<" + "svg>", "text/html").body.firstChild.namespaceURI;
-
 function drawn(tag, attributes, ...children) {
   const node = document.createElementNS(SVG, tag);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);

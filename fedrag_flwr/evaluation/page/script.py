@@ -1,6 +1,6 @@
 """The report's script: sortable tables, and the list of answers. It writes text nodes only, never markup."""
 
-from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE
+from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE, SVG_NAMESPACE
 
 _LISTS = r"""
 "use strict";
@@ -153,4 +153,4 @@ load().then(show).catch(() => {
 });
 """
 
-SCRIPT = _LISTS + PATH_PICTURE
+SCRIPT = _LISTS + SVG_NAMESPACE + PATH_PICTURE

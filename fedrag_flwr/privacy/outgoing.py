@@ -1,0 +1,146 @@
+"""The outgoing ledger: how much of which kind left a device, in which run and when; never what it said."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.privacy.durable import DurableFile
+
+FILE = "outgoing.sqlite"
+_Sums = tuple[int, int, int]  # records, their bytes, and how many were kept back
+_HOUR = 3_600
+_SCHEMA = """CREATE TABLE IF NOT EXISTS outgoing (
+    hour INTEGER NOT NULL, run TEXT NOT NULL, kind TEXT NOT NULL,
+    count INTEGER NOT NULL, bytes INTEGER NOT NULL, withheld INTEGER NOT NULL,
+    PRIMARY KEY (hour, run, kind)) WITHOUT ROWID"""
+_ADD = """INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (hour, run, kind) DO UPDATE SET
+    count = count + excluded.count, bytes = bytes + excluded.bytes, withheld = withheld + excluded.withheld"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What left of one kind.
+
+    Parameters
+    ----------
+    hour
+        When: the beginning of an hour, in seconds since 1970; of several hours the last.
+    run
+        The run that asked for it; empty where none did.
+    kind
+        What the door released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
+        `sketches`), or the type of a message, whose bytes hold all that the message carried.
+    count, bytes
+        How many, and the bytes of their texts and vectors, or of the whole messages.
+    withheld
+        How many the door kept back.
+    """
+
+    hour: int
+    run: str
+    kind: str
+    count: int
+    bytes: int
+    withheld: int
+
+
+class OutgoingLedger:
+    """Counts what leaves by hour, run and kind, in a file that outlives the store.
+
+    What a thread has released is written, in one durable step, before the message that carries it is handed over.
+
+    Parameters
+    ----------
+    path
+        The device's own file, made when something first leaves; None keeps the counts in working memory.
+    clock
+        Gives the seconds since 1970.
+    """
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: dict[int, dict[str, _Sums]] = {}  # by thread and kind
+
+    @cached_property
+    def _file(self) -> DurableFile:
+        return DurableFile(self._path, "outgoing ledger", _SCHEMA, 1)
+
+    def note(self, kind: str, records: Sequence[object], withheld: int = 0) -> None:
+        """Note what this thread lets leave."""
+        size = sum(map(weight, records))
+        with self._lock:
+            noted = self._noted.setdefault(threading.get_ident(), {})
+            count, total, kept_back = noted.get(kind, (0, 0, 0))
+            noted[kind] = (count + len(records), total + size, kept_back + withheld)
+
+    def write(self, run: str, message: str, size: int) -> None:
+        """Write down what this thread has released, and the message of so many bytes that carries it.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written: then the message must not leave.
+        """
+        with self._lock:
+            noted = self._noted.pop(threading.get_ident(), {})
+        self._add(run, [*noted.items(), (message, (1, size, 0))])
+
+    def by_kind(self) -> list[Outgoing]:
+        """All that ever left, a row for each kind."""
+        return self._read(
+            "SELECT max(hour), '', kind, sum(count), sum(bytes), sum(withheld) FROM outgoing GROUP BY kind"
+        )
+
+    def newest(self, most: int) -> list[Outgoing]:
+        """The newest rows, the last hour first."""
+        return self._read(f"SELECT * FROM outgoing ORDER BY hour DESC, run, kind LIMIT {int(most)}")
+
+    def close(self) -> None:
+        """Write what no message carried, and close the file."""
+        with self._lock:
+            noted = [row for rows in self._noted.values() for row in rows.items()]
+            self._noted.clear()
+        self._add("", noted)
+        if "_file" in self.__dict__:
+            self._file.close()
+            del self.__dict__["_file"]
+
+    def _add(self, run: str, noted: Sequence[tuple[str, _Sums]]) -> None:
+        rows = [(kind, *sums) for kind, sums in noted if any(sums)]
+        if not rows:
+            return
+        hour = int(self._clock()) // _HOUR * _HOUR
+        with self._lock:
+            file = self._file
+        with file.writing() as connection:
+            connection.executemany(_ADD, [(hour, run, *row) for row in rows])
+
+    def _read(self, query: str) -> list[Outgoing]:
+        if self._path is not None and not self._path.exists():
+            return []
+        with self._lock:
+            file = self._file
+        with file.reading() as connection:
+            return [Outgoing(*row) for row in connection.execute(query).fetchall()]
+
+
+def weight(value: object) -> int:
+    """Bytes of the texts in a record and of its vectors, whose values travel in two bytes each."""
+    if isinstance(value, str):
+        return len(value.encode("utf-8", "replace"))
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes if value.dtype == np.uint8 else 2 * value.size)
+    if isinstance(value, tuple):
+        return sum(map(weight, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(weight(getattr(value, field.name)) for field in fields(value))
+    return 0

@@ -1,0 +1,164 @@
+"""What people at a device see of its memory: memories, hyperedges and documents, with the texts that they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.memory.finding import find_items, items_on, nearest_hyperedges
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Hyperedge, MemoryItem, Sentence
+
+_MOST_NEIGHBOURS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLine:
+    """A memory in a list; `own` ones were made here, and `sources` says on how many sentences they rest."""
+
+    id: str
+    question: str
+    answer: str
+    kind: str
+    origin: str
+    own: bool
+    sources: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """A part of a list of memories, and how long it is."""
+
+    total: int
+    offset: int
+    memories: tuple[MemoryLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitView:
+    """A sentence or passage with where it stands; `weight` is its membership where it is seen as a member, else 0."""
+
+    id: str
+    text: str
+    passage: str
+    document: str
+    title: str
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """A memory with the sentences that it rests on, and its hyperedges: opaque ids where another device made it."""
+
+    memory: MemoryLine
+    answer_type: str
+    anchors: tuple[str, ...]
+    hyperedges: tuple[str, ...]
+    support: tuple[UnitView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NextHyperedge:
+    """A hyperedge beside another one: the cosine of their prototypes, and the text of its heaviest member."""
+
+    id: str
+    nearness: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HyperedgeView:
+    """A hyperedge with its members, the heaviest first, the memories that rest on them, and hyperedges beside it."""
+
+    id: str
+    granularity: str
+    members: tuple[UnitView, ...]
+    memories: tuple[MemoryLine, ...]
+    beside: tuple[NextHyperedge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """A document with its passages, and what it brought."""
+
+    id: str
+    title: str
+    passages: tuple[UnitView, ...]
+    sentences: int
+    hyperedges: tuple[str, ...]
+    memories: tuple[MemoryLine, ...]
+
+
+def view_memories(store: MemoryStore, words: str, offset: int, limit: int) -> MemoryPage:
+    """A part of the memories whose question or answer holds each word."""
+    total, items = find_items(store, words, offset, limit)
+    return MemoryPage(total, offset, _lines(store, items))
+
+
+def view_memory(store: MemoryStore, memory_id: str) -> MemoryView:
+    """One memory; raises NotFoundError if it is not there."""
+    item = store.item(memory_id)
+    return MemoryView(
+        _lines(store, [item])[0], item.answer_type, item.anchors, item.hyperedges, tuple(_units(store, item.support))
+    )
+
+
+def view_hyperedge(store: MemoryStore, hyperedge_id: str) -> HyperedgeView:
+    """One hyperedge; raises NotFoundError if it is not there."""
+    edge = store.hyperedge(hyperedge_id)
+    heaviest = sorted(zip(edge.members, edge.weights, strict=True), key=lambda one: -one[1])
+    items = [store.item(name) for name in items_on(store, edge.id)]
+    return HyperedgeView(
+        edge.id,
+        edge.granularity,
+        tuple(_units(store, [unit for unit, _ in heaviest], [weight for _, weight in heaviest])),
+        _lines(store, items),
+        _beside(store, edge),
+    )
+
+
+def view_document(store: MemoryStore, document_id: str) -> DocumentView:
+    """One document; raises NotFoundError if it is not there."""
+    document, brought = store.document(document_id), store.contribution(document_id)
+    return DocumentView(
+        document.id,
+        document.title,
+        tuple(_units(store, brought.passages)),
+        len(brought.sentences),
+        brought.hyperedges,
+        _lines(store, [store.item(name) for name in brought.items]),
+    )
+
+
+def _beside(store: MemoryStore, edge: Hyperedge) -> tuple[NextHyperedge, ...]:
+    found = nearest_hyperedges(store, edge, _MOST_NEIGHBOURS)
+    heaviest = [max(zip(one.weights, one.members, strict=True))[1] for one, _ in found]
+    units = _units(store, heaviest)
+    return tuple(NextHyperedge(one.id, near, unit.text) for (one, near), unit in zip(found, units, strict=True))
+
+
+def _units(store: MemoryStore, ids: Sequence[str], weights: Sequence[float] = ()) -> list[UnitView]:
+    """Sentences, or passages, with where they stand."""
+    try:
+        found: list[Sentence] | None = store.sentences(ids)
+    except NotFoundError:
+        found = None
+    passages = {one.id: one for one in store.passages([one.passage_id for one in found] if found is not None else ids)}
+    shown = []
+    for place, name in enumerate(ids):
+        passage = passages[name if found is None else found[place].passage_id]
+        text = passage.text if found is None else found[place].text
+        weight = float(weights[place]) if weights else 0.0
+        shown.append(UnitView(name, text, passage.id, passage.document_id, passage.title, weight))
+    return shown
+
+
+def _lines(store: MemoryStore, items: Sequence[MemoryItem]) -> tuple[MemoryLine, ...]:
+    device = store.identity["device"]
+    return tuple(
+        MemoryLine(
+            item.id, item.question, item.answer, item.kind, item.origin, item.origin == device, len(item.support)
+        )
+        for item in items
+    )
