@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import replace_file, write_private
+from fedrag_flwr.naming import valid_name
 from fedrag_flwr.settings import Plain, fedrag_home
 
 KEYS = (  # of a node config; what is missing has the program's own, careful default
@@ -34,7 +35,6 @@ KEYS = (  # of a node config; what is missing has the program's own, careful def
     "operators",
     "service",
 )
-_LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,8 @@ class DeviceFiles:
 
     @classmethod
     def of(cls, name: str, home: str = "") -> DeviceFiles:
-        """The files of the device of that name; raises SettingError where it is no name."""
-        if not 1 <= len(name) <= _LONGEST_NAME or not name.isascii() or not name.replace("-", "a").isalnum():
-            raise SettingError(
-                "a device's name is made of letters, digits and hyphens", where="name", fix="name it otherwise"
-            )
-        return cls(fedrag_home(home) / "devices" / "local" / name)
+        """The files of the device of that name; raises SettingError where it cannot be one."""
+        return cls(fedrag_home(home) / "devices" / "local" / valid_name(name))
 
     @property
     def config(self) -> Path:
@@ -214,5 +210,10 @@ def _transport(link: Link, files: DeviceFiles) -> list[str]:
 
 
 def _variables(link: Link, files: DeviceFiles) -> str:
-    options = " ".join(_transport(link, files))  # systemd splits an unquoted variable at spaces
-    return f"SUPERLINK={link.address}\nTRANSPORT={options}\nPORT={link.port}\nNODE_CONFIG={files.config}\n"
+    values = {
+        "SUPERLINK": link.address,
+        "TRANSPORT": " ".join(_transport(link, files)),  # systemd and shells split it again, so no path has a space
+        "PORT": str(link.port),
+        "NODE_CONFIG": str(files.config),
+    }
+    return "".join(f'{key}="{value}"\n' for key, value in values.items())

@@ -16,7 +16,7 @@ from fedrag_flwr.settings import Plain
 
 app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
 
-NameArgument = Annotated[str, typer.Argument(help="The device's name: letters, digits and hyphens.")]
+NameArgument = Annotated[str, typer.Argument(help="The device's name.")]
 
 
 @app.command("init")

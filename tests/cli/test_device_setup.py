@@ -72,15 +72,15 @@ def test_only_the_owner_reads(home: Path) -> None:
 
 def test_the_command_has_tls_and_a_key_unless_told(home: Path) -> None:
     files = made(home)
-    lines = dict(line.split("=", 1) for line in files.supernode.read_text().splitlines())
+    lines = dict(line.split("=", 1) for line in shlex.split(files.supernode.read_text()))
     assert lines["SUPERLINK"] == "fed.example:8000"
-    assert shlex.split(lines["TRANSPORT"]) == [
+    assert lines["TRANSPORT"].split() == [
         *("--root-certificates", str(home / "ca.crt")),
         *("--auth-supernode-private-key", str(files.key)),
     ]
     plain = run("init", "open", "--data-path", str(home / "documents"), "--plain-i-know")
     assert "--insecure" in plain.output
-    assert "TRANSPORT=--insecure" in DeviceFiles.of("open").supernode.read_text()
+    assert 'TRANSPORT="--insecure"' in DeviceFiles.of("open").supernode.read_text()
 
 
 def test_nothing_is_overwritten(home: Path) -> None:
@@ -95,8 +95,8 @@ def test_nothing_is_overwritten(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("../up", "--data-path", "."), "letters, digits"),
-        (("", "--data-path", "."), "letters, digits"),
+        (("../up", "--data-path", "."), "cannot be a device's name"),
+        (("", "--data-path", "."), "cannot be a device's name"),
         (("ward",), "needs documents"),
         (("ward", "--data-path", "/nowhere/at/all"), "is not there"),
         (("ward", "--data-path", ".", "--root-certificates", "none.crt"), "is not there"),

@@ -1,0 +1,53 @@
+"""Small runs over the demo's corpus: the same settings for a deployed federation and for a simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from client_app.app import app
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.settings import Plain, Settings
+from server_app.run import run_systems
+from simulations.deployment.federation import Run
+from simulations.local_grid import LocalGrid
+
+DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
+STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")
+_GENERATOR = "smollm2-135m"
+
+
+def node_configs(generator: str = _GENERATOR) -> dict[str, dict[str, Plain]]:
+    """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
+    return {
+        name: {"data-path": str(CORPUS / name), "model-path": generator, "public-names": "demo"} for name in DEVICES
+    }
+
+
+def small_config(strategy: str, questions: int, generator: str = _GENERATOR) -> dict[str, Plain]:
+    """The settings of a run that is as small as a run can be with all phases in it."""
+    return {
+        "strategy": strategy,
+        "baselines": "",
+        "models.generator": generator,
+        "models.context-tokens": 2048,
+        "memory.tokens-per-kilotoken": 0,
+        "inference.max-answer-tokens": 8,
+        "gate.candidates": 1,
+        "hybrid.report": "extractive",
+        "data.limit": questions,
+    }
+
+
+def simulate(config: Mapping[str, Plain], root: Path, run_id: str) -> list[dict[str, object]]:
+    """The same run in the in-process grid, over simulated devices under `root`; gives its answers."""
+    settings = Settings.from_config({**config, "home": str(root / "home"), "results": str(root / "results")})
+    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
+    folder = run_systems(LocalGrid(app, nodes, settings.flat()), run_id, settings)
+    return Run(run_id, "", 0.0, folder).answers
+
+
+def differing(ours: Sequence[Mapping[str, object]], theirs: Sequence[Mapping[str, object]]) -> list[str]:
+    """The questions whose answers differ in text or path, or which one side lacks."""
+    told, known = ({str(row["question_id"]): (row["text"], row["path"]) for row in rows} for rows in (ours, theirs))
+    return sorted(name for name in told.keys() | known.keys() if told.get(name) != known.get(name))
