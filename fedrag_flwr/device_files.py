@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,26 +14,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import replace_file, write_private
 from fedrag_flwr.naming import valid_name
-from fedrag_flwr.settings import Plain, fedrag_home
-
-KEYS = (  # of a node config; what is missing has the program's own, careful default
-    "device-name",
-    "data-path",
-    "sources",
-    "home",
-    "model-path",
-    "training-questions",
-    "export",
-    "exchange",
-    "public-names",
-    "partition",
-    "group-size",
-    "epsilon",
-    "budget",
-    "share-documents",
-    "operators",
-    "service",
-)
+from fedrag_flwr.nodes import local_settings
+from fedrag_flwr.places import deployed_root, fedrag_home
+from fedrag_flwr.service.config import DeviceConfig, device_config, read_config
+from fedrag_flwr.service.protocol import CONFIG, Plain
+from fedrag_flwr.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +58,12 @@ class DeviceFiles:
     @classmethod
     def of(cls, name: str, home: str = "") -> DeviceFiles:
         """The files of the device of that name; raises SettingError where it cannot be one."""
-        return cls(fedrag_home(home) / "devices" / "local" / valid_name(name))
+        return cls(deployed_root(fedrag_home(home), valid_name(name)))
 
     @property
     def config(self) -> Path:
         """The device's settings, as Flower and `fedrag serve` read them."""
-        return self.root / "device.toml"
+        return self.root / CONFIG
 
     @property
     def supernode(self) -> Path:
@@ -102,10 +86,9 @@ class DeviceFiles:
         Raises
         ------
         SettingError
-            A key is unknown, nothing says where the documents lie, or the device is there already.
+            A setting is unknown or out of range, nothing says where the documents lie, or the device is there already.
         """
-        if unknown := sorted(set(config) - set(KEYS)):
-            raise SettingError("a device has no such setting", where=unknown[0], fix=f"it may hold {', '.join(KEYS)}")
+        local_settings(Settings(), device_config(config).own)
         if not {"data-path", "sources"} & set(config):
             raise SettingError("a device needs documents", where="data-path", fix="give --data-path or --source")
         if " " in f"{self.root}{link.certificates}{link.address}":
@@ -123,24 +106,13 @@ class DeviceFiles:
         write_private(self.supernode, _variables(link, self).encode())
         write_private(self.config, toml_of(config).encode())
 
-    def read(self) -> dict[str, Plain]:
+    def read(self) -> DeviceConfig:
         """The device's settings; raises SettingError where there are none, or none that can be read."""
-        try:
-            found = tomllib.loads(self.config.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        if not self.config.exists():
             raise SettingError(
                 "there is no such device", where=self.root.name, fix=f"fedrag device init {self.root.name} ..."
-            ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-            raise SettingError(f"cannot be read: {error}", where=str(self.config), fix="mend the file") from None
-        values = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
-        if wrong := sorted(set(found) - (set(KEYS) & set(values))):
-            raise SettingError(
-                "a device has no such setting, or not of that type",
-                where=f"{self.config}: {wrong[0]}",
-                fix=f"it may hold {', '.join(KEYS)}",
             )
-        return values
+        return read_config(self.config)
 
     def begin_rotation(self) -> None:
         """Make the key that is to follow; raises SettingError where one waits already."""

@@ -16,12 +16,11 @@ from typing import Annotated, Literal, TypeVar, get_args, get_origin, get_type_h
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
-from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
-from flwr.proto.recorddict_pb2 import RecordDict as RecordDictProto
 
 from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 SCHEMA = 4
 RAW = "fedrag.raw"
@@ -79,6 +78,11 @@ class Failure:
     device: records.Name
     error: records.Name
     what: records.Line
+
+
+def failure(device: str, error: Exception, what: str, run: str) -> RecordDict:
+    """Encode a device's word that it could not do what was asked, cut to what a `Failure` may hold."""
+    return encode(Failure(device[:200], type(error).__name__[:200], what[:2000]), run=run)
 
 
 def encode(record: object, *, run: str) -> RecordDict:
@@ -172,7 +176,7 @@ def _decode(content: RecordDict, kind: type[R], run: str) -> R:
 
 def pack(record: object, *, run: str) -> bytes:
     """A record as bytes, to be sealed for someone else than the side that relays it; raises as `encode`."""
-    return bytes(recorddict_to_proto(encode(record, run=run)).SerializeToString())
+    return to_bytes(encode(record, run=run))
 
 
 def unpack(data: bytes, kind: type[R], *, run: str) -> R:
@@ -180,9 +184,9 @@ def unpack(data: bytes, kind: type[R], *, run: str) -> R:
     if len(data) > 2 * LIMITS.get(kind, 64 * KIB):
         raise WireError(f"{len(data)} bytes, more than allowed", where=kind.__name__, fix=_FIX)
     try:
-        content = recorddict_from_proto(RecordDictProto.FromString(data))
-    except Exception as error:  # whatever protobuf and Flower make of bytes from elsewhere
-        raise WireError("bytes that hold no record", where=kind.__name__, fix=_FIX) from error
+        content = from_bytes(data, kind.__name__)
+    except WireError as error:
+        raise WireError(error.what, where=error.where, fix=_FIX) from error
     return decode(content, kind, run=run)
 
 

@@ -69,7 +69,7 @@ def init(
 def show(name: NameArgument, as_json: JsonFlag = False) -> None:
     """Show a device's settings and its public key; never the private one."""
     files = DeviceFiles.of(name)
-    config = files.read()
+    config = files.read().own
     public = public_half(files.key).read_text(encoding="ascii").strip()
     if as_json:
         print_json({"config": config, "public-key": public, "rotating": files.next_key.exists()})

@@ -138,7 +138,7 @@ class Deployment:
         """Start a device's SuperNode, and before it its service where devices have one."""
         files, place = self.files(name), self._places.get(name, HERE)
         if self._service:
-            serve = [sys.executable, "-m", "fedrag_flwr.cli", "serve", name]
+            serve = [program("fedrag"), "serve", name]
             self._begin(f"service-{name}", place, serve, self.home(name))
         self._begin(f"node-{name}", place, supernode_command(files, self.link()), self.home(name))
 

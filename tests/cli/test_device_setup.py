@@ -54,7 +54,7 @@ def test_flower_reads_what_init_wrote(home: Path) -> None:
         "export": "ldp",
         "epsilon": 0.5,
     }
-    assert files.read() == wanted
+    assert files.read().own == wanted
     assert parse_config_args([str(files.config)]) == wanted
     key = serialization.load_ssh_private_key(files.key.read_bytes(), None)
     public = serialization.load_ssh_public_key(public_half(files.key).read_bytes())
@@ -100,7 +100,9 @@ def test_nothing_is_overwritten(home: Path) -> None:
         (("ward",), "needs documents"),
         (("ward", "--data-path", "/nowhere/at/all"), "is not there"),
         (("ward", "--data-path", ".", "--root-certificates", "none.crt"), "is not there"),
-        (("ward", "--data-path", ".", "--set", "exprot=ldp"), "no such setting"),
+        (("ward", "--data-path", ".", "--set", "exprot=ldp"), "not a setting of a device"),
+        (("ward", "--data-path", ".", "--set", "epsilon=-1"), "epsilon"),
+        (("ward", "--data-path", ".", "--set", "gpu-layers=many"), "gpu-layers"),
         (("ward", "--data-path", ".", "--set", "export"), "KEY=VALUE"),
         (("ward", "--data-path", ".", "--set", "device-name=other"), "each key once"),
         (("ward", "--data-path", ".", "--superlink", "a b"), "space"),
@@ -119,7 +121,7 @@ def test_show_never_tells_the_private_key(home: Path) -> None:
     for result in (run("show", "ward-3"), run("show", "ward-3", "--json")):
         assert result.exit_code == 0
         assert secret not in result.output
-    assert json.loads(run("show", "ward-3", "--json").output)["config"] == files.read()
+    assert json.loads(run("show", "ward-3", "--json").output)["config"] == files.read().own
     assert "no such device" in run("show", "nobody").output
 
 
@@ -153,4 +155,4 @@ def test_any_value_is_read_back(tmp_path_factory: pytest.TempPathFactory, a: str
     files = DeviceFiles(tmp_path_factory.getbasetemp() / "written" / "device")
     files.root.mkdir(parents=True, exist_ok=True)
     files.config.write_bytes(toml_of(config).encode())
-    assert files.read() == config
+    assert files.read().own == config
