@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ CERTIFICATES = APP / "deploy" / "certificates.sh"
 SUPERLINK = "superlink"
 CONNECTION = "deployment"
 _NICE = 10
+_POLL_SECONDS = 0.5  # each look for replies is a request over TLS, which on two cores takes from the devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Run:
         """The results' summary."""
         found: Mapping[str, object] = json.loads((self.results / "summary.json").read_text(encoding="utf-8"))
         return found
+
+
+def ignore(_: str) -> None:
+    """Watch nothing."""
 
 
 class Deployment:
@@ -115,11 +120,25 @@ class Deployment:
         """The certificate of the federation's authority."""
         return self.root / "certificates" / "ca.crt"
 
-    def run(self, config: Mapping[str, Plain]) -> Run:
-        """Run the app with some settings, follow it to its end, and read its status from Flower."""
+    def run(self, config: Mapping[str, Plain], watch: Callable[[str], None] = ignore) -> Run:
+        """Run the app with some settings, follow it to its end, and read its status from Flower.
+
+        Parameters
+        ----------
+        config
+            What differs from the app's defaults.
+        watch
+            Told each line of the run's log when it comes.
+        """
         results, start = self.root / "results", time.monotonic()
         lines: list[str] = []
-        run_id, status = self.flower.run(APP, {**config, "results": str(results)}, None, lines.append)
+
+        def follow(line: str) -> None:
+            lines.append(line)
+            watch(line)
+
+        own: dict[str, Plain] = {"results": str(results), "federation.poll-seconds": _POLL_SECONDS}
+        run_id, status = self.flower.run(APP, {**own, **config}, None, follow)
         return Run(run_id, status, time.monotonic() - start, results / run_id, tuple(lines))
 
     def start_superlink(self) -> None:
@@ -165,7 +184,7 @@ class Deployment:
             **self.flower.environment,
             "FEDRAG_HOME": str(home),
             "FLWR_HOME": str(home / "flwr"),
-            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",
+            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.25",
             "OMP_NUM_THREADS": "1",
         }
 

@@ -52,10 +52,10 @@ class Processes:
             signal.signal(signal.SIGINT, interrupted)
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str], nice: int = 0) -> None:
-        """Start a process; what it says goes to ``<logs>/<name>.log``, after what one of that name said before."""
+        """Start a process at least so nice; what it says goes to ``<logs>/<name>.log``, after what was there before."""
         with self.log(name).open("ab") as log:
             self._running[name] = subprocess.Popen(
-                ["nice", "-n", str(nice), *command],
+                ["nice", "-n", str(max(0, nice - os.nice(0))), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

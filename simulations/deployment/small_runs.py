@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,19 +19,26 @@ STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")
 _GENERATOR = "smollm2-135m"
 
 
-def node_configs(generator: str = _GENERATOR) -> dict[str, dict[str, Plain]]:
+def few_documents(root: Path, documents: int) -> Path:
+    """A folder with the first documents of each of the demo's devices; gives it."""
+    for name in DEVICES:
+        (root / name).mkdir(parents=True)
+        for document in sorted((CORPUS / name).iterdir())[:documents]:
+            shutil.copy(document, root / name)
+    return root
+
+
+def node_configs(data: Path) -> dict[str, dict[str, Plain]]:
     """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
-    return {
-        name: {"data-path": str(CORPUS / name), "model-path": generator, "public-names": "demo"} for name in DEVICES
-    }
+    return {name: {"data-path": str(data / name), "model-path": _GENERATOR, "public-names": "demo"} for name in DEVICES}
 
 
-def small_config(strategy: str, questions: int, generator: str = _GENERATOR) -> dict[str, Plain]:
+def small_config(strategy: str, questions: int) -> dict[str, Plain]:
     """The settings of a run that is as small as a run can be with all phases in it."""
     return {
         "strategy": strategy,
         "baselines": "",
-        "models.generator": generator,
+        "models.generator": _GENERATOR,
         "models.context-tokens": 2048,
         "memory.tokens-per-kilotoken": 0,
         "inference.max-answer-tokens": 8,
@@ -39,15 +48,17 @@ def small_config(strategy: str, questions: int, generator: str = _GENERATOR) -> 
     }
 
 
-def simulate(config: Mapping[str, Plain], root: Path, run_id: str) -> list[dict[str, object]]:
-    """The same run in the in-process grid, over simulated devices under `root`; gives its answers."""
-    settings = Settings.from_config({**config, "home": str(root / "home"), "results": str(root / "results")})
+def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: str) -> list[dict[str, object]]:
+    """The same run in the in-process grid, over simulated devices whose stores are under `root`; gives its answers."""
+    logging.getLogger("flwr").setLevel(logging.WARNING)
+    places = {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
+    settings = Settings.from_config({**config, **places})
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
     folder = run_systems(LocalGrid(app, nodes, settings.flat()), run_id, settings)
     return Run(run_id, "", 0.0, folder).answers
 
 
 def differing(ours: Sequence[Mapping[str, object]], theirs: Sequence[Mapping[str, object]]) -> list[str]:
-    """The questions whose answers differ in text or path, or which one side lacks."""
-    told, known = ({str(row["question_id"]): (row["text"], row["path"]) for row in rows} for rows in (ours, theirs))
+    """The questions whose answers differ in their words or their path, or which one side lacks."""
+    told, known = ({str(row["question_id"]): (row["answer"], row["path"]) for row in rows} for rows in (ours, theirs))
     return sorted(name for name in told.keys() | known.keys() if told.get(name) != known.get(name))
