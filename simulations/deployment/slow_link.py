@@ -32,7 +32,7 @@ def tap(name: str) -> int:
 
 
 def relay(near: int, far: int, delay: float, loss: float, rng: np.random.Generator) -> None:
-    """Carry frames both ways for ever.
+    """Carry frames both ways, until an end is closed.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ def relay(near: int, far: int, delay: float, loss: float, rng: np.random.Generat
         wait = max(0.0, under_way[0][0] - time.monotonic()) if under_way else None
         for source in select.select([near, far], [], [], wait)[0]:
             frame = os.read(source, _LONGEST_FRAME)
+            if not frame:
+                return
             if rng.random() >= loss and len(under_way) < _LONGEST_QUEUE:
                 under_way.append((time.monotonic() + delay, far if source == near else near, frame))
         while under_way and under_way[0][0] <= time.monotonic():
