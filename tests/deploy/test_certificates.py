@@ -77,7 +77,8 @@ def test_a_renewed_certificate_is_by_the_same_authority(folder: Path) -> None:
     "words", [(), ("only-a-folder",), ("pki", "bad name"), ("pki", "a,DNS:evil"), ("pki", "$(id)")]
 )
 def test_what_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
-    refused = make(*(tmp_path / words[0], *words[1:]) if words else ())
+    folder = [str(tmp_path / word) for word in words[:1]]
+    refused = make(*folder, *words[1:])
     assert refused.returncode == 1
     assert refused.stderr.startswith("certificates.sh:")
     assert not list(tmp_path.glob("**/*.key"))
