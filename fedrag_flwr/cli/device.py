@@ -59,7 +59,7 @@ def build(
     if as_json:
         print_json(report)
     else:
-        _show_report(report)
+        show_report(report)
 
 
 @with_errors
@@ -244,7 +244,8 @@ def _unit_texts(memory: MemoryStore, ids: tuple[str, ...]) -> dict[str, str]:
         return {passage.id: passage.text for passage in memory.passages(ids)}
 
 
-def _show_report(report: BuildReport) -> None:
+def show_report(report: BuildReport) -> None:
+    """Print what a build brought and cost."""
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
         table.add_row(what, f"{getattr(report, what):,}")

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, toml_value, with_errors
+from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, toml_value, with_errors
+from fedrag_flwr.cli.device import show_report
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.settings import Plain
 
 app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
@@ -62,6 +64,19 @@ def init(
     else:
         _print_registration(files.key, name)
     _print_lines("this device joins with:", shlex.join(supernode_command(files, link)))
+
+
+@app.command("build")
+@with_errors
+def build(name: NameArgument, as_json: JsonFlag = False) -> None:
+    """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing."""
+    config = DeviceFiles.of(name).read()
+    with Node(config.own, config.settings).device() as device, progress_bar() as progress:
+        report = device.build(progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        show_report(report)
 
 
 @app.command("show")

@@ -140,6 +140,19 @@ def test_a_next_key_follows_only_when_told(home: Path) -> None:
     assert not files.next_key.exists()
 
 
+def test_a_build_keeps_to_the_device_s_own_settings(home: Path) -> None:
+    (home / "documents" / "pier.md").write_text("# Pier\n\nThe Pier of Ferren was built by Odile Varro in 1911.\n")
+    files = made(home, "--set", "model-path=smollm2-135m")
+    with files.config.open("a", encoding="utf-8") as config:
+        config.write("[settings.memory]\ntokens-per-kilotoken = 0\n")
+    built = run("build", "ward-3", "--json")
+    assert built.exit_code == 0, built.output
+    report = json.loads(built.stdout)
+    assert (report["device"], report["documents"], report["cost"]["llm_calls"]) == ("ward-3", 1, 0)
+    assert report["items"] > 0
+    assert files.key.exists()
+
+
 @pytest.mark.parametrize("text", ["device-name = ", "other = 1\n", "data-path = ['a']\n", "[export]\na = 1\n"])
 def test_a_damaged_file_is_named(home: Path, text: str) -> None:
     files = made(home)
