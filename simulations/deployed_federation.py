@@ -49,7 +49,7 @@ def compare(deployment: Deployment, strategies: Sequence[str], questions: int, d
         run = deployment.run(config)
         if run.status != COMPLETED:
             print("\n".join(run.log[-30:]), file=sys.stderr)
-        simulated = simulate(config, data, deployment.root / "simulated", str(number))
+        simulated = simulate(config, data, deployment.root / "simulated", number)
         other = tuple(differing(run.answers, simulated)) if run.status == COMPLETED else ()
         rows.append(Row(strategy, run, messages_of(run, strategy), len(run.answers), other))
         show(rows[-1:])

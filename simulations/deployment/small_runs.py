@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from client_app.app import app
+from fedrag_flwr.cli.flower import COMPLETED
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
@@ -48,14 +49,14 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
     }
 
 
-def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: str) -> list[dict[str, object]]:
+def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -> list[dict[str, object]]:
     """The same run in the in-process grid, over simulated devices whose stores are under `root`; gives its answers."""
     logging.getLogger("flwr").setLevel(logging.WARNING)
     places = {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
     settings = Settings.from_config({**config, **places})
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
-    folder = run_systems(LocalGrid(app, nodes, settings.flat()), run_id, settings)
-    return Run(run_id, "", 0.0, folder).answers
+    folder = run_systems(LocalGrid(app, nodes, settings.flat(), run_id), str(run_id), settings)
+    return Run(str(run_id), COMPLETED, 0.0, folder).answers
 
 
 def differing(ours: Sequence[Mapping[str, object]], theirs: Sequence[Mapping[str, object]]) -> list[str]:
