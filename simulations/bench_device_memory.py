@@ -5,7 +5,8 @@
 For each generator one resident service over one of the demo's devices: when it has started, when it has built its
 memory, and when it has answered 20 training questions with the model (its memory may not answer). Resident memory (RSS)
 counts every page in use; the proportional share (PSS) counts shared ones by halves, and its file part is mostly the
-weights, which are mapped and could be read again. Stopped, the same command goes on with the next generator.
+weights, which are mapped and could be read again. The plan takes what the first service holds beside its weights.
+Stopped, the same command goes on with the next generator.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fedrag_flwr.service.config import read_config
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.deployment.federation import program
+from simulations.deployment.memory_plan import plan
 from simulations.deployment.processes import Processes
 from simulations.kept_rows import KeptRows, Row
 
@@ -102,7 +104,8 @@ def main() -> None:
     given = parser.parse_args()
     kept = KeptRows(given.rows)
     rows = {name: kept.row(name, partial(measure, name)) for name in given.generators.split(",")}
-    told = table(rows)
+    first = next(iter(rows.values()))
+    told = table(rows) + "\n" + plan(float(first["answered PSS"]) - float(first["weights"]))
     print(told)
     if given.out:
         (given.out / "device_memory.md").write_text(told, encoding="utf-8")
