@@ -16,26 +16,28 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from fedrag_flwr.cli.flower import COMPLETED
+from fedrag_flwr.evaluation.results import MISSING
 from simulations.deployment.federation import Deployment, Run
 from simulations.deployment.network import Network
 from simulations.deployment.small_runs import DEVICES, few_documents, node_configs, small_config
 
 CUT, SLOW = "worlds", "people"
-_WITHOUT = " went on without "
+STRATEGY = "memory-fusion"
 
 
-def missing(run: Run) -> dict[str, str]:
-    """The devices that a run names as missing, each with the reason, as its log says."""
-    told = (line.split(_WITHOUT, 1)[1] for line in run.log if _WITHOUT in line)
-    return dict(one.split(": ", 1) for one in told)
+def missing(run: Run) -> Mapping[str, str]:
+    """The devices that a run's results name as missing, each with the reason."""
+    result = run.system(STRATEGY)
+    return result.missing_devices if result else {}
 
 
 def show(title: str, run: Run) -> None:
     """Print how a run went."""
-    answered = sum(row["answer"] is not None for row in run.answers)
+    answered = sum(row.path != MISSING for row in run.answers)
     print(f"{title}: {run.status} after {run.seconds:.0f} s, {answered} of {len(run.answers)} questions answered")
     for name, reason in missing(run).items():
         print(f"  missing: {name}: {reason}")
@@ -52,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="fedrag-cut-"))
     data = few_documents(root / "documents", given.documents)
-    config = small_config("memory-fusion", given.questions)
+    config = small_config(STRATEGY, given.questions)
     with Network(DEVICES, root / "logs", slow=[SLOW]) as network:
         places = {name: network.place(name) for name in DEVICES}
         with Deployment(

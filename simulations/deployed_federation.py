@@ -51,24 +51,18 @@ def compare(deployment: Deployment, strategies: Sequence[str], questions: int, d
             print("\n".join(run.log[-30:]), file=sys.stderr)
         simulated = simulate(config, data, deployment.root / "simulated", number)
         other = tuple(differing(run.answers, simulated)) if run.status == COMPLETED else ()
-        rows.append(Row(strategy, run, messages_of(run, strategy), len(run.answers), other))
-        show(rows[-1:])
+        result = run.system(strategy)
+        rows.append(Row(strategy, run, result.messages if result else 0, len(run.answers), other))
+        show(rows[-1])
     return rows
 
 
-def messages_of(run: Run, strategy: str) -> int:
-    """The messages that a run's summary counts."""
-    systems = run.summary["systems"] if run.status == COMPLETED else {}
-    return int(systems.get(strategy, {}).get("messages", 0)) if isinstance(systems, dict) else 0
-
-
-def show(rows: Sequence[Row]) -> None:
-    """Print rows of the table."""
-    for row in rows:
-        equal = f"{row.questions - len(row.differing)}/{row.questions}"
-        print(f"| {row.strategy} | {row.run.status} | {row.run.seconds:.0f} | {row.messages} | {equal} |", flush=True)
-        if row.differing:
-            print(f"  other answers: {', '.join(row.differing)}", flush=True)
+def show(row: Row) -> None:
+    """Print a row of the table."""
+    equal = f"{row.questions - len(row.differing)}/{row.questions}"
+    print(f"| {row.strategy} | {row.run.status} | {row.run.seconds:.0f} | {row.messages} | {equal} |", flush=True)
+    if row.differing:
+        print(f"  other answers: {', '.join(row.differing)}", flush=True)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ RUN uv venv --python 3.12 /opt/fedrag/.venv
 ENV VIRTUAL_ENV=/opt/fedrag/.venv PATH=/opt/fedrag/.venv/bin:/usr/local/cuda/bin:$PATH
 WORKDIR /opt/fedrag/app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
-RUN uv pip install --no-cache torch --index-url https://download.pytorch.org/whl/cpu
+RUN uv pip install --no-cache --torch-backend=cpu -c constraints.txt torch
 RUN CUDACXX=/usr/local/cuda/bin/nvcc CMAKE_BUILD_PARALLEL_LEVEL=4 \
     CMAKE_ARGS="-DGGML_CUDA=on -DGGML_CUDA_NO_VMM=on -DCMAKE_CUDA_ARCHITECTURES=87-real" \
     uv pip install --no-cache --no-binary llama-cpp-python -c constraints.txt llama-cpp-python

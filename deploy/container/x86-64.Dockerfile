@@ -5,7 +5,7 @@ RUN python -m venv /opt/fedrag/.venv
 ENV PATH=/opt/fedrag/.venv/bin:$PATH CMAKE_ARGS=-DGGML_NATIVE=OFF
 WORKDIR /opt/fedrag/app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
-RUN pip install --no-cache-dir torch --index-url https://download.pytorch.org/whl/cpu \
+RUN pip install --no-cache-dir -c constraints.txt torch --extra-index-url https://download.pytorch.org/whl/cpu \
  && pip install --no-cache-dir -c constraints.txt llama-cpp-python
 COPY fedrag_flwr fedrag_flwr
 COPY client_app client_app

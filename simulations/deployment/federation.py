@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,8 @@ from typing import Self
 
 from fedrag_flwr.cli.flower import Flower
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
+from fedrag_flwr.evaluation.results import ANSWERS, SUMMARY, AnswerRow, read_answers, read_summary
+from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.settings import Plain
 from simulations.deployment.processes import Processes
 
@@ -49,21 +50,13 @@ class Run:
     log: tuple[str, ...] = field(repr=False, default=())
 
     @property
-    def answers(self) -> list[dict[str, object]]:
-        """The answers as they lie in the results, by question; empty where the run brought none."""
-        path = self.results / "answers.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return sorted(map(json.loads, lines), key=lambda row: str(row["question_id"]))
+    def answers(self) -> list[AnswerRow]:
+        """The answers as they lie in the results; empty where the run brought none."""
+        return read_answers(self.results) if (self.results / ANSWERS).exists() else []
 
-    @property
-    def summary(self) -> Mapping[str, object]:
-        """The results' summary."""
-        found: Mapping[str, object] = json.loads((self.results / "summary.json").read_text(encoding="utf-8"))
-        return found
-
-
-def ignore(_: str) -> None:
-    """Watch nothing."""
+    def system(self, strategy: str) -> SystemResult | None:
+        """What the results say of a strategy; None where the run brought none."""
+        return read_summary(self.results).systems[strategy] if (self.results / SUMMARY).exists() else None
 
 
 class Deployment:
@@ -120,25 +113,12 @@ class Deployment:
         """The certificate of the federation's authority."""
         return self.root / "certificates" / "ca.crt"
 
-    def run(self, config: Mapping[str, Plain], watch: Callable[[str], None] = ignore) -> Run:
-        """Run the app with some settings, follow it to its end, and read its status from Flower.
-
-        Parameters
-        ----------
-        config
-            What differs from the app's defaults.
-        watch
-            Told each line of the run's log when it comes.
-        """
+    def run(self, config: Mapping[str, Plain]) -> Run:
+        """Run the app with settings that differ from its defaults, to its end, and read its status from Flower."""
         results, start = self.root / "results", time.monotonic()
         lines: list[str] = []
-
-        def follow(line: str) -> None:
-            lines.append(line)
-            watch(line)
-
         own: dict[str, Plain] = {"results": str(results), "federation.poll-seconds": _POLL_SECONDS}
-        run_id, status = self.flower.run(APP, {**own, **config}, None, follow)
+        run_id, status = self.flower.run(APP, {**own, **config}, None, lines.append)
         return Run(run_id, status, time.monotonic() - start, results / run_id, tuple(lines))
 
     def start_superlink(self) -> None:
@@ -160,11 +140,6 @@ class Deployment:
             serve = [program("fedrag"), "serve", name]
             self._begin(f"service-{name}", place, serve, self.home(name))
         self._begin(f"node-{name}", place, supernode_command(files, self.link()), self.home(name))
-
-    def stop_node(self, name: str, *, hard: bool = False) -> None:
-        """Stop a device's SuperNode and its service."""
-        for process in (f"node-{name}", f"service-{name}")[: 1 + self._service]:
-            self.processes.stop(process, hard=hard)
 
     def link(self) -> Link:
         """How a device of this federation reaches the SuperLink."""
@@ -189,7 +164,7 @@ class Deployment:
         }
 
     def _start(self) -> None:
-        names = ["localhost", *{"127.0.0.1", self._server.address}]
+        names = dict.fromkeys(("localhost", "127.0.0.1", self._server.address))
         subprocess.run([str(CERTIFICATES), str(self.authority.parent), *names], check=True, stdout=subprocess.DEVNULL)
         connection = f'[superlink.{CONNECTION}]\naddress = "{self.address}"\nroot-certificates = "{self.authority}"\n'
         (self.root / "operator" / "flwr").mkdir(parents=True)
@@ -217,6 +192,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-__all__ = ["HERE", "SUPERLINK", "Deployment", "Place", "Run", "free_port", "program"]

@@ -76,10 +76,6 @@ class Processes:
         self._end(self.marked(name))
         process.wait()
 
-    def ended(self) -> list[str]:
-        """The processes that have ended by themselves."""
-        return [name for name, process in self._running.items() if process.poll() is not None]
-
     def log(self, name: str) -> Path:
         """The log of a process."""
         return self.logs / f"{name}.log"

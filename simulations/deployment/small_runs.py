@@ -10,6 +10,7 @@ from pathlib import Path
 from client_app.app import app
 from fedrag_flwr.cli.flower import COMPLETED
 from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.evaluation.results import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.deployment.federation import Run
@@ -49,7 +50,7 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
     }
 
 
-def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -> list[dict[str, object]]:
+def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -> list[AnswerRow]:
     """The same run in the in-process grid, over simulated devices whose stores are under `root`; gives its answers."""
     logging.getLogger("flwr").setLevel(logging.WARNING)
     places = {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
@@ -59,7 +60,7 @@ def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -
     return Run(str(run_id), COMPLETED, 0.0, folder).answers
 
 
-def differing(ours: Sequence[Mapping[str, object]], theirs: Sequence[Mapping[str, object]]) -> list[str]:
+def differing(ours: Sequence[AnswerRow], theirs: Sequence[AnswerRow]) -> list[str]:
     """The questions whose answers differ in their words or their path, or which one side lacks."""
-    told, known = ({str(row["question_id"]): (row["answer"], row["path"]) for row in rows} for rows in (ours, theirs))
+    told, known = ({row.question_id: (row.answer, row.path) for row in rows} for rows in (ours, theirs))
     return sorted(name for name in told.keys() | known.keys() if told.get(name) != known.get(name))
