@@ -12,6 +12,7 @@ unless every run completed with equal answers, no stranger got in, and all proce
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -65,6 +66,12 @@ def show(row: Row) -> None:
         print(f"  other answers: {', '.join(row.differing)}", flush=True)
 
 
+def cpu_seconds() -> float:
+    """The processor time of this process and of those that it has seen end, in seconds."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def main() -> None:
     """Bring up, compare, tear down, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -85,7 +92,9 @@ def main() -> None:
     left = deployment.processes.marked()
     good = all(row.good for row in rows) and not any(one.admitted for one in strangers) and not left
     verdict = "as it must be" if good else "NOT as it must be"
-    print(f"{time.monotonic() - start:.0f} s in all, {len(left)} processes left; {verdict}")
+    print(
+        f"{time.monotonic() - start:.0f} s in all, {cpu_seconds():.0f} s of CPU, {len(left)} processes left; {verdict}"
+    )
     sys.exit(0 if good else 1)
 
 

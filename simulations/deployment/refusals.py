@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,12 +13,12 @@ from fedrag_flwr.device_files import DeviceFiles, Link, supernode_command
 from simulations.deployment.federation import CERTIFICATES, SUPERLINK, Deployment, free_port
 
 _ADMITTED = "SuperNode ID:"  # what a SuperNode says once the SuperLink has taken it in
-_REASONS = ("rror", "refused", "nvalid", "not ", "fail")
+_REASONS = ("[code", "[SSL", "Connection attempt failed")  # of Flower's SuperNode, the most telling first
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How one node fared: whether it got in, the last complaint of its log, and the SuperLink's line."""
+    """How one node fared: whether it got in, the most telling line of its log, and the SuperLink's last of refusal."""
 
     case: str
     admitted: bool
@@ -25,7 +26,7 @@ class Refusal:
     server_says: str
 
 
-def refusals(deployment: Deployment, seconds: float = 25.0) -> Iterator[Refusal]:
+def refusals(deployment: Deployment, seconds: float = 20.0) -> Iterator[Refusal]:
     """Let an unregistered node, one that trusts another authority, and a plain one try to join.
 
     Parameters
@@ -55,17 +56,16 @@ def _try(deployment: Deployment, case: str, link: Link, seconds: float) -> Refus
     environment = deployment.environment(deployment.home(case))
     processes.start(case, supernode_command(files, link), environment, nice=10)
     with suppress(TimeoutError):
-        processes.wait_for(case, "Traceback", "Error", _ADMITTED, "exit code", seconds=seconds)
+        processes.wait_for(case, *_REASONS[:2], _ADMITTED, seconds=seconds)
     time.sleep(1.0)  # until the whole complaint is written
     processes.stop(case)
     server = [line for line in processes.lines(SUPERLINK, "")[before:] if any(word in line for word in (" 4", "rror"))]
-    complaints = [line for line in processes.lines(case, *_REASONS) if "INFO" not in line]
-    return Refusal(
-        case,
-        bool(processes.lines(case, _ADMITTED)),
-        complaints[-1] if complaints else "nothing",
-        server[-1] if server else "nothing",
-    )
+    complaints = [line for reason in _REASONS for line in processes.lines(case, reason)]
+    return Refusal(case, bool(processes.lines(case, _ADMITTED)), _first(complaints), _first(server[::-1]))
+
+
+def _first(lines: Sequence[str]) -> str:
+    return re.sub(r"\x1b\[\d+m", "", lines[0]) if lines else "nothing"
 
 
 def told(refusal: Refusal) -> str:
