@@ -19,7 +19,6 @@ if [[ "${1:-}" == --renew ]]; then renew=true; shift; fi
 [[ $# -ge 2 ]] || fail "give a folder, and the names or addresses by which devices reach the server"
 folder=$1; shift
 mkdir -p "$folder"
-chmod 700 "$folder"
 
 names=()
 for name in "$@"; do
@@ -54,6 +53,7 @@ openssl x509 -req -in "$request" -CA "$folder/ca.crt" -CAkey "$folder/ca.key" -s
     echo "subjectAltName=$(IFS=,; echo "${names[*]}")"
   ) 2> /dev/null
 
+chmod 755 "$folder"   # certificates are for everybody to read, keys for their owner
 chmod 600 "$folder"/*.key
 chmod 644 "$folder/ca.crt" "$folder/server.pem"
 openssl verify -CAfile "$folder/ca.crt" "$folder/server.pem" > /dev/null || fail "the certificate does not verify"

