@@ -223,8 +223,9 @@ def _handle(message: Message, context: Context, kind: type[R], act: Callable[[Ed
     run = _run(message)
     try:
         request = wire.decode(message.content, kind, run=run)
+        step = wire.step_of(message.content)
         with device_of(context) as device:
-            content = wire.encode(act(device, request), run=run)
+            content = device.messages.once(run, step, lambda: wire.encode(act(device, request), run=run))
     except FedragError as error:
         content = _failure(context, error, error.abroad, run)
     except Exception as error:

@@ -23,9 +23,10 @@ from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
 
-SCHEMA = 4
+SCHEMA = 5
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
+MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
 
@@ -70,6 +71,7 @@ LIMITS: Mapping[type, int] = {
 }
 
 R = TypeVar("R")
+Content = RecordDict  # what a Flower message carries
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Failure:
     what: records.Line
 
 
-def encode(record: object, *, run: str) -> RecordDict:
+def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
     """Encode one record for the wire.
 
     Parameters
@@ -90,6 +92,8 @@ def encode(record: object, *, run: str) -> RecordDict:
         An instance of a travelling dataclass of `records`, or a `Failure`.
     run
         The run that it belongs to; `decode` refuses another.
+    step
+        Its place among a run's requests, from 1; 0 for what has none, such as a reply.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def encode(record: object, *, run: str) -> RecordDict:
     _put("", type(record), Bound(), [record], columns, arrays)
     content = RecordDict(
         {
-            "envelope": ConfigRecord({"schema": SCHEMA, "kind": type(record).__name__, "run": run}),
+            "envelope": ConfigRecord({"schema": SCHEMA, "kind": type(record).__name__, "run": run, "step": step}),
             "columns": ConfigRecord({name: column for name, column in columns.items() if column}),  # type: ignore[misc]
             "vectors": ArrayRecord(arrays),
         }
@@ -156,12 +160,14 @@ def _decode(content: RecordDict, kind: type[R], run: str) -> R:
             where=name,
             fix="run the same version of the app on all devices",
         )
-    if set(envelope) != {"schema", "kind", "run"}:
-        raise WireError("the envelope holds something else than schema, kind and run", where=name)
+    if set(envelope) != {"schema", "kind", "run", "step"}:
+        raise WireError("the envelope holds something else than schema, kind, run and step", where=name)
     if envelope.get("kind") != name:
         raise WireError("the message is of another kind", where=name)
     if envelope.get("run") != run:
         raise WireError("the message belongs to another run", where=name)
+    if not isinstance(step := envelope.get("step"), int) or isinstance(step, bool) or not 0 <= step <= MOST_STEP:
+        raise WireError("the message has no place among its run's", where=name)
     if (size := size_of(content)) > LIMITS.get(kind, 64 * KIB):
         raise WireError(f"the message takes {size} bytes, more than allowed", where=name)
     reader = _Reader(name, dict(columns), dict(vectors))
@@ -172,18 +178,33 @@ def _decode(content: RecordDict, kind: type[R], run: str) -> R:
 
 def pack(record: object, *, run: str) -> bytes:
     """A record as bytes, to be sealed for someone else than the side that relays it; raises as `encode`."""
-    return bytes(recorddict_to_proto(encode(record, run=run)).SerializeToString())
+    return to_bytes(encode(record, run=run))
 
 
 def unpack(data: bytes, kind: type[R], *, run: str) -> R:
     """The record that `pack` made bytes of; raises as `decode`."""
     if len(data) > 2 * LIMITS.get(kind, 64 * KIB):
         raise WireError(f"{len(data)} bytes, more than allowed", where=kind.__name__, fix=_FIX)
+    return decode(from_bytes(data), kind, run=run)
+
+
+def to_bytes(content: RecordDict) -> bytes:
+    """A message's content as bytes."""
+    return bytes(recorddict_to_proto(content).SerializeToString())
+
+
+def from_bytes(data: bytes) -> RecordDict:
+    """The content that `to_bytes` made bytes of; nothing in it is checked yet.
+
+    Raises
+    ------
+    WireError
+        The bytes hold no content.
+    """
     try:
-        content = recorddict_from_proto(RecordDictProto.FromString(data))
+        return recorddict_from_proto(RecordDictProto.FromString(data))
     except Exception as error:  # whatever protobuf and Flower make of bytes from elsewhere
-        raise WireError("bytes that hold no record", where=kind.__name__, fix=_FIX) from error
-    return decode(content, kind, run=run)
+        raise WireError("bytes that hold no record", where="message", fix=_FIX) from error
 
 
 def kind_of(content: RecordDict) -> str:
@@ -191,6 +212,13 @@ def kind_of(content: RecordDict) -> str:
     envelope = content.get("envelope")
     kind = envelope.get("kind") if isinstance(envelope, ConfigRecord) else None
     return kind if isinstance(kind, str) else ""
+
+
+def step_of(content: RecordDict) -> int:
+    """The place among its run's requests that a message claims, or 0 where it claims none."""
+    envelope = content.get("envelope")
+    step = envelope.get("step") if isinstance(envelope, ConfigRecord) else None
+    return step if isinstance(step, int) and not isinstance(step, bool) else 0
 
 
 def size_of(content: RecordDict) -> int:

@@ -34,6 +34,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings
+from strategies.allowance import Allowance
 from strategies.courier import Courier, Letter
 from strategies.server_tools import ServerTools
 
@@ -115,7 +116,17 @@ class FederatedRag(Strategy):
         """Describe, build and share: what comes before questions; raises as :meth:`run`."""
         self._started = time.monotonic()
         federation = self.settings.federation
-        self.courier = Courier(grid, run, federation.round_timeout, federation.poll_seconds, progress=self.progress)
+        self.courier = Courier(
+            grid,
+            run,
+            federation.round_timeout,
+            federation.poll_seconds,
+            federation.retries,
+            federation.retry_seconds,
+            steps=self.tools.steps,
+            allowance=Allowance(federation.most_bytes),
+            progress=self.progress,
+        )
         self.describe(grid)
         replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
         self.aggregate_train(1, replies)
