@@ -73,8 +73,8 @@ class MessageLog:
 
     def close(self) -> None:
         """Close the file, if it was opened."""
-        if "_file" in self.__dict__:
-            self._file.close()
+        if (opened := self.__dict__.pop("_file", None)) is not None:
+            opened.close()
 
     @cached_property
     def _file(self) -> DurableFile:
