@@ -216,6 +216,7 @@ class Settings(_Group):
     seed: int = Field(7, ge=0, le=2**31)
     results: str = ""
     home: str = ""
+    resume: bool = False
     models: ModelSettings = ModelSettings()
     hypergraph: HypergraphSettings = HypergraphSettings()
     memory: MemorySettings = MemorySettings()

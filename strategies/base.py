@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from logging import INFO
 from typing import get_args
@@ -53,6 +53,7 @@ class RunOutcome:
     counts: dict[str, int]
 
 
+Note = Callable[[Iterable[Answer]], None]
 EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
 
 
@@ -95,6 +96,7 @@ class FederatedRag(Strategy):
         self.open: dict[str, OpenQuestion] = {}
         self.peak_rss_mb: dict[str, float] = {}
         self.counts: dict[str, int] = {}
+        self.note: Note | None = None  # told of all answers after each phase that closes questions
         self.courier: Courier | None = None
         self._started = 0.0
 
@@ -109,8 +111,21 @@ class FederatedRag(Strategy):
             Fewer devices than the quorum took part.
         """
         self.prepare(grid, run)
-        self.ask(tuple(self.questions.values()))
+        left = tuple(question for question in self.questions.values() if question.id not in self.answers)
+        if left or not self.questions:
+            self.ask(left)
+        self._note_answers()
         return self.outcome()
+
+    def resume(self, answers: Mapping[str, Answer], note: Note) -> None:
+        """Let answers of a run that was cut stand, by question, and tell `note` of those that come.
+
+        Costs stand with the answers; traffic and counts are those of the present run alone.
+        """
+        self.answers.update(answers)
+        self.note = note
+        if answers:
+            self.counts["resumed"] = len(answers)
 
     def prepare(self, grid: Grid, run: str) -> None:
         """Describe, build and share: what comes before questions; raises as :meth:`run`."""
@@ -138,6 +153,7 @@ class FederatedRag(Strategy):
         self.asking, self.open = tuple(questions), {}
         messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
         self.aggregate_evaluate(1, self._courier.deliver(messages))
+        self._note_answers()
         self.resolve()
 
     def outcome(self) -> RunOutcome:
@@ -276,6 +292,10 @@ class FederatedRag(Strategy):
         if self.courier is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
         return self.courier
+
+    def _note_answers(self) -> None:
+        if self.note is not None:
+            self.note(self.answers.values())
 
     def _asked_at(self, question_id: str, home: str) -> bool:
         question = self.questions.get(question_id)
