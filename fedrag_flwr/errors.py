@@ -128,3 +128,23 @@ class CipherError(FedragError, ValueError):
 
 class FederationError(FedragError, RuntimeError):
     """A federated run cannot go on, for instance because too few devices answered."""
+
+
+class ServiceError(FedragError, RuntimeError):
+    """A device's service refused a request, or the connection to it broke."""
+
+
+class ServiceAbsentError(ServiceError):
+    """No service listens."""
+
+
+class ServiceRunningError(ServiceError):
+    """Another service already has the device or the socket."""
+
+
+class ServiceBusyError(ServiceError):
+    """A service has too much to do; asks to be tried again after so many seconds."""
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "", seconds: float = 1.0) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.seconds = seconds

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
+from flwr.app import RecordDict
+
 from fedrag_flwr import wire
 from fedrag_flwr.errors import StaleMessageError, StoreFullError
 from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 FILE = "messages.sqlite"
 MOST_RUNS = 64
@@ -35,7 +38,7 @@ class MessageLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def once(self, run: str, step: int, act: Callable[[], wire.Content]) -> wire.Content:
+    def once(self, run: str, step: int, act: Callable[[], RecordDict]) -> RecordDict:
         """Handle a request, or give the reply that it got before.
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
@@ -63,10 +66,10 @@ class MessageLog:
                 "a later message of this run was handled before", where="message", fix="ask anew, with a new number"
             )
         if step == latest and reply is not None:
-            return wire.from_bytes(reply)
+            return from_bytes(reply, "reply")
         content = act()
         try:
-            self._keep(run, step, wire.to_bytes(content) if wire.size_of(content) <= MOST_REPLY else None)
+            self._keep(run, step, to_bytes(content) if wire.size_of(content) <= MOST_REPLY else None)
         except StoreFullError:  # a device whose disk is full goes on answering
             _LOG.warning("the disk is full: a message that comes twice will be handled twice")
         return content

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
@@ -16,6 +15,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.places import fedrag_home as fedrag_home
 
 Plain = bool | int | float | str
 
@@ -281,11 +281,6 @@ class Settings(_Group):
         """A short name for the run's set of documents, which keeps the stores of different sets apart."""
         root = self.data.root
         return root if root == "demo" else f"{Path(root).name}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"
-
-
-def fedrag_home(configured: str = "") -> Path:
-    """The directory for models, devices and results: the setting, `$FEDRAG_HOME`, or ``~/.cache/fedrag``."""
-    return Path(configured or os.environ.get("FEDRAG_HOME") or Path.home() / ".cache" / "fedrag").expanduser()
 
 
 def _setting_error(error: ValidationError) -> SettingError:

@@ -16,12 +16,11 @@ from typing import Annotated, Literal, TypeVar, get_args, get_origin, get_type_h
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
-from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
-from flwr.proto.recorddict_pb2 import RecordDict as RecordDictProto
 
 from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 SCHEMA = 5
 RAW = "fedrag.raw"
@@ -71,7 +70,6 @@ LIMITS: Mapping[type, int] = {
 }
 
 R = TypeVar("R")
-Content = RecordDict  # what a Flower message carries
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,6 +79,11 @@ class Failure:
     device: records.Name
     error: records.Name
     what: records.Line
+
+
+def failure(device: str, error: Exception, what: str, run: str) -> RecordDict:
+    """Encode a device's word that it could not do what was asked, cut to what a `Failure` may hold."""
+    return encode(Failure(device[:200], type(error).__name__[:200], what[:2000]), run=run)
 
 
 def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
@@ -185,26 +188,11 @@ def unpack(data: bytes, kind: type[R], *, run: str) -> R:
     """The record that `pack` made bytes of; raises as `decode`."""
     if len(data) > 2 * LIMITS.get(kind, 64 * KIB):
         raise WireError(f"{len(data)} bytes, more than allowed", where=kind.__name__, fix=_FIX)
-    return decode(from_bytes(data), kind, run=run)
-
-
-def to_bytes(content: RecordDict) -> bytes:
-    """A message's content as bytes."""
-    return bytes(recorddict_to_proto(content).SerializeToString())
-
-
-def from_bytes(data: bytes) -> RecordDict:
-    """The content that `to_bytes` made bytes of; nothing in it is checked yet.
-
-    Raises
-    ------
-    WireError
-        The bytes hold no content.
-    """
     try:
-        return recorddict_from_proto(RecordDictProto.FromString(data))
-    except Exception as error:  # whatever protobuf and Flower make of bytes from elsewhere
-        raise WireError("bytes that hold no record", where="message", fix=_FIX) from error
+        content = from_bytes(data, kind.__name__)
+    except WireError as error:
+        raise WireError(error.what, where=error.where, fix=_FIX) from error
+    return decode(content, kind, run=run)
 
 
 def kind_of(content: RecordDict) -> str:

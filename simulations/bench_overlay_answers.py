@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client_app.app import app
-from client_app.devices import store_root
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root

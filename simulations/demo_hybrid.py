@@ -15,12 +15,12 @@ import json
 import shutil
 from pathlib import Path
 
-from client_app.devices import store_root
 from fedrag_flwr.cli.cache import stats
 from fedrag_flwr.cli.simulate import simulate
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.toolbox import load_toolbox

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from client_app.app import app
-from client_app.devices import store_root
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.evaluation.scoring import is_unanswerable, judge
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox

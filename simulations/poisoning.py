@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from client_app.devices import store_root
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -26,6 +25,7 @@ from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.memory.fusing import FusionRules, merge
 from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.asking import item_anchors

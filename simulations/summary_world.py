@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from client_app.devices import store_root
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Question, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root

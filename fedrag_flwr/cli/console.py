@@ -52,14 +52,19 @@ def with_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def settings_from(options: Sequence[str] | None) -> Settings:
-    """Settings with the changes of `--set`; values are read as TOML, and as plain text where that fails."""
+    """Settings with the changes of `--set`."""
+    return Settings.from_config(changed(options))
+
+
+def changed(options: Sequence[str] | None) -> dict[str, bool | int | float | str]:
+    """The changes of `--set`; values are read as TOML, and as plain text where that fails."""
     config: dict[str, bool | int | float | str] = {}
     for option in options or ():
         key, equals, value = option.partition("=")
         if not equals:
             raise SettingError(f"'{option}' has no value", where="--set", fix="write KEY=VALUE")
         config[key.strip()] = toml_value(value.strip())
-    return Settings.from_config(config)
+    return config
 
 
 def toml_value(text: str) -> bool | int | float | str:

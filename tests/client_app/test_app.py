@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.app import ConfigRecord, Message, RecordDict
 
 from client_app.app import app
-from client_app.devices import device_name, device_of, store_root
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.memory.database import FILE
+from fedrag_flwr.nodes import Node, store_root
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
@@ -146,9 +146,9 @@ NAMES: list[tuple[dict[str, Plain], str, bool]] = [
 
 @pytest.mark.parametrize(("node", "name", "has_documents"), NAMES)
 def test_which_device_a_node_is(node: dict[str, Plain], name: str, has_documents: bool, files: Federation) -> None:
-    context = Context(1, 100, dict(node), RecordDict(), dict(files.config))
-    assert device_name(context) == name
-    with device_of(context) as device:
+    own = Node(node, files.config)
+    assert own.device_name() == name
+    with own.device() as device:
         assert device.name == name
         assert (device.documents is not None) == has_documents
         assert device.describe().sources == (("folder",) if has_documents else ())
@@ -164,9 +164,8 @@ def test_stores_of_other_documents_and_devices_are_apart(files: Federation) -> N
 
 
 def test_a_folder_that_is_not_there_is_named_with_the_fix() -> None:
-    context = Context(1, 100, {"partition-id": 0}, RecordDict(), {"data.root": "/no/such/folder"})
     with pytest.raises(SettingError, match=r"data\.root") as refused:
-        device_name(context)
+        Node({"partition-id": 0}, {"data.root": "/no/such/folder"}).device_name()
     assert refused.value.fix
 
 

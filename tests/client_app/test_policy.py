@@ -8,14 +8,13 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from flwr.app import Context, RecordDict
 from hypothesis import given
 from hypothesis import strategies as st
 
 from client_app.app import app
-from client_app.devices import OWN, STRICTNESS, device_of, local_settings
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.nodes import OWN, STRICTNESS, Node, local_settings
 from fedrag_flwr.records import (
     BuildReport,
     BuildRequest,
@@ -245,8 +244,8 @@ def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: P
     own: dict[str, Plain] = {"data-path": str(folder), "home": str(tmp_path / "home")}
     built = []
     changes: list[Config] = [{}, {"data.root": str(tmp_path)}, {"home": str(tmp_path / "run"), "seed": 9}]
-    for number, change in enumerate(changes):
-        with device_of(Context(number, 7, own, RecordDict(), BASE | change)) as device:
+    for change in changes:
+        with Node(own, BASE | change).device() as device:
             assert (device.name, device.documents) == ("ward", folder)
             built.append(device.build(memories=False))
     assert [report.added for report in built] == [2, 0, 0]
@@ -310,9 +309,9 @@ def test_names_reach_the_others_as_surrogates(fused: tuple[LocalGrid, dict[str, 
     grid, run = fused
     changed = 0
     for number, device in enumerate(sorted(SILOS)):
-        with device_of(Context(1, 7, _nodes()[number], RecordDict(), run)) as opened:
+        with Node(_nodes()[number], run).device() as opened:
             own = {opened.store.opaque("own", [item.id])[item.id]: item for item in opened.store.items(origin=device)}
-        with device_of(Context(1, 7, _nodes()[1 - number], RecordDict(), run)) as other:
+        with Node(_nodes()[1 - number], run).device() as other:
             arrived = {(item.question, item.answer) for item in other.store.items() if item.origin == device}
         shared = _shared(grid, number).items
         assert arrived  # all but what fusion merged, where two persons drew one surrogate

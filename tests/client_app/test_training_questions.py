@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from flwr.app import Context, RecordDict
 
-from client_app.devices import training_questions
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.settings import Plain
 
 ROWS = (("ward", "train"), ("ward", "test"), ("lab", "train"))
@@ -26,7 +25,7 @@ def write(path: Path) -> Path:
 
 
 def asked(node: dict[str, Plain], run: dict[str, Plain]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.text, one.documents) for one in training_questions(Context(1, 100, node, RecordDict(), run))]
+    return [(one.text, one.documents) for one in Node(node, run).training_questions()]
 
 
 def test_a_simulated_device_has_the_runs_train_questions_of_its_home(tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from flwr.app import Context, RecordDict
 from typer.testing import CliRunner
 
-from client_app.devices import device_name, device_of
 from fedrag_flwr.cli import app
 from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
@@ -142,7 +141,7 @@ def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
 def test_a_node_names_its_sources(tmp_path: Path) -> None:
     ward = make_ward(tmp_path / "my ward.db")
     node: dict[str, Plain] = {"device-name": "w", "sources": f"'{ward}'", "home": str(tmp_path)}
-    with device_of(Context(1, 100, node, RecordDict(), {})) as device:
+    with Node(node, {}).device() as device:
         assert device.describe().sources == ("sql",)
         assert len(device.sources.read().documents) == len(CONDITIONS)
 
@@ -165,4 +164,4 @@ def test_inspect_says_what_is_wrong(tmp_path: Path) -> None:
 
 def test_a_node_without_a_folder_needs_a_name() -> None:
     with pytest.raises(SettingError, match="device-name"):
-        device_name(Context(1, 100, {"sources": "x.db"}, RecordDict(), {}))
+        Node({"sources": "x.db"}, {}).device_name()

@@ -10,6 +10,7 @@ from flwr.app import Message
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.settings import Plain
+from fedrag_flwr.wire_bytes import to_bytes
 from simulations.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from tests.strategies.federation import Federation, FirstRun, toolbox
@@ -32,7 +33,7 @@ class Repeating(LocalGrid):
 
     def _handle(self, message: Message) -> Message:
         reply, second = super()._handle(message), super()._handle(message)
-        self.twice.append((wire.to_bytes(reply.content), wire.to_bytes(second.content)))
+        self.twice.append((to_bytes(reply.content), to_bytes(second.content)))
         if (old := self._last.get(message.metadata.dst_node_id)) is not None:
             told = super()._handle(old).content
             self.late.append(wire.decode(told, wire.Failure, run=RUN).error)

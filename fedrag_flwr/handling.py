@@ -1,0 +1,164 @@
+"""What a device does with each message: the record that it must hold, the act, and what leaves when that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from flwr.app import RecordDict
+
+from fedrag_flwr import records, wire
+from fedrag_flwr.controlling import TrainingQuestion
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import FedragError, WireError
+from fedrag_flwr.private_routing import restored
+
+R = TypeVar("R")
+
+
+class Host(Protocol):
+    """Where a message arrives: knows the device, opens it, and reads its training questions."""
+
+    def name(self) -> str:
+        """What the device is called in replies."""
+        ...
+
+    def device(self) -> AbstractContextManager[EdgeDevice]:
+        """The device, for as long as one message takes."""
+        ...
+
+    def training_questions(self) -> list[TrainingQuestion]:
+        """The device's own training questions."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What an act may use beside its request: the device, the run that asks, and where to read training questions."""
+
+    device: EdgeDevice
+    run: str
+    host: Host
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How one type of message is handled.
+
+    Parameters
+    ----------
+    kind
+        The record that it must hold.
+    prepare
+        Decodes a message's content of a run, and gives the act that makes the record of the reply.
+    writes
+        Whether it changes what the device knows, so that it takes its turn after others that do.
+    """
+
+    kind: type
+    prepare: Callable[[RecordDict, str], Callable[[Visit], object]]
+    writes: bool
+
+
+def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = False) -> Handler:
+    def prepare(content: RecordDict, run: str) -> Callable[[Visit], object]:
+        request = wire.decode(content, kind, run=run)
+        return lambda visit: act(visit, request)
+
+    return Handler(kind, prepare, writes)
+
+
+def _build(visit: Visit, request: records.BuildRequest) -> records.BuildReport:
+    return visit.device.release_report(visit.device.build(memories=request.memories, graph=request.graph))
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "query.describe": _on(records.DescribeRequest, lambda at, _: at.device.describe()),
+    "train.build": _on(records.BuildRequest, _build, writes=True),
+    "train.controller": _on(
+        records.ControllerRequest,
+        lambda at, request: at.device.train_controller(request, at.host.training_questions()),
+        writes=True,
+    ),
+    "query.share": _on(records.ShareRequest, lambda at, request: at.device.share(request)),
+    "query.summaries": _on(records.SummaryRequest, lambda at, request: at.device.share_summaries(request)),
+    "query.overview": _on(records.SummaryOverview, lambda at, told: at.device.graph.take_overview(told), writes=True),
+    "query.rounded_overview": _on(
+        records.RoundedOverview,
+        lambda at, told: at.device.graph.take_overview(records.SummaryOverview(restored(told))),
+        writes=True,
+    ),
+    "query.deliver": _on(records.AnswerBatch, lambda at, batch: at.device.keep(batch), writes=True),
+    "query.import": _on(records.Delta, lambda at, delta: at.device.import_bank(delta), writes=True),
+    "query.answer": _on(records.AnswerRequest, lambda at, request: at.device.answer(request.questions, request.mode)),
+    "query.retrieve": _on(
+        records.RetrieveRequest, lambda at, request: at.device.retrieve(request.requests, request.by)
+    ),
+    "query.hits": _on(records.HitsRequest, lambda at, request: at.device.summaries.answer(request)),
+    "query.finish": _on(
+        records.FinishRequest,
+        lambda at, request: at.device.finish(request.questions, request.evidence, request.mode),
+    ),
+    "train.group": _on(records.GroupRequest, lambda at, request: at.device.sealed.training.join(request), writes=True),
+    "query.encrypt": _on(records.EncryptRequest, lambda at, asked: at.device.sealed.routing.encrypt(asked)),
+    "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
+    "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),
+    "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.sealed.finish_with(given, at.run)),
+    "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.share_centroids(request)),
+    "query.confide": _on(records.ConfideRequest, lambda at, asked: at.device.sealed.confide(asked, at.run)),
+    "query.open_answers": _on(
+        records.SealedMessages,
+        lambda at, sealed: at.device.receive(at.device.sealed.answers(sealed, at.run)),
+    ),
+    "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walk(request)),
+    "query.gossip": _on(records.GossipRequest, lambda at, request: at.device.walks.sketches.gossip(request)),
+    "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.share_documents()),
+}
+
+
+def respond(host: Host, message_type: str, content: RecordDict, run: str) -> RecordDict:
+    """Handle one message; whatever goes wrong leaves the device as a sentence without document text.
+
+    Parameters
+    ----------
+    host
+        Where it arrived.
+    message_type
+        One of `HANDLERS`.
+    content
+        What another party sent.
+    run
+        The run that it must belong to.
+
+    Returns
+    -------
+    RecordDict
+        The record of the reply, or a `Failure`.
+    """
+    try:
+        handler = HANDLERS.get(message_type)
+        if handler is None:
+            raise WireError("no such message type", where="message", fix="run the same version of the app")
+        act = handler.prepare(content, run)
+        with host.device() as device:
+            visit = Visit(device, run, host)
+            return device.messages.once(run, wire.step_of(content), lambda: wire.encode(act(visit), run=run))
+    except FedragError as error:
+        return wire.failure(host.name(), error, error.abroad, run)
+    except Exception as error:
+        # The text of an unknown error may quote a document: only its kind and place in our code leave.
+        return wire.failure(host.name(), error, f"an unexpected error at {place_of(error)}", run)
+
+
+def place_of(error: BaseException) -> str:
+    """Module and line of our code that raised, which tell a developer where to look and quote no data."""
+    place = "?"
+    frame = error.__traceback__
+    while frame is not None:
+        module = frame.tb_frame.f_globals.get("__name__", "")
+        if module.startswith(("fedrag_flwr", "client_app")):
+            place = f"{module}:{frame.tb_lineno}"
+        frame = frame.tb_next
+    return place

@@ -1,0 +1,204 @@
+"""Which device a node of a federation is, what it decides by itself, and the models that devices of a process share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from fedrag_flwr.controlling import TrainingQuestion
+from fedrag_flwr.demo import CORPUS, QUESTIONS
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import FedragError, SettingError
+from fedrag_flwr.evaluation.gold import read_gold
+from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
+from fedrag_flwr.settings import ModelSettings, Plain, Settings
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+
+NodeConfig = Mapping[str, Plain]
+_KEPT = 16  # runs whose settings are known, and sets of models
+STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
+EXCHANGES = ("plain", "download", "encrypted")  # the most open first
+OWN = {  # node config key -> the setting that it decides
+    "home": "home",
+    "model-path": "models.generator",
+    "export": "privacy.export",
+    "public-names": "privacy.public-names",
+    "partition": "privacy.partition",
+    "group-size": "privacy.group-size",
+    "epsilon": "privacy.epsilon",
+    "budget": "privacy.budget",
+    "share-documents": "privacy.share-documents",
+    "exchange": "exchange",
+    "operators": "privacy.operators",
+}
+
+
+@lru_cache(maxsize=_KEPT)
+def _toolbox(models: ModelSettings, home: Path) -> Toolbox:
+    return load_toolbox(models, home)
+
+
+@lru_cache(maxsize=_KEPT)
+def _settings(flat: frozenset[tuple[str, Plain]]) -> Settings:
+    return Settings.from_config(dict(flat))
+
+
+def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
+    """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
+
+    The run may ask for a stricter export or exchange than the device's, never for a laxer one. A deployed device (one
+    with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its node
+    config is silent: type masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller
+    groups than the program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are
+    kept there.
+
+    Raises
+    ------
+    SettingError
+        A value in the node config is not allowed.
+    """
+    own = {setting: node_config[key] for key, setting in OWN.items() if key in node_config}
+    if is_deployed(node_config):
+        own = _unless_told(settings) | own
+    try:
+        local = Settings.from_config(settings.flat() | own)
+    except SettingError as error:
+        raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
+    exchange = max(local.exchange, settings.exchange, key=EXCHANGES.index)
+    export = max(local.privacy.export, settings.privacy.export, key=STRICTNESS.index)
+    operators = ", ".join(dict.fromkeys([*local.privacy.further, *settings.privacy.further]))  # neither takes one away
+    stricter: dict[str, Plain] = {"exchange": exchange, "privacy.export": export, "privacy.operators": operators}
+    return Settings.from_config(local.flat() | stricter)
+
+
+def _unless_told(settings: Settings) -> dict[str, Plain]:
+    """What a deployed device holds to where its node config says nothing."""
+    asked, usual = settings.privacy, Settings().privacy
+    return {
+        "home": "",
+        "privacy.export": usual.export,
+        "privacy.public-names": "",
+        "privacy.partition": usual.partition,
+        "privacy.group-size": max(asked.group_size, usual.group_size),
+        "privacy.epsilon": min(asked.epsilon, usual.epsilon),
+        "privacy.budget": min(asked.budget, usual.budget),
+        "privacy.share-documents": False,
+        "privacy.operators": "",
+        "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
+        "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a federation as a device: its own config, and the settings of the run that asks.
+
+    A deployed node names its device and its documents in its config (``device-name``, ``data-path``, and ``sources``:
+    databases, graphs and mapping files, separated by spaces); in the simulation engine node i is the i-th folder under
+    ``data.root``.
+
+    Parameters
+    ----------
+    own
+        The node's config.
+    run
+        The run's settings, flat.
+    number
+        The node's id, by which a device is called that its settings do not name.
+    """
+
+    own: NodeConfig
+    run: NodeConfig
+    number: int = 0
+
+    @property
+    def asked(self) -> Settings:
+        """The run's settings."""
+        return _settings(frozenset(self.run.items()))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings under which the device takes part."""
+        return local_settings(self.asked, self.own)
+
+    def device(self) -> EdgeDevice:
+        """Open the device that the node is."""
+        settings = self.settings
+        return self.opened(settings, _toolbox(settings.models, fedrag_home(settings.home)))
+
+    def opened(self, settings: Settings, toolbox: Toolbox) -> EdgeDevice:
+        """Open the device under these settings, with these models."""
+        name = self.device_name()
+        home = fedrag_home(settings.home)
+        root = deployed_root(home, name) if is_deployed(self.own) else store_root(settings, name)
+        sources = shlex.split(str(self.own.get("sources", "")))
+        return EdgeDevice(name, self._documents(), root, settings, toolbox, sources)
+
+    def name(self) -> str:
+        """What the device is called in replies, also where its settings are wrong."""
+        try:
+            return self.device_name()
+        except FedragError:
+            return f"node {self.number}"
+
+    def device_name(self) -> str:
+        """The device's name: its own, or its folder's; a spare node of a simulation is called after its number.
+
+        Raises
+        ------
+        SettingError
+            The node's config, or the run's settings, do not say.
+        """
+        if told := deployed_name(self.own):
+            return told
+        if is_deployed(self.own):
+            raise SettingError("a device without a data-path needs a name", where="device-name", fix="set device-name")
+        folders, index = self._folders()
+        return folders[index].name if index < len(folders) else f"spare-{index}"
+
+    def training_questions(self) -> list[TrainingQuestion]:
+        """The device's own training questions, read at the device.
+
+        A deployed one names their file in its node config (``training-questions``), if it has any; a simulated one has
+        those of the run's questions that are asked at its home.
+
+        Raises
+        ------
+        SourceError
+            The file is missing or malformed.
+        """
+        name, deployed = self.device_name(), is_deployed(self.own)
+        if deployed and "training-questions" not in self.own:
+            return []
+        path = str(self.own["training-questions"]) if deployed else self.asked.data.questions
+        gold = read_gold(QUESTIONS if path == "demo" else Path(path).expanduser())
+        return [
+            TrainingQuestion(question.text, question.documents)
+            for question in gold
+            if question.split == "train" and (deployed or question.home == name)
+        ]
+
+    def _documents(self) -> Path | None:
+        if is_deployed(self.own):
+            path = self.own.get("data-path")
+            return None if path is None else Path(str(path)).expanduser()
+        folders, index = self._folders()
+        return folders[index] if index < len(folders) else None
+
+    def _folders(self) -> tuple[list[Path], int]:
+        data = self.asked.data.root
+        root = CORPUS if data == "demo" else Path(data).expanduser()
+        if not root.is_dir():
+            raise SettingError(
+                "the folder of the devices' documents is not there", where="data.root", fix="name a folder"
+            )
+        folders = sorted(path for path in root.iterdir() if path.is_dir())
+        return folders, int(str(self.own.get("partition-id", 0)))
+
+
+def store_root(settings: Settings, name: str) -> Path:
+    """Where a simulated device keeps its store: under the home, apart for each set of documents."""
+    return fedrag_home(settings.home) / "devices" / settings.data_key / name

@@ -1,0 +1,112 @@
+"""What a service answered lately, as the people at the device see it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.records import Answer, AnswerPath, ChosenPath
+from fedrag_flwr.tracing import TraceLine
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A unit of evidence with the document that it stands in; of another device's only the origin is known."""
+
+    origin: str
+    document: str
+    title: str
+    passage: str
+    text: str
+    item: str
+    hyperedges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer with what it rests on.
+
+    `waiting` says that the question waits for the federation's help; `later` is the id under which that answered it,
+    and then this answer is the federation's. `asked` is in seconds since the epoch.
+    """
+
+    id: str
+    question: str
+    answer: str
+    path: AnswerPath
+    score: float
+    seconds: float
+    llm_calls: int
+    explanation: str
+    sources: tuple[str, ...]
+    evidence: tuple[Shown, ...]
+    paths: tuple[ChosenPath, ...]
+    waiting: bool
+    asked: float
+    verdict: str = ""
+
+
+def given(id: str, question: str, answer: Answer, trace: list[TraceLine], asked: float) -> GivenAnswer:
+    """An answer as it is shown."""
+    evidence = tuple(
+        Shown(line.origin, line.document, line.title, line.passage, line.text, line.item, line.hyperedges)
+        for line in trace
+        if line.document
+    )
+    return GivenAnswer(
+        id=id,
+        question=question,
+        answer=answer.text,
+        path=answer.path,
+        score=answer.score,
+        seconds=answer.cost.seconds,
+        llm_calls=answer.cost.llm_calls,
+        explanation=answer.explanation,
+        sources=answer.sources,
+        evidence=evidence,
+        paths=answer.paths,
+        waiting=False,
+        asked=asked,
+    )
+
+
+class RecentAnswers:
+    """The latest answers by id, in this process's memory alone: no question is written to a disk.
+
+    Parameters
+    ----------
+    most
+        How many to keep.
+    """
+
+    def __init__(self, most: int = 500) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, GivenAnswer] = OrderedDict()
+
+    def put(self, answer: GivenAnswer) -> None:
+        """Keep an answer in place of one with its id."""
+        with self._lock:
+            self._kept[answer.id] = answer
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def get(self, id: str) -> GivenAnswer:
+        """One answer; raises NotFoundError."""
+        with self._lock:
+            if id not in self._kept:
+                raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
+            return self._kept[id]
+
+    def judge(self, id: str, verdict: str) -> GivenAnswer:
+        """Note what somebody thinks of an answer; raises NotFoundError."""
+        judged = replace(self.get(id), verdict=verdict)
+        self.put(judged)
+        return judged
+
+    def all(self) -> list[GivenAnswer]:
+        """All, the newest first."""
+        with self._lock:
+            return list(reversed(self._kept.values()))

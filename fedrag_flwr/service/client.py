@@ -1,0 +1,140 @@
+"""A client of a device's service over its Unix socket; the standard library alone, for what must start quickly.
+
+What the service refuses comes back as the project's own errors.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from fedrag_flwr.errors import ServiceAbsentError, ServiceBusyError, ServiceError
+from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, Plain, frame
+
+Json = dict[str, object]
+_CONNECT_SECONDS = 5.0
+_TRIES = 5
+_UNAVAILABLE = 503
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path, seconds: float | None) -> None:
+        super().__init__("localhost", timeout=seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(_CONNECT_SECONDS)
+            sock.connect(str(self._path))
+            sock.settimeout(self.timeout)
+        except BaseException:
+            sock.close()
+            raise
+        self.sock = sock
+
+
+class ServiceClient:
+    """One connection to a service, kept open between requests; not shared by threads.
+
+    Parameters
+    ----------
+    path
+        The service's socket.
+    seconds
+        To wait for an answer; None: for ever, as the service keeps deadlines itself.
+    """
+
+    def __init__(self, path: Path, seconds: float | None = None) -> None:
+        self._path = path
+        self._connection = _Connection(path, seconds)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def health(self) -> Json:
+        """Which device the service is of, and how it is."""
+        return self._json("GET", HEALTH)
+
+    def ask(self, question: str, *, help: bool = False) -> Json:
+        """Ask a question; the answer with what it rests on."""
+        return self._json("POST", ASK, {"question": question, "help": help})
+
+    def answers(self) -> list[Json]:
+        """What was answered lately, the newest first."""
+        told = json.loads(self._request("GET", ANSWERS))
+        return [dict(one) for one in told["answers"]]
+
+    def feedback(self, answer: str, verdict: str) -> Json:
+        """Say that an answer was "good" or "bad"."""
+        return self._json("POST", FEEDBACK, {"answer": answer, "verdict": verdict})
+
+    def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
+        """Have a Flower message handled: its content as bytes in, the reply's out.
+
+        A busy service is asked again, as often and as late as it says.
+        """
+        body = frame(run, config, content)
+        for _ in range(_TRIES - 1):
+            try:
+                return self._request("POST", f"{MESSAGES}/{message_type}", body, BINARY)
+            except ServiceBusyError as busy:
+                time.sleep(busy.seconds)
+        return self._request("POST", f"{MESSAGES}/{message_type}", body, BINARY)
+
+    def _json(self, method: str, path: str, body: object = None) -> Json:
+        sent = b"" if body is None else json.dumps(body).encode()
+        return dict(json.loads(self._request(method, path, sent, "application/json")))
+
+    def _request(self, method: str, path: str, body: bytes = b"", kind: str = "") -> bytes:
+        if self._connection.sock is None:
+            self._connect()
+        try:
+            self._connection.request(method, path, body or None, {"Content-Type": kind} if body else {})
+            response = self._connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise ServiceError(
+                f"the connection to the device's service broke ({type(error).__name__})",
+                fix="look at the service's log, and try again",
+            ) from error
+        if response.status >= 400:
+            raise _refusal(response.status, response.getheader("Retry-After"), data)
+        return data
+
+    def _connect(self) -> None:
+        try:
+            self._connection.connect()
+        except OSError as error:
+            raise ServiceAbsentError(
+                f"no service listens ({type(error).__name__})", where=self._path.name, fix="fedrag serve NAME"
+            ) from error
+
+
+def _refusal(status: int, retry: str | None, data: bytes) -> ServiceError:
+    try:
+        told = json.loads(data)
+        what = f"{told['error']}: {told['what']}"
+    except (ValueError, KeyError, TypeError):
+        what = f"status {status}"
+    if status == _UNAVAILABLE and retry is not None and retry.isdecimal():
+        return ServiceBusyError(what, where="service", fix="try again later", seconds=int(retry))
+    return ServiceError(what, where="service")

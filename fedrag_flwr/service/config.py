@@ -1,0 +1,134 @@
+"""A device's own settings as its service reads them: a TOML file with the keys of a node's config."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.naming import valid_name
+from fedrag_flwr.nodes import OWN
+from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
+from fedrag_flwr.service.protocol import CONFIG, Plain, default_socket
+
+FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
+
+
+class ServiceSettings(BaseModel):
+    """How much a service does at once, and how long it lets anybody wait; the table ``[serve]`` of the file."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
+
+    askers: int = Field(2, ge=1, le=64)  # questions that are answered at a time
+    queue: int = Field(128, ge=1, le=10_000)  # requests of one kind that wait or are worked on
+    ask_seconds: float = Field(120.0, gt=0, le=3_600)  # deadline of a question
+    message_seconds: float = Field(7_200.0, gt=0, le=86_400)  # deadline of a federation's message
+    rate: float = Field(500.0, gt=0, le=1e6)  # requests a second that one caller may send for long
+    burst: int = Field(1_000, ge=1, le=1_000_000)  # and at once
+    open_devices: int = Field(4, ge=1, le=64)  # sets of settings under which the device is kept open
+    port: int = Field(0, ge=0, le=65_535)  # on 127.0.0.1, with a token; 0: the socket alone
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceConfig:
+    """What a service is started with.
+
+    Parameters
+    ----------
+    own
+        The device's own settings, as in a node's config; never taken from a caller.
+    settings
+        Settings under which questions of the people at the device are answered, where the defaults do not fit.
+    service
+        Of the service itself.
+    """
+
+    own: Mapping[str, Plain]
+    settings: Mapping[str, Plain]
+    service: ServiceSettings
+
+    @property
+    def name(self) -> str:
+        """The device's name."""
+        return valid_name(deployed_name(self.own))
+
+    @property
+    def home(self) -> Path:
+        """Where its models, stores and keys are."""
+        return fedrag_home(str(self.own.get("home", "")))
+
+    @property
+    def root(self) -> Path:
+        """Where its store is."""
+        return deployed_root(self.home, self.name)
+
+    @property
+    def socket(self) -> Path:
+        """Where the service listens."""
+        told = str(self.own.get("service", "auto"))
+        return default_socket(self.home, self.name) if told == "auto" else Path(told).expanduser()
+
+
+def config_of(name: str) -> DeviceConfig:
+    """The config of a device by its name: of its file, or of its name alone where it has none."""
+    path = deployed_root(fedrag_home(), valid_name(name)) / CONFIG
+    return read_config(path) if path.exists() else device_config({"device-name": name})
+
+
+def read_config(path: Path) -> DeviceConfig:
+    """Read a device's config file.
+
+    Raises
+    ------
+    SettingError
+        The file cannot be read, or a key or value in it is not allowed.
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingError(
+            f"the config cannot be read ({type(error).__name__})", where=path.name, fix="fedrag device init"
+        ) from None
+    except ValueError as error:
+        raise SettingError("the config is not TOML", where=path.name, fix="compare with docs/service.md") from error
+    return device_config(told, path.name)
+
+
+def device_config(told: Mapping[str, object], where: str = "device config") -> DeviceConfig:
+    """Check a device's config; raises SettingError."""
+    own = {key: value for key, value in told.items() if key not in ("serve", "settings")}
+    allowed = (*FURTHER, *OWN)
+    wrong = [key for key, value in own.items() if key not in allowed or not isinstance(value, Plain)]
+    if wrong:
+        raise SettingError(f"'{wrong[0]}' is not a setting of a device", where=where, fix=f"use {', '.join(allowed)}")
+    plain = {key: value for key, value in own.items() if isinstance(value, Plain)}
+    if not is_deployed(plain):
+        plain["sources"] = ""  # a device of its own, whose documents are elsewhere: its own rules hold
+    try:
+        service = ServiceSettings.model_validate(told.get("serve", {}))
+    except ValidationError as error:
+        key = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise SettingError(
+            f"'{key}': {error.errors()[0]['msg'].lower()}", where=where, fix="see docs/service.md"
+        ) from None
+    return DeviceConfig(plain, dict(_flat(told.get("settings", {}), where)), service)
+
+
+def _flat(told: object, where: str, prefix: str = "") -> list[tuple[str, Plain]]:
+    if not isinstance(told, Mapping):
+        raise SettingError("'settings' is not a table", where=where, fix="write [settings]")
+    found: list[tuple[str, Plain]] = []
+    for key, value in told.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, where, f"{prefix}{key}.")
+        elif isinstance(value, Plain):
+            found.append((f"{prefix}{key}", value))
+        else:
+            raise SettingError(f"'{prefix}{key}' is not a plain value", where=where, fix="use a number or a text")
+    return found

@@ -1,0 +1,98 @@
+"""Running a service: its socket and lock, and a graceful end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from fedrag_flwr.errors import ServiceError, ServiceRunningError
+from fedrag_flwr.service.application import make_application
+from fedrag_flwr.service.config import DeviceConfig
+from fedrag_flwr.service.protocol import LOCK
+from fedrag_flwr.service.resident import Resident
+
+_BACKLOG = 512
+_LONGEST_PATH = 107  # bytes of a Unix socket's path on Linux
+_GRACE_SECONDS = 30
+
+
+def serve(config: DeviceConfig) -> None:
+    """Serve one device until SIGTERM or SIGINT.
+
+    Raises
+    ------
+    ServiceRunningError
+        A service of this device, or on this socket, runs already.
+    FedragError
+        The device cannot be opened.
+    """
+    import uvicorn
+
+    config.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with alone(config.root / LOCK), unix_socket(config.socket) as listener:
+        app = make_application(Resident(config))
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                loop="asyncio",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=60,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+        signal.signal(signal.SIGTERM, lambda *_: None)  # the server stops by itself, and the process ends with 0
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a lock that one process has at a time; raises ServiceRunningError where another has it."""
+    lock = FileLock(path, timeout=0, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ServiceRunningError(
+            "another service has this device or socket", where=path.parent.name, fix="stop it first, or ask it"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def unix_socket(path: Path) -> Iterator[socket.socket]:
+    """Listen on a Unix socket that its owner alone can reach, from its first moment on; it goes in the end.
+
+    Raises
+    ------
+    ServiceRunningError
+        Another service listens there.
+    ServiceError
+        There can be no socket with that path.
+    """
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        raise ServiceError("the socket's path is too long", where=path.name, fix="set `service` to a shorter path")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.chmod(0o700)
+    with alone(path.with_name(f"{path.name}.lock")), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        path.unlink(missing_ok=True)  # of a service that was killed
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        listener.listen(_BACKLOG)
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
