@@ -17,11 +17,31 @@ EVIL: tuple[Values, ...] = (
     *("", "x" * 3_000, "../../etc/passwd", "' OR 1=1 --", "\x00", "\u202eabc", "mill", "q1", "none"),
     *(b"", b"\x00" * 40, b"\xff" * 200),
 )
+MILD: tuple[Values, ...] = (
+    0,
+    1,
+    2,
+    3,
+    17,
+    True,
+    False,
+    0.0,
+    0.5,
+    1.0,
+    "",
+    "kiln",
+    "mill",
+    "q1",
+    "q2",
+    "memories",
+    b"",
+    b"k" * 32,
+)
 _HUGE = 50_000  # elements of a list that is blown up
 
 
 def mutated(sample: bytes, rng: np.random.Generator) -> RecordDict:
-    """A valid content, spoilt once to three times.
+    """A valid content, spoilt once to three times, or changed to something else that may pass for valid.
 
     Raises
     ------
@@ -31,9 +51,10 @@ def mutated(sample: bytes, rng: np.random.Generator) -> RecordDict:
     if rng.random() < 0.2:
         return from_bytes(flipped(sample, rng), "mutation")
     content = from_bytes(sample, "mutation")
+    choice = MUTATIONS if rng.random() < 0.6 else (change_mildly,)
     for _ in range(int(rng.integers(1, 4))):
         try:
-            MUTATIONS[int(rng.integers(len(MUTATIONS)))](content, rng)
+            choice[int(rng.integers(len(choice)))](content, rng)
         except (TypeError, ValueError, KeyError, WireError):
             continue  # Flower's records themselves refuse some values
     return content
@@ -125,12 +146,21 @@ def retype_column(content: RecordDict, rng: np.random.Generator) -> None:
 
 
 def change_value(content: RecordDict, rng: np.random.Generator) -> None:
-    """Change one value of a column to another of the same type: what may pass for valid."""
+    """Change one value of a column to an evil one of the same type."""
+    _change(content, rng, EVIL)
+
+
+def change_mildly(content: RecordDict, rng: np.random.Generator) -> None:
+    """Change one value of a column to another usual one of the same type: what may pass for valid."""
+    _change(content, rng, MILD)
+
+
+def _change(content: RecordDict, rng: np.random.Generator, values_of: tuple[Values, ...]) -> None:
     columns = _columns(content)
     name = _name(columns, rng)
     found = columns[name]
     if isinstance(found, list) and found:
-        fitting = [one for one in EVIL if type(one) is type(found[0])]
+        fitting = [one for one in values_of if type(one) is type(found[0])]
         if fitting:
             values = list(found)
             values[int(rng.integers(len(values)))] = fitting[int(rng.integers(len(fitting)))]
