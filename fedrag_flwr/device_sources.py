@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,6 +113,7 @@ class DeviceSources:
         self._keys = PathKeys()
         self._digests: dict[str, str] = {}  # of the documents that the keys know
         self._made: tuple[int, Sources] | None = None
+        self._changing = threading.Lock()
 
     @property
     def id(self) -> tuple[str, str]:
@@ -120,12 +122,13 @@ class DeviceSources:
 
     def present(self) -> Sources:
         """The sources over all passages of the store's present version."""
-        if self._made is None or self._made[0] != self._store.version:
-            units = self._store.units("paragraph")
-            self._follow(units.ids)
-            made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
-            self._made = (self._store.version, made)
-        return self._made[1]
+        with self._changing:
+            if self._made is None or self._made[0] != self._store.version:
+                units = self._store.units("paragraph")
+                self._follow(units.ids)
+                made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
+                self._made = (self._store.version, made)
+            return self._made[1]
 
     def late_interaction(self) -> LateInteractionRetriever:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Literal
 
 from fedrag_flwr.inference.cognizer import Cognizer
@@ -47,18 +48,37 @@ class Engines:
         self._toolbox = toolbox
         self._orders = orders
         self._kept: dict[Memories, tuple[int, Engine]] = {}
+        self._making = threading.Lock()
 
     def over(self, memories: Memories) -> Engine:
-        """The engine that knows all memories, this device's own, or none."""
-        version, engine = self._kept.get(memories, (-1, None))
-        if engine is None or version != self._store.version:
-            engine = self._made(memories)
-            self._kept[memories] = (self._store.version, engine)
-        return engine
+        """The engine that knows all memories, this device's own, or none.
+
+        While one thread makes the engine over a new version of the store, others go on with the one before.
+        """
+        engine = self._present(memories)
+        if engine is not None:
+            return engine
+        _, before = self._kept.get(memories, (-1, None))
+        if not self._making.acquire(blocking=before is None):
+            assert before is not None
+            return before
+        try:
+            engine = self._present(memories)
+            if engine is None:
+                version = self._store.version  # first: a change in the meantime must not go unnoticed
+                engine = self._made(memories)
+                self._kept[memories] = (version, engine)
+            return engine
+        finally:
+            self._making.release()
 
     def forget(self) -> None:
         """Make all engines anew when they are next needed."""
         self._kept.clear()
+
+    def _present(self, memories: Memories) -> Engine | None:
+        version, engine = self._kept.get(memories, (-1, None))
+        return engine if version == self._store.version else None
 
     def _made(self, memories: Memories) -> Engine:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox

@@ -123,11 +123,13 @@ class Fitting:
         return float(self._vector(first) @ self._vector(second)) >= LEAST_NOUN_SIMILARITY
 
     def _vector(self, noun: str) -> Vector:
-        if noun not in self.nouns:
+        vector = self.nouns.get(noun)
+        if vector is None:
+            vector = self.encoder.encode([noun])[0]
             if len(self.nouns) >= _MOST_NOUNS:
                 self.nouns.clear()
-            self.nouns[noun] = self.encoder.encode([noun])[0]
-        return self.nouns[noun]
+            self.nouns[noun] = vector
+        return vector
 
 
 def _key(name: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,12 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models.files import DEFAULT_ENCODER, name_of, resolve
 from fedrag_flwr.models.hashes import files_sha256
+from fedrag_flwr.models.turns import Turns
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+T = TypeVar("T")
 _WEIGHTS = ("model.safetensors", "model-*.safetensors", "pytorch_model.bin", "pytorch_model-*.bin")
 
 
@@ -45,7 +46,7 @@ class SentenceEncoder:
             raise ModelMissingError("no such model directory", where=str(path), fix="give the directory of a model")
         self._batch_size = batch_size
         self._threads = threads
-        self._lock = threading.Lock()
+        self._turns = Turns()  # a tokenizer serves one thread at a time
         self._model: SentenceTransformer | None = None
         self._id = ""
 
@@ -77,8 +78,7 @@ class SentenceEncoder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         model = self._loaded()
-        with self._lock:  # a tokenizer serves one thread at a time
-            vectors = model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False)
+        vectors = self._in_turns(texts, lambda batch: list(model.encode(batch, show_progress_bar=False)))
         return unit_rows(np.asarray(vectors, dtype=np.float32))
 
     def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
@@ -94,10 +94,9 @@ class SentenceEncoder:
         if not texts:
             return []
         model = self._loaded()
-        with self._lock:
-            tokens = model.encode(
-                list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value="token_embeddings"
-            )
+        tokens = self._in_turns(
+            texts, lambda batch: model.encode(batch, show_progress_bar=False, output_value="token_embeddings")
+        )
         return [unit_rows(np.asarray(rows.cpu(), dtype=np.float32)) for rows in tokens]
 
     def encode_with_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
@@ -111,16 +110,25 @@ class SentenceEncoder:
         if not texts:
             return self.encode(()), []
         model = self._loaded()
-        with self._lock:
-            found = model.encode(list(texts), batch_size=self._batch_size, show_progress_bar=False, output_value=None)
+        found = self._in_turns(texts, lambda batch: model.encode(batch, show_progress_bar=False, output_value=None))
         vectors = np.stack([np.asarray(one["sentence_embedding"].cpu(), dtype=np.float32) for one in found])
         tokens = [
             np.asarray(one["token_embeddings"][one["attention_mask"].bool()].cpu(), dtype=np.float32) for one in found
         ]
         return unit_rows(vectors), [unit_rows(rows) for rows in tokens]
 
+    def _in_turns(self, texts: Sequence[str], encode: Callable[[list[str]], Sequence[T]]) -> list[T]:
+        """Encode batch by batch, the longest texts first; who else asks meanwhile waits for one batch, not for all."""
+        order = np.argsort([-len(text) for text in texts])  # as sentence-transformers deals texts to batches
+        made: dict[int, T] = {}
+        for first in range(0, len(order), self._batch_size):
+            rows = order[first : first + self._batch_size].tolist()
+            with self._turns:
+                made.update(zip(rows, encode([texts[row] for row in rows]), strict=True))
+        return [made[row] for row in range(len(texts))]
+
     def _loaded(self) -> SentenceTransformer:
-        with self._lock:
+        with self._turns:
             if self._model is None:
                 self._model = self._load()
             return self._model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.engine import LlamaEngine
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.session import SAMPLES_AT_ONCE, Session
+from fedrag_flwr.models.turns import Turns
 
 TEMPERATURE = 0.7
 
@@ -60,7 +60,7 @@ class LlamaGenerator:
         self._gpu_layers = gpu_layers
         self._cache = cache
         self._temperature = temperature
-        self._lock = threading.RLock()
+        self._turns = Turns()
         self._session: Session | None = None
         self._id = ""
 
@@ -79,6 +79,11 @@ class LlamaGenerator:
             except OSError as error:
                 raise ModelError(f"the model file cannot be read: {error.strerror}", where=self._path.name) from error
         return self._id
+
+    @property
+    def busy_seconds(self) -> float:
+        """For how long the model was at work, in all."""
+        return self._turns.seconds
 
     def complete(
         self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
@@ -100,7 +105,7 @@ class LlamaGenerator:
             key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
             if (known := self._cache.get(key)) is not None:
                 return known
-        with self._lock:
+        with self._turns:
             start = time.perf_counter()
             session = self._loaded()
             loading = time.perf_counter() - start
@@ -122,17 +127,17 @@ class LlamaGenerator:
         ModelError
             The model cannot be loaded, or the prompt with a continuation does not fit.
         """
-        with self._lock:
+        with self._turns:
             return self._loaded().score(prompt, continuations)
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
-        with self._lock:
+        with self._turns:
             return len(self._loaded().engine.tokenize(text))
 
     def close(self) -> None:
         """Free the model; the next use loads it again."""
-        with self._lock:
+        with self._turns:
             if self._session is not None:
                 self._session.engine.close()
             self._session = None
