@@ -15,7 +15,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from flwr.app import Message, RecordDict
@@ -66,6 +68,8 @@ class FuzzReport:
     store_growth_kb: float
 
 
+S = TypeVar("S")
+Acts = dict[tuple[str, str], Callable[[], "FuzzReport"]]  # by side and type
 Verdict = tuple[str, str]  # "taken", "refused" or "finding", and what was found
 
 
@@ -106,10 +110,12 @@ def fuzz(
     side: str,
     kind: str,
     samples: Sequence[bytes],
-    judge: Callable[[RecordDict], Verdict],
+    judge: Callable[[S], Verdict],
     count: int,
     seed: int,
     folder: Path | None = None,
+    *,
+    spoil: Callable[[bytes, np.random.Generator], S],
 ) -> FuzzReport:
     """Send so many spoilt messages, and count what became of them.
 
@@ -121,6 +127,8 @@ def fuzz(
         Handles a content, and says what came of it.
     folder
         The device's files, whose growth is measured.
+    spoil
+        Makes of a valid content what is sent.
     """
     rng = np.random.default_rng([seed, *kind.encode(), len(side)])
     tally: Counter[str] = Counter()
@@ -130,7 +138,7 @@ def fuzz(
         if number == count // 2:
             half = (_resident(), _bytes_under(folder))
         try:
-            verdict, what = judge(mutated(samples[int(rng.integers(len(samples)))], rng))
+            verdict, what = judge(spoil(samples[int(rng.integers(len(samples)))], rng))
         except WireError:
             verdict, what = "refused", ""  # flipped bytes that hold no content, which Flower would not have handed on
         except Exception as error:
@@ -152,7 +160,7 @@ def fuzz_device(world: FuzzWorld, kind: str, samples: Samples, count: int, seed:
         def judge(content: RecordDict) -> Verdict:
             return to_device(host, kind, content)
 
-        return fuzz("device", kind, samples.requests, judge, count, seed, world.root / "home")
+        return fuzz("device", kind, samples.requests, judge, count, seed, world.root / "home", spoil=mutated)
 
 
 def fuzz_server(kind: str, samples: Samples, count: int, seed: int) -> FuzzReport:
@@ -164,29 +172,31 @@ def fuzz_server(kind: str, samples: Samples, count: int, seed: int) -> FuzzRepor
     def judge(content: RecordDict) -> Verdict:
         return to_server(courier, kind, reply_kind, content)
 
-    return fuzz("server", kind, samples.replies, judge, count, seed)
+    return fuzz("server", kind, samples.replies, judge, count, seed, spoil=mutated)
 
 
 def run_all(out: Path, count: int, seed: int) -> list[FuzzReport]:
     """All types on both sides; what a run before has done stands."""
-    out.mkdir(parents=True, exist_ok=True)
-    world, done = FuzzWorld(out / "world"), out / "reports.jsonl"
-    samples = _samples(world, out / "samples.json")
-    reports = [FuzzReport(**json.loads(line)) for line in done.read_text().splitlines()] if done.exists() else []
-    known = {(one.side, one.kind) for one in reports if one.messages == count}
-    reports = [one for one in reports if one.messages == count]
+    world, samples = FuzzWorld(out / "world"), samples_of(out)
+    acts: Acts = {}
     for kind in MESSAGE_TYPES:
-        for side in ("server", "device"):
-            if (side, kind) in known:
-                continue
-            if side == "server":
-                report = fuzz_server(kind, samples[kind], count, seed)
-            else:
-                report = fuzz_device(world, kind, samples[kind], count, seed)
-            with done.open("a") as file:
-                file.write(json.dumps(asdict(report)) + "\n")
-            reports.append(report)
-            print(f"{side} {kind}: {report.seconds:.0f} s, {report.findings or 'no finding'}", flush=True)
+        acts["server", kind] = partial(fuzz_server, kind, samples[kind], count, seed)
+        acts["device", kind] = partial(fuzz_device, world, kind, samples[kind], count, seed)
+    return go_on(out / "reports.jsonl", acts, count)
+
+
+def go_on(done: Path, acts: Acts, count: int) -> list[FuzzReport]:
+    """Take those steps that a file of reports does not hold yet, and add theirs."""
+    reports = [FuzzReport(**json.loads(line)) for line in done.read_text().splitlines()] if done.exists() else []
+    reports = [one for one in reports if one.messages == count]
+    for (side, kind), act in acts.items():
+        if any((one.side, one.kind) == (side, kind) for one in reports):
+            continue
+        report = act()
+        with done.open("a") as file:
+            file.write(json.dumps(asdict(report)) + "\n")
+        reports.append(report)
+        print(f"{side} {kind}: {report.seconds:.0f} s, {report.findings or 'no finding'}", flush=True)
     return reports
 
 
@@ -202,8 +212,12 @@ def table_of(reports: Sequence[FuzzReport]) -> Table:
     return table
 
 
-def _samples(world: FuzzWorld, file: Path) -> dict[str, Samples]:
+def samples_of(out: Path) -> dict[str, Samples]:
+    """Valid messages, from runs that are made once."""
+    file = out / "samples.json"
     if not file.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        world = FuzzWorld(out / "world")
         world.write()
         made = world.samples()
         told = {kind: [[b.hex() for b in side] for side in (one.requests, one.replies)] for kind, one in made.items()}
@@ -227,7 +241,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="draws what is spoilt")
     parser.add_argument("--out", type=Path, default=Path("fuzz"), help="folder for what is done")
     chosen = parser.parse_args()
-    logging.getLogger("flwr").setLevel(logging.ERROR)  # the courier names each device that it refuses
+    for name in ("flwr", "fedrag_flwr"):  # each refusal has its line
+        logging.getLogger(name).setLevel(logging.ERROR)
     Console(width=160).print(table_of(run_all(chosen.out, chosen.messages, chosen.seed)))
 
 
