@@ -165,7 +165,7 @@ def place_of(error: BaseException) -> str:
     frame = error.__traceback__
     while frame is not None:
         module = frame.tb_frame.f_globals.get("__name__", "")
-        if module.startswith(("fedrag_flwr", "client_app")):
+        if module.startswith(("fedrag_flwr", "client_app", "strategies")):
             place = f"{module}:{frame.tb_lineno}"
         frame = frame.tb_next
     return place

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,6 +214,8 @@ def in_child(act: Callable[[], None], kill_after: float | None = None) -> int:
         try:
             act()
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     if kill_after is not None:

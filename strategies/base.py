@@ -17,6 +17,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.naming import is_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -198,6 +199,9 @@ class FederatedRag(Strategy):
         for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
             if not card.sources:
                 spare += 1  # a node without documents takes no part
+                continue
+            if not is_name(card.name):  # it would lead out of folders that are called after devices
+                courier.miss(node_id, "it calls itself what no device may be called")
                 continue
             if claimed[card.name] > 1:  # nobody knows which of them it is
                 courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
