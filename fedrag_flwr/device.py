@@ -391,10 +391,10 @@ class EdgeDevice:
     def finish(
         self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
     ) -> AnswerBatch:
-        """Answer open questions with what other devices gave."""
+        """Answer open questions with what other devices gave; what poses as this device's own is dropped."""
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
-            given[part.question_id].extend(part.units)
+            given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
         done = [
             self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
             for question in questions

@@ -251,7 +251,6 @@ def _built(world: FaultWorld) -> list[tuple[str, str]]:
 # --- the table ------------------------------------------------------------------------------------------
 
 FAULTS: Mapping[str, Callable[[Path, int, np.random.Generator], Found]] = {
-    "a device is killed (kill -9), in a build and in an import": device_killed,
     "the server is killed (kill -9), and run again": server_killed,
     "the disk is full": disk_full,
     "a file is torn": file_torn,
@@ -259,6 +258,7 @@ FAULTS: Mapping[str, Callable[[Path, int, np.random.Generator], Found]] = {
     "messages and replies are lost": messages_lost,
     "the link is slow": slow_link,
     "a clock is off by up to two days": clock_off,
+    "a device is killed (kill -9), in a build and in an import": device_killed,
 }
 
 

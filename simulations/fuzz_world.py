@@ -82,6 +82,7 @@ class FuzzWorld:
             "federation.poll-seconds": 0.001,
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
+            "data.split": "train",
         }
         return Settings.from_config(flat | changes)
 
