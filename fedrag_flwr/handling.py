@@ -146,8 +146,10 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
             raise WireError("no such message type", where="message", fix="run the same version of the app")
         act = handler.prepare(content, run)
         with host.device() as device:
+            outgoing = device.door.outgoing
+            outgoing.forget()  # what a message before released and then failed with never left
             reply = wire.encode(act(Visit(device, run, host)), run=run)
-            device.door.outgoing.write(run, message_type, wire.size_of(reply))
+            outgoing.write(run, message_type, wire.size_of(reply))
             return reply
     except FedragError as error:
         return _failed(host, message_type, error, error.abroad, run)

@@ -82,6 +82,11 @@ class OutgoingLedger:
             count, total, kept_back = noted.get(kind, (0, 0, 0))
             noted[kind] = (count + len(records), total + size, kept_back + withheld)
 
+    def forget(self) -> None:
+        """Drop what this thread released and no message carried."""
+        with self._lock:
+            self._noted.pop(threading.get_ident(), None)
+
     def write(self, run: str, message: str, size: int) -> None:
         """Write down what this thread has released, and the message of so many bytes that carries it.
 
