@@ -84,9 +84,9 @@ def help_with_what_waits(asking: Resident, helping: Resident) -> None:
 
 
 @contextmanager
-def served(resident: Resident) -> Iterator[str]:
-    """The device's service on loopback; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(make_application(resident, TOKEN), port=0, log_level="error"))
+def served(resident: Resident, token: str) -> Iterator[str]:
+    """The device's service on a free port of loopback; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(make_application(resident, token), port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():
@@ -164,7 +164,7 @@ def main() -> None:
     shutil.rmtree(home, ignore_errors=True)
     asking, helping = device(home, "missions", export="ldp", outbox=True), device(home, "launchers")
     tell(asking, "query.describe", DescribeRequest(""), DeviceCard)
-    with served(asking) as url, sync_playwright() as browsers:
+    with served(asking, TOKEN) as url, sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         take(browser, url, options.out, asking, helping)
         browser.close()
