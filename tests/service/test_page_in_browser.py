@@ -230,7 +230,7 @@ def test_help_that_comes_later_appears_by_itself(opened: Opened, shown: Shown) -
         device.keep(AnswerBatch("desk", (answer,), (), 0.0))
     page.goto(f"{shown.url}/#ask")
     expect(card.locator(".later .said")).to_have_text(f"Lindmoor {HARM}", timeout=10_000)
-    expect(card.locator(".later")).to_contain_text("Rests on what museums, people holds.")
+    expect(card.locator(".later")).to_contain_text("Rests on what these devices hold: museums, people.")
     expect(page.locator("#ask-status")).to_contain_text("The federation answered")
     assert waiting_ids(shown) == []
 
