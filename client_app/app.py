@@ -25,7 +25,10 @@ _warned: set[str] = set()
 
 def _handler(message_type: str) -> Callable[[Message, Context], Message]:
     def handle(message: Message, context: Context) -> Message:
-        return Message(_reply(message_type, message, context), reply_to=message)
+        reply = Message(_reply(message_type, message, context), reply_to=message)
+        if reply.metadata.ttl <= 0:  # by a clock that is ahead of the server's, it would have expired
+            reply.metadata.created_at, reply.metadata.ttl = message.metadata.created_at, message.metadata.ttl
+        return reply
 
     return handle
 

@@ -15,7 +15,7 @@ from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.doorkeeping import Doorkeeper
 from fedrag_flwr.engines import Engines, Memories
-from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.errors import PrivacyError, StaleMessageError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -24,6 +24,8 @@ from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.message_log import FILE as MESSAGES
+from fedrag_flwr.message_log import MessageLog
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door
@@ -125,6 +127,7 @@ class EdgeDevice:
         self._hide = OpaqueIds(self.store)
         # not in the store: a rebuilt one must not reset budgets
         self.kept = kept = fedrag_home(settings.home) / "privacy" / name
+        self.messages = MessageLog(kept / MESSAGES)
         try:
             key = BoxKey.kept(kept / "box.key")
             self.door = open_door(
@@ -179,6 +182,7 @@ class EdgeDevice:
         self.sources.close()
         self.summaries.close()
         self.door.close()
+        self.messages.close()
         self.walks.close()
         self.store.close()
 
@@ -298,6 +302,8 @@ class EdgeDevice:
         bank, version = self.store.meta(BANK) or "", int(self.store.meta(BANK_VERSION) or 0)
         if delta.since and (delta.origin != bank or delta.since > version):
             raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+        if delta.since and delta.version < version:
+            raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
         if delta.next != START:
             return self.store.import_delta(delta)
         self.store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
@@ -402,10 +408,10 @@ class EdgeDevice:
     def finish(
         self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
     ) -> AnswerBatch:
-        """Answer open questions with what other devices gave."""
+        """Answer open questions with what other devices gave; what poses as this device's own is dropped."""
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
-            given[part.question_id].extend(part.units)
+            given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
         done = [
             self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
             for question in self.waiting.outbox.recalled(questions)

@@ -106,6 +106,10 @@ class SchemaVersionError(WireError):
     """A message was written by another version of the protocol."""
 
 
+class StaleMessageError(WireError):
+    """A message is older than what its receiver has already handled."""
+
+
 class PrivacyError(FedragError, PermissionError):
     """Something may not leave the device."""
 

@@ -146,11 +146,15 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
             raise WireError("no such message type", where="message", fix="run the same version of the app")
         act = handler.prepare(content, run)
         with host.device() as device:
-            outgoing = device.door.outgoing
-            outgoing.forget()  # what a message before released and then failed with never left
-            reply = wire.encode(act(Visit(device, run, host)), run=run)
-            outgoing.write(run, message_type, wire.size_of(reply))
-            return reply
+            visit = Visit(device, run, host)
+
+            def reply() -> RecordDict:
+                device.door.outgoing.forget()  # what a message before released and then failed with never left
+                told = wire.encode(act(visit), run=run)
+                device.door.outgoing.write(run, message_type, wire.size_of(told))
+                return told
+
+            return device.messages.once(run, wire.step_of(content), reply)
     except FedragError as error:
         return _failed(host, message_type, error, error.abroad, run)
     except Exception as error:
@@ -169,7 +173,7 @@ def place_of(error: BaseException) -> str:
     frame = error.__traceback__
     while frame is not None:
         module = frame.tb_frame.f_globals.get("__name__", "")
-        if module.startswith(("fedrag_flwr", "client_app")):
+        if module.startswith(("fedrag_flwr", "client_app", "strategies")):
             place = f"{module}:{frame.tb_lineno}"
         frame = frame.tb_next
     return place

@@ -11,6 +11,11 @@ _DEVICE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 RESERVED = frozenset({"bank", "fusion", "server"})
 
 
+def is_name(name: str) -> bool:
+    """Whether a device may be called so."""
+    return bool(_DEVICE_NAME.fullmatch(name)) and name not in RESERVED and not name.startswith("bank-")
+
+
 def valid_name(name: str) -> str:
     """Check a device's name, which stands in every reference to what the device owns.
 
@@ -19,7 +24,7 @@ def valid_name(name: str) -> str:
     SettingError
         It is not a plain word, or it is reserved for the server.
     """
-    if not _DEVICE_NAME.fullmatch(name) or name in RESERVED or name.startswith("bank-"):
+    if not is_name(name):
         raise SettingError(
             "this cannot be a device's name",
             where="device-name",

@@ -24,6 +24,8 @@ EXCHANGES = ("plain", "download", "encrypted")  # the most open first
 OWN = {  # node config key -> the setting that it decides
     "home": "home",
     "model-path": "models.generator",
+    "threads": "models.threads",
+    "gpu-layers": "models.gpu-layers",
     "export": "privacy.export",
     "public-names": "privacy.public-names",
     "partition": "privacy.partition",

@@ -105,6 +105,9 @@ class FederationSettings(_Group):
     round_timeout: float = Field(900.0, gt=0, le=1e6)
     poll_seconds: float = Field(0.1, gt=0, le=60)
     quorum: float = Field(0.5, ge=0, le=1)
+    retries: int = Field(3, ge=0, le=100)
+    retry_seconds: float = Field(2.0, gt=0, le=3600)
+    most_bytes: int = Field(2**32, ge=2**20, le=2**50)
     page_bytes: int = Field(2**25, ge=2**10, le=2**25)
     most_pages: int = Field(256, ge=1, le=100_000)
 
@@ -237,6 +240,7 @@ class Settings(_Group):
     seed: int = Field(7, ge=0, le=2**31)
     results: str = ""
     home: str = ""
+    resume: bool = False
     models: ModelSettings = ModelSettings()
     hypergraph: HypergraphSettings = HypergraphSettings()
     memory: MemorySettings = MemorySettings()

@@ -24,6 +24,7 @@ from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import (
     Answer,
+    Clock,
     EvidenceUnit,
     Hop,
     HopReply,
@@ -85,6 +86,7 @@ class DeviceWalks:
         self.settings = settings
         self._root = root
         self._kept = kept
+        self.clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
 
@@ -172,7 +174,8 @@ class DeviceWalks:
     def cache(self) -> AnswerCache:
         """Answers that may be given again."""
         overlay = self.settings.overlay
-        return AnswerCache(self.device, self.store, self.notes, overlay.cache_similarity, overlay.cache_hours)
+        limits = (overlay.cache_similarity, overlay.cache_hours)
+        return AnswerCache(self.device, self.store, self.notes, *limits, self.clock)
 
     @cached_property
     def sketches(self) -> DeviceSketches:

@@ -22,9 +22,10 @@ from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.records import Bound
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
-SCHEMA = 4
+SCHEMA = 5
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
+MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
 
@@ -87,7 +88,7 @@ def failure(device: str, error: Exception, what: str, run: str) -> RecordDict:
     return encode(Failure(device[:200], type(error).__name__[:200], what[:2000]), run=run)
 
 
-def encode(record: object, *, run: str) -> RecordDict:
+def encode(record: object, *, run: str, step: int = 0) -> RecordDict:
     """Encode one record for the wire.
 
     Parameters
@@ -96,6 +97,8 @@ def encode(record: object, *, run: str) -> RecordDict:
         An instance of a travelling dataclass of `records`, or a `Failure`.
     run
         The run that it belongs to; `decode` refuses another.
+    step
+        Its place among a run's requests, from 1; 0 for what has none, such as a reply.
 
     Raises
     ------
@@ -107,7 +110,7 @@ def encode(record: object, *, run: str) -> RecordDict:
     _put("", type(record), Bound(), [record], columns, arrays)
     content = RecordDict(
         {
-            "envelope": ConfigRecord({"schema": SCHEMA, "kind": type(record).__name__, "run": run}),
+            "envelope": ConfigRecord({"schema": SCHEMA, "kind": type(record).__name__, "run": run, "step": step}),
             "columns": ConfigRecord({name: column for name, column in columns.items() if column}),  # type: ignore[misc]
             "vectors": ArrayRecord(arrays),
         }
@@ -162,12 +165,14 @@ def _decode(content: RecordDict, kind: type[R], run: str) -> R:
             where=name,
             fix="run the same version of the app on all devices",
         )
-    if set(envelope) != {"schema", "kind", "run"}:
-        raise WireError("the envelope holds something else than schema, kind and run", where=name)
+    if set(envelope) != {"schema", "kind", "run", "step"}:
+        raise WireError("the envelope holds something else than schema, kind, run and step", where=name)
     if envelope.get("kind") != name:
         raise WireError("the message is of another kind", where=name)
     if envelope.get("run") != run:
         raise WireError("the message belongs to another run", where=name)
+    if not isinstance(step := envelope.get("step"), int) or isinstance(step, bool) or not 0 <= step <= MOST_STEP:
+        raise WireError("the message has no place among its run's", where=name)
     if (size := size_of(content)) > LIMITS.get(kind, 64 * KIB):
         raise WireError(f"the message takes {size} bytes, more than allowed", where=name)
     reader = _Reader(name, dict(columns), dict(vectors))
@@ -197,6 +202,13 @@ def kind_of(content: RecordDict) -> str:
     envelope = content.get("envelope")
     kind = envelope.get("kind") if isinstance(envelope, ConfigRecord) else None
     return kind if isinstance(kind, str) else ""
+
+
+def step_of(content: RecordDict) -> int:
+    """The place among its run's requests that a message claims, or 0 where it claims none."""
+    envelope = content.get("envelope")
+    step = envelope.get("step") if isinstance(envelope, ConfigRecord) else None
+    return step if isinstance(step, int) and not isinstance(step, bool) else 0
 
 
 def size_of(content: RecordDict) -> int:

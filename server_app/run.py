@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from logging import ERROR, INFO
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.progress import Pace
 from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import Settings, fedrag_home
+from server_app.journal import Journal
 from strategies import make_strategy
-from strategies.base import RunOutcome
+from strategies.base import FederatedRag, RunOutcome
 from strategies.server_tools import ServerTools
 
 
@@ -61,11 +63,12 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         for name in settings.systems
     }
     failure: FederationError | None = None
+    journal = Journal.of(settings, asked) if settings.resume else None
     try:
         for name, strategy in strategies.items():
             strategy.summary()
             try:
-                outcomes[name] = strategy.run(grid, run_id)
+                outcomes[name] = _run(strategy, grid, run_id, journal)
             except FederationError as error:
                 if not outcomes:
                     raise
@@ -76,6 +79,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
                 log(INFO, "%s went on without %s: %s", name, device, reason)
     finally:
         tools.close()
+        if journal is not None:
+            journal.close()
     folder = write_results(
         Path(settings.results) if settings.results else fedrag_home(settings.home) / "results",
         run_id,
@@ -94,7 +99,21 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
     log(INFO, "results: %s", folder)
     if failure is not None:
         raise failure
+    if journal is not None:
+        journal.discard()
     return folder
+
+
+def _run(strategy: FederatedRag, grid: Grid, run_id: str, journal: Journal | None) -> RunOutcome:
+    """Run a strategy, or what a run that was cut has left of it."""
+    if journal is None:
+        return strategy.run(grid, run_id)
+    if (kept := journal.outcome(strategy.name)) is not None:
+        return kept
+    strategy.resume(journal.answers(strategy.name), partial(journal.note, strategy.name))
+    outcome = strategy.run(grid, run_id)
+    journal.close_system(strategy.name, outcome)
+    return outcome
 
 
 def questions_of(settings: Settings) -> list[GoldQuestion]:

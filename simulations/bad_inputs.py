@@ -257,6 +257,7 @@ def _missing_in_run(
             "federation.devices": 3,
             "federation.round-timeout": 2.0,
             "federation.poll-seconds": 0.01,
+            "federation.retry-seconds": 0.01,
         }
     )
     grid = kind(app, [{"partition-id": n} for n in range(3)], settings.flat(), tamper=tamper)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from logging import INFO
 from typing import get_args
@@ -17,6 +17,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.naming import is_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -34,6 +35,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings
+from strategies.allowance import Allowance
 from strategies.courier import Courier, Letter
 from strategies.server_tools import ServerTools
 
@@ -52,6 +54,7 @@ class RunOutcome:
     counts: dict[str, int]
 
 
+Note = Callable[[Iterable[Answer]], None]
 EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
 
 
@@ -97,6 +100,7 @@ class FederatedRag(Strategy):
         self.open: dict[str, OpenQuestion] = {}
         self.peak_rss_mb: dict[str, float] = {}
         self.counts: dict[str, int] = {}
+        self.note: Note | None = None  # told of all answers after each phase that closes questions
         self.courier: Courier | None = None
         self._started = 0.0
 
@@ -111,14 +115,37 @@ class FederatedRag(Strategy):
             Fewer devices than the quorum took part.
         """
         self.prepare(grid, run)
-        self.ask(tuple(self.questions.values()))
+        left = tuple(question for question in self.questions.values() if question.id not in self.answers)
+        if left or not self.questions:
+            self.ask(left)
+        self._note_answers()
         return self.outcome()
+
+    def resume(self, answers: Mapping[str, Answer], note: Note) -> None:
+        """Let answers of a run that was cut stand, by question, and tell `note` of those that come.
+
+        Costs stand with the answers; traffic and counts are those of the present run alone.
+        """
+        self.answers.update(answers)
+        self.note = note
+        if answers:
+            self.counts["resumed"] = len(answers)
 
     def prepare(self, grid: Grid, run: str) -> None:
         """Describe, build and share: what comes before questions; raises as :meth:`run`."""
         self._started = time.monotonic()
         federation = self.settings.federation
-        self.courier = Courier(grid, run, federation.round_timeout, federation.poll_seconds, progress=self.progress)
+        self.courier = Courier(
+            grid,
+            run,
+            federation.round_timeout,
+            federation.poll_seconds,
+            federation.retries,
+            federation.retry_seconds,
+            steps=self.tools.steps,
+            allowance=Allowance(federation.most_bytes),
+            progress=self.progress,
+        )
         self.describe(grid)
         replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
         self.aggregate_train(1, replies)
@@ -134,6 +161,7 @@ class FederatedRag(Strategy):
         self.asking, self.open = tuple(questions), {}
         messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
         self.aggregate_evaluate(1, self._courier.deliver(messages))
+        self._note_answers()
         self.resolve()
 
     def outcome(self) -> RunOutcome:
@@ -178,6 +206,9 @@ class FederatedRag(Strategy):
         for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
             if not card.sources:
                 spare += 1  # a node without documents takes no part
+                continue
+            if not is_name(card.name):  # it would lead out of folders that are called after devices
+                courier.miss(node_id, "it calls itself what no device may be called")
                 continue
             if claimed[card.name] > 1:  # nobody knows which of them it is
                 courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
@@ -282,6 +313,10 @@ class FederatedRag(Strategy):
         if self.courier is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
         return self.courier
+
+    def _note_answers(self) -> None:
+        if self.note is not None:
+            self.note(self.answers.values())
 
     def _asked_at(self, question_id: str, home: str) -> bool:
         question = self.questions.get(question_id)

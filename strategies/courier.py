@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from logging import WARNING
 from typing import TypeVar
 
 from flwr.app import Message
 from flwr.common import log
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Progress, silent
+from fedrag_flwr.settings import FederationSettings
+from strategies.allowance import Allowance
+from strategies.steps import steps
 
 R = TypeVar("R")
+_TRANSIENT = frozenset(
+    (
+        ErrorCode.MESSAGE_UNAVAILABLE,
+        ErrorCode.REPLY_MESSAGE_UNAVAILABLE,
+        ErrorCode.NODE_UNAVAILABLE,
+        ErrorCode.CLIENT_APP_CRASHED,
+    )
+)  # of these a later try may know nothing; the others come again each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +42,25 @@ class Letter:
 
 
 @dataclass(slots=True)
+class _Errand:
+    """A message on its way to its node: how often it was sent, and when it is due again."""
+
+    message: Message
+    tries: int = 0
+    due: float = 0.0
+
+    @property
+    def node_id(self) -> int:
+        return int(self.message.metadata.dst_node_id)
+
+
+@dataclass(slots=True)
 class Courier:
     """Sends a round of records and brings back what decodes.
 
-    A device that fails, lags or replies nonsense is named in `traffic.missing`, and the round goes on; of two replies
-    to one message the first counts.
+    A message that a device lost, because it was away or its app died, is sent again under the same number, with a
+    pause that doubles, within the round's time. A device that fails, lags or replies nonsense is named in
+    `traffic.missing`, and the round goes on; of two replies to one message the first counts.
 
     Parameters
     ----------
@@ -43,8 +70,17 @@ class Courier:
         The run's id; replies of another run are refused.
     timeout, poll
         Seconds that a round may take, and between two looks for replies.
+    retries, pause
+        How often a message is sent again, and the seconds before the first time. A device for which that did not help
+        gets one try a round until it replies.
     names
         Device names by node id, for reports; filled by the describe step.
+    asked
+        The messages of the present round by their ids.
+    steps
+        Numbers for requests, ever higher; one series for all systems of a run.
+    allowance
+        What a device may send.
     progress
         Told of each reply.
     delays
@@ -55,23 +91,31 @@ class Courier:
     run: str
     timeout: float
     poll: float
+    retries: int = 0
+    pause: float = 1.0
     names: dict[int, str] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)  # message id -> the node that it went to
+    asked: dict[str, Message] = field(default_factory=dict)
+    steps: Iterator[int] = field(default_factory=steps)
+    allowance: Allowance = field(default_factory=lambda: Allowance(FederationSettings().most_bytes))
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
-    delays: dict[int, float] = field(default_factory=dict)  # seconds of the latest reply, by node
+    delays: dict[int, float] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
+    _away: set[int] = field(default_factory=set)  # nodes that no retry reached
 
     def name(self, node_id: int) -> str:
         """A node's device name, or its id before it has told its name."""
         return self.names.get(node_id, f"node {node_id}")
 
     def messages(self, letters: Iterable[Letter], message_type: str, timeout: float | None = None) -> list[Message]:
-        """Encode letters as Flower messages with a time to live of one round, or of so many seconds."""
+        """Encode letters as Flower messages that live for one round, or for so many seconds; at most one a node."""
         messages, ttl = [], timeout or self.timeout
         for letter in letters:
+            if reason := self.allowance.spent(letter.node_id):
+                self.miss(letter.node_id, reason)
+                continue
             try:
-                content = wire.encode(letter.record, run=self.run)
+                content = wire.encode(letter.record, run=self.run, step=next(self.steps))
             except WireError as error:  # what another device gave may make a letter too large
                 self.miss(letter.node_id, f"{message_type} could not be sent: {error}")
                 continue
@@ -80,34 +124,69 @@ class Courier:
 
     def deliver(self, messages: Iterable[Message], timeout: float | None = None) -> list[Message]:
         """Push messages and pull replies until all are here or the time is up; one reply a message, the first."""
-        sent, patience = list(messages), timeout or self.timeout
-        if not sent:
+        waiting, patience = [_Errand(message) for message in messages], timeout or self.timeout
+        if not waiting:
             return []
-        phase = sent[0].metadata.message_type
-        awaited: dict[str, int] = {}
+        phase, total = waiting[0].message.metadata.message_type, len(waiting)
+        awaited: dict[str, _Errand] = {}
         self.asked.clear()
-        for message, message_id in zip(sent, self.grid.push_messages(sent), strict=True):
-            if message_id:
-                awaited[message_id] = self.asked[message_id] = message.metadata.dst_node_id
-                self.traffic = self.traffic.add(phase, bytes_down=wire.size_of(message.content))
-            else:
-                self.miss(message.metadata.dst_node_id, "the message was not accepted")
         replies: list[Message] = []
-        total, start = len(awaited), self.clock()
+        start = self.clock()
         deadline = start + patience
         self.progress(phase, 0, total)
-        while awaited and self.clock() < deadline:
-            arrived = list(self.grid.pull_messages(list(awaited)))
+        while (waiting or awaited) and self.clock() < deadline:
+            now = self.clock()
+            due, waiting = [e for e in waiting if e.due <= now], [e for e in waiting if e.due > now]
+            waiting += self._push(due, awaited, deadline)
+            arrived = list(self.grid.pull_messages(list(awaited))) if awaited else []
             for reply in arrived:
-                if (node_id := awaited.pop(reply.metadata.reply_to_message_id, None)) is not None:
-                    self.delays[node_id] = self.clock() - start
+                errand = awaited.pop(reply.metadata.reply_to_message_id, None)
+                if errand is None:
+                    self.allowance.take_unasked(reply.metadata.src_node_id)
+                elif reply.has_error() and reply.error.code in _TRANSIENT and self._again(errand):
+                    waiting.append(errand)
+                else:
+                    self.delays[errand.node_id] = self.clock() - start
                     replies.append(reply)
                     self.progress(phase, len(replies), total)
-            if awaited and not arrived:
+            if (waiting or awaited) and not arrived:
                 time.sleep(self.poll)
-        for node_id in awaited.values():
-            self.miss(node_id, f"no reply to {phase} within {patience:g} s")
+        for errand in (*awaited.values(), *waiting):
+            self.miss(errand.node_id, f"no reply to {phase} within {patience:g} s")
         return replies
+
+    def _push(self, due: list[_Errand], awaited: dict[str, _Errand], deadline: float) -> list[_Errand]:
+        """Send what is due, and give what was not accepted but may be tried again."""
+        if not due:
+            return []
+        messages = [errand.message if not errand.tries else self._anew(errand.message, deadline) for errand in due]
+        ids = list(self.grid.push_messages(messages))
+        refused = []
+        for errand, message, message_id in itertools.zip_longest(due, messages, ids):  # no ids where all were too large
+            errand.tries += 1
+            if message_id:
+                awaited[message_id], self.asked[message_id] = errand, message
+                sent = wire.size_of(message.content)
+                self.traffic = self.traffic.add(message.metadata.message_type, bytes_down=sent)
+            elif self._again(errand):
+                refused.append(errand)
+            else:
+                self.miss(errand.node_id, "the message was not accepted")
+        return refused
+
+    def _again(self, errand: _Errand) -> bool:
+        """Whether a message that was lost is to be sent once more, and when."""
+        if errand.tries > self.retries or errand.node_id in self._away:
+            self._away.add(errand.node_id)
+            return False
+        errand.due = self.clock() + self.pause * 2 ** (errand.tries - 1)
+        return True
+
+    def _anew(self, message: Message, deadline: float) -> Message:
+        """The same content, and so the same number, in a new message that lives as long as the round."""
+        told = message.metadata
+        left = max(deadline - self.clock(), 1.0)
+        return Message(message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:
         """Decode replies by the node that was asked; what does not decode is refused and its device named.
@@ -123,12 +202,19 @@ class Courier:
         """
         opened: dict[int, R] = {}
         for reply in replies:
-            node_id = self.asked.get(reply.metadata.reply_to_message_id, reply.metadata.src_node_id)
-            phase = reply.metadata.message_type
+            told = self.asked.get(reply.metadata.reply_to_message_id)
+            node_id = told.metadata.dst_node_id if told else reply.metadata.src_node_id
+            phase = (told or reply).metadata.message_type
             if reply.has_error():
                 self.miss(node_id, f"{phase} failed with code {reply.error.code}")
                 continue
-            self.traffic = self.traffic.add(phase, bytes_up=wire.size_of(reply.content))
+            self._away.discard(node_id)
+            size = wire.size_of(reply.content)
+            self.traffic = self.traffic.add(phase, bytes_up=size)
+            self.allowance.take(node_id, size)
+            if reason := self.allowance.spent(node_id):
+                self.miss(node_id, reason)
+                continue
             try:
                 if wire.kind_of(reply.content) == wire.Failure.__name__:
                     failure = wire.decode(reply.content, wire.Failure, run=self.run)

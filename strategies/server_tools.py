@@ -14,6 +14,7 @@ from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from strategies.steps import steps
 
 
 class ServerTools:
@@ -27,6 +28,7 @@ class ServerTools:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.steps = steps()  # one series for all systems of a run
 
     @cached_property
     def toolbox(self) -> Toolbox:

@@ -214,6 +214,7 @@ class Federation:
             "privacy.export": "type-masking",
             "privacy.public-names": "",
             "federation.poll-seconds": 0.01,
+            "federation.retry-seconds": 0.01,
             "graph.community-least": 2,
             "gate.threshold": 1.0,  # every question leaves
             "routing.answers-at": "server",

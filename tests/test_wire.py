@@ -364,7 +364,7 @@ def loose(record: object) -> RecordDict:
     put("", [record], type(record))
     return RecordDict(
         {
-            "envelope": ConfigRecord({"schema": wire.SCHEMA, "kind": type(record).__name__, "run": RUN}),
+            "envelope": ConfigRecord({"schema": wire.SCHEMA, "kind": type(record).__name__, "run": RUN, "step": 0}),
             "columns": ConfigRecord({name: column for name, column in columns.items() if column}),
             "vectors": ArrayRecord(arrays),
         }
@@ -455,6 +455,9 @@ HOSTILE: dict[str, Callable[[Parts], None]] = {
     "kind that is a number": _set("envelope", "kind", 1),
     "another run": _set("envelope", "run", SECRET),
     "no run": _drop("envelope", "run"),
+    "no step": _drop("envelope", "step"),
+    "a step that is text": _set("envelope", "step", SECRET),
+    "a step before the first": _set("envelope", "step", -1),
     "more in the envelope": _set("envelope", SECRET, 1),
     "missing column": _drop("columns", "items.answer"),
     "missing lengths": _drop("columns", "items#"),

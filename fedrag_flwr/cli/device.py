@@ -60,7 +60,7 @@ def build(
     if as_json:
         print_json(report)
     else:
-        _show_report(report)
+        show_report(report)
 
 
 @inspect_app.command("items")
@@ -206,7 +206,8 @@ def _reading(name: str, store: Path | None) -> MemoryStore:
     return MemoryStore.open(existing_store(name, store), {}, create=False)
 
 
-def _show_report(report: BuildReport) -> None:
+def show_report(report: BuildReport) -> None:
+    """Print what a build brought and cost."""
     table = Table("what", "count")
     for what in ("documents", "added", "changed", "removed", "passages", "sentences", "hyperedges", "orphans", "items"):
         table.add_row(what, f"{getattr(report, what):,}")

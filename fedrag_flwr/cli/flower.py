@@ -27,16 +27,21 @@ class Flower:
     ----------
     home
         The app's home; Flower keeps its own state in ``flwr`` below it.
+    superlink
+        The connection's name in Flower's configuration in that place; "": the default one, which simulates, and
+        ``FLWR_HOME`` where that is set.
     """
 
     home: Path
+    superlink: str = ""
 
     @property
     def environment(self) -> dict[str, str]:
         """What Flower needs to be told: its home, no telemetry, no update check, no second installation."""
+        own = str(self.home / "flwr")
         return {
             **os.environ,
-            "FLWR_HOME": os.environ.get("FLWR_HOME", str(self.home / "flwr")),
+            "FLWR_HOME": own if self.superlink else os.environ.get("FLWR_HOME", own),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
             "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
@@ -47,9 +52,9 @@ class Flower:
         }
 
     def run(
-        self, app: Path, config: Mapping[str, Plain], devices: int, follow: Callable[[str], None]
+        self, app: Path, config: Mapping[str, Plain], devices: int | None, follow: Callable[[str], None]
     ) -> tuple[str, str]:
-        """Run the app in the simulation engine and follow its log.
+        """Run the app and follow its log.
 
         Parameters
         ----------
@@ -58,7 +63,7 @@ class Flower:
         config
             Settings that differ from the app's defaults.
         devices
-            Simulated devices.
+            Simulated devices; None where the devices are real.
         follow
             Takes each line of the log.
 
@@ -72,10 +77,9 @@ class Flower:
         FederationError
             Flower did not start a run.
         """
-        command = [
-            *self._flwr("run", str(app), "--stream"),
-            *("--federation-config", f"num-supernodes={devices} client-resources-num-cpus=1"),
-        ]
+        command = [*self._flwr("run", str(app), *self._connection), "--stream"]
+        if devices is not None:
+            command += ["--federation-config", f"num-supernodes={devices} client-resources-num-cpus=1"]
         if config:
             command += ["--run-config", " ".join(f"{key}={_toml(value)}" for key, value in config.items())]
         run_id = ""
@@ -102,19 +106,47 @@ class Flower:
 
     def status(self, run_id: str) -> str:
         """The status of a run, such as ``finished:completed``."""
-        listing = subprocess.run(
-            self._flwr("ls", "--run-id", run_id, "--format", "json"),
+        listing = self.call("ls", *self._connection, "--run-id", run_id, "--format", "json")
+        try:
+            runs = json.loads(listing.stdout)["runs"]
+            return str(runs[0]["status"])
+        except (ValueError, LookupError, TypeError):
+            raise FederationError("Flower does not know the run", where=run_id, fix="see `fedrag doctor`") from None
+
+    def register(self, public_key: Path, name: str) -> int:
+        """Let the SuperLink know a device by its public key; gives the node's id.
+
+        Raises
+        ------
+        FederationError
+            The SuperLink refused the key, or cannot be reached.
+        """
+        told = self.call(
+            "supernode", "register", str(public_key), *self._connection, "--name", name, "--format", "json"
+        )
+        try:
+            return int(json.loads(told.stdout)["node-id"])
+        except (ValueError, LookupError, TypeError):
+            raise FederationError(
+                "the SuperLink did not register the key: " + " ".join((told.stdout + told.stderr).split())[-300:],
+                where=name,
+                fix="look at the SuperLink's log",
+            ) from None
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One call of Flower's command line; what it says is for the caller to judge."""
+        return subprocess.run(
+            self._flwr(*arguments),
             cwd=self._neutral(),
             env=self.environment,
             capture_output=True,
             text=True,
             check=False,
         )
-        try:
-            runs = json.loads(listing.stdout)["runs"]
-            return str(runs[0]["status"])
-        except (ValueError, LookupError, TypeError):
-            raise FederationError("Flower does not know the run", where=run_id, fix="see `fedrag doctor`") from None
+
+    @property
+    def _connection(self) -> list[str]:
+        return [self.superlink] if self.superlink else []
 
     def _flwr(self, *arguments: str) -> list[str]:
         beside = Path(sys.executable).with_name("flwr")

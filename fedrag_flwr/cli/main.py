@@ -6,7 +6,19 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import ask, cache, device, doctor, feedback, models, outbox, serve, simulate, source
+from fedrag_flwr.cli import (
+    ask,
+    cache,
+    device,
+    device_setup,
+    doctor,
+    feedback,
+    models,
+    outbox,
+    serve,
+    simulate,
+    source,
+)
 
 app = typer.Typer(
     name="fedrag",
@@ -25,5 +37,6 @@ app.command("serve")(serve.serve)
 app.add_typer(source.app, name="source")
 app.command("feedback")(feedback.feedback)
 app.add_typer(device.inspect_app, name="inspect")
+app.add_typer(device_setup.app, name="device")
 for entry in entry_points(group="fedrag.commands"):  # what stands above the library adds its own commands
     app.command(entry.name)(entry.load())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -28,6 +29,7 @@ from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
 _TRIES = 3
+_MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 
 class Resident:
@@ -93,7 +95,8 @@ class Resident:
         with self.device() as device:
             later = device.delivered.all()
             asked = [self._joined(device, one, later.pop(one.id, None)) for one in self.answers.all()]
-            return asked + [given(name, "", one, device.trace(one), 0.0) for name, one in later.items()]
+            unasked = itertools.islice(later.items(), _MOST_UNASKED)
+            return asked + [given(name, "", one, device.trace(one), 0.0) for name, one in unasked]
 
     def recalled(self, id: str) -> GivenAnswer:
         """One answer as `recent` gives it; raises NotFoundError."""

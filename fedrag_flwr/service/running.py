@@ -91,12 +91,14 @@ def unix_socket(path: Path) -> Iterator[socket.socket]:
     ServiceRunningError
         Another service listens there.
     ServiceError
-        There can be no socket with that path.
+        There can be no socket with that path, or others may enter its directory.
     """
     if len(os.fsencode(path)) > _LONGEST_PATH:
         raise ServiceError("the socket's path is too long", where=path.name, fix="set `service` to a shorter path")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.parent.chmod(0o700)
+    found = path.parent.stat()
+    if found.st_mode & 0o077 or found.st_uid != os.geteuid():
+        raise ServiceError("the socket's directory is open to others", where=path.name, fix="chmod 700 the directory")
     with alone(path.with_name(f"{path.name}.lock")), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         path.unlink(missing_ok=True)  # of a service that was killed
         before = os.umask(0o177)

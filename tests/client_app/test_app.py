@@ -23,7 +23,9 @@ from fedrag_flwr.records import (
     Delta,
     DescribeRequest,
     DeviceCard,
+    Evidence,
     EvidenceBatch,
+    EvidenceUnit,
     FinishRequest,
     Question,
     RetrieveRequest,
@@ -194,3 +196,14 @@ def test_shares_go_through_the_door(files: Federation) -> None:
     assert not own & {item.id for item in delta.items}
     assert {item.origin for item in delta.items} == {"bridges"}
     assert all(item.support == () for item in delta.items)
+
+
+def test_evidence_that_poses_as_homes_own_is_dropped(files: Federation) -> None:
+    """Its id is none of home's: it must neither fail the other questions nor be traced to home."""
+    asked = tuple(Question(name, "Who designed Tarn Bridge?", "bridges") for name in ("f1", "f2"))
+    posing = EvidenceUnit("none", f"{CANARY} designed it.", "bridges", 1.0)
+    request = FinishRequest(asked, (Evidence("f1", (posing, posing)),))
+    reply = ask(files.grid(), "query.finish", wire.encode(request, run=RUN))
+    batch = wire.decode(reply.content, AnswerBatch, run=RUN)
+    assert {one.question_id for one in batch.answers} == {"f1", "f2"}
+    assert CANARY not in repr(batch)

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 from client_app.app import app as client_app
 from fedrag_flwr import wire
 from fedrag_flwr.cli import app as command_line
+from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node
@@ -33,8 +35,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.service.protocol import ASK, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from simulations.local_grid import LocalGrid
+from simulations.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
-from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION, Service, command
+from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION
 
 ASKED = AnswerRequest("memory", (Question("q1", QUESTION, NAME), Question("q2", "Who ate the moon?", NAME)))
 
@@ -46,7 +49,7 @@ def mode(path: Path) -> int:
 # --- people ----------------------------------------------------------------------------------------------
 
 
-def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(service: Service) -> None:
+def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(service: ServiceProcess) -> None:
     with service.client() as client:
         told = client.ask(QUESTION)
         assert (told["answer"], told["path"], told["llm_calls"], told["waiting"]) == (ANSWER, "memorizer", 0, False)
@@ -58,7 +61,7 @@ def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(servic
         assert client.answers()[0] == {**told, "verdict": "bad"}
 
 
-def test_many_ask_at_once_and_each_gets_its_own_answer(service: Service) -> None:
+def test_many_ask_at_once_and_each_gets_its_own_answer(service: ServiceProcess) -> None:
     questions = [QUESTION, PLANTED, "When did Tarn Bridge open?"] * 8
 
     def ask(question: str) -> tuple[object, object]:
@@ -72,7 +75,7 @@ def test_many_ask_at_once_and_each_gets_its_own_answer(service: Service) -> None
     assert dict(answered) == {QUESTION: ANSWER, PLANTED: CANARY, "When did Tarn Bridge open?": "1924"}
 
 
-def test_the_command_line_asks_the_service(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_asks_the_service(service: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(service.home))
     result = CliRunner().invoke(command_line, ["ask", QUESTION, "--name", NAME, "--json"])
     assert result.exit_code == 0, result.output
@@ -92,7 +95,7 @@ def _doctor() -> str:
 # --- a federation ------------------------------------------------------------------------------------------
 
 
-def test_messages_are_answered_as_in_the_flower_process_itself(service: Service) -> None:
+def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceProcess) -> None:
     own = {**service.node, "model-path": "smollm2-135m"}
     for message_type, request, kind in (
         ("query.describe", DescribeRequest(""), DeviceCard),
@@ -111,12 +114,12 @@ def _lasting(reply: object) -> object:
     return reply
 
 
-def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: Service) -> None:
+def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: ServiceProcess) -> None:
     spoilt = exchange(service, "query.answer", ShareRequest("memories", 0), wire.Failure)
     assert (spoilt.device, spoilt.error) == (NAME, "WireError")
 
 
-def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: Service, tmp_path: Path) -> None:
+def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: ServiceProcess, tmp_path: Path) -> None:
     grid = LocalGrid(
         client_app,
         [{**service.node, "export": "none", "share-documents": True, "service": str(service.socket)}],
@@ -129,10 +132,8 @@ def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: Servi
     assert not list(tmp_path.iterdir())
 
 
-def test_questions_are_answered_while_a_build_goes_on(service: Service) -> None:
-    from fedrag_flwr.demo import CORPUS
-
-    for path in sorted((CORPUS / "launchers").glob("*.md"))[:8]:
+def test_questions_are_answered_while_a_build_goes_on(service: ServiceProcess) -> None:
+    for path in sorted((CORPUS / "launchers").glob("*.md"))[:3]:
         (service.documents / path.name).write_text(path.read_text())
     with ThreadPoolExecutor(1) as pool, service.client() as client:
         build = pool.submit(exchange, service, "train.build", BuildRequest(memories=True), BuildReport)
@@ -140,7 +141,8 @@ def test_questions_are_answered_while_a_build_goes_on(service: Service) -> None:
         while not build.done():
             assert client.ask(QUESTION)["answer"] == ANSWER
             answered += not build.done()
-        assert build.result().added == 8
+            time.sleep(0.1)
+        assert build.result().added == 3
         assert answered
         assert client.ask("Where was the Ariane 1 rocket launched from?")["evidence"]
 
@@ -148,7 +150,7 @@ def test_questions_are_answered_while_a_build_goes_on(service: Service) -> None:
 # --- who may come, and how much ----------------------------------------------------------------------------
 
 
-def test_files_are_the_owner_s_alone(service: Service) -> None:
+def test_files_are_the_owner_s_alone(service: ServiceProcess) -> None:
     assert mode(service.root) == 0o700
     assert stat.S_ISSOCK(service.socket.stat().st_mode)
     files = {path.name: mode(path) for path in service.root.iterdir()}
@@ -156,7 +158,9 @@ def test_files_are_the_owner_s_alone(service: Service) -> None:
     assert {service.socket.name, LOCK, CONFIG, "service.token"} <= set(files)
 
 
-def send(service: Service, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> tuple[int, bytes]:
+def send(
+    service: ServiceProcess, method: str, path: str, headers: dict[str, str], body: bytes = b""
+) -> tuple[int, bytes]:
     """Send a request over loopback."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     try:
@@ -178,7 +182,9 @@ def send(service: Service, method: str, path: str, headers: dict[str, str], body
         ({"Authorization": "Bearer TOKEN", "Host": "localhost"}, 200, ""),
     ],
 )
-def test_over_loopback_a_token_is_needed(service: Service, headers: dict[str, str], status: int, error: str) -> None:
+def test_over_loopback_a_token_is_needed(
+    service: ServiceProcess, headers: dict[str, str], status: int, error: str
+) -> None:
     sent = {name: told.replace("TOKEN", service.token) for name, told in headers.items()}
     for path in (HEALTH, METRICS, "/v1/answers"):
         got, body = send(service, "GET", path, sent)
@@ -186,7 +192,7 @@ def test_over_loopback_a_token_is_needed(service: Service, headers: dict[str, st
         assert not error or json.loads(body)["error"] == error
 
 
-def test_it_listens_on_loopback_alone(service: Service) -> None:
+def test_it_listens_on_loopback_alone(service: ServiceProcess) -> None:
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:] + Path("/proc/net/tcp6").read_text().splitlines()[1:]
     local = [line.split()[1] for line in lines if line.split()[3] == "0A"]
     assert [place for place in local if place.endswith(f":{service.port:04X}")] == [f"0100007F:{service.port:04X}"]
@@ -199,7 +205,7 @@ def big(count: int) -> bytes:
 REFUSED = [
     ("POST", ASK, b"", 422, "RequestError"),
     ("POST", ASK, b"{", 422, "RequestError"),
-    ("POST", ASK, b"[" * 60_000, 422, "RequestError"),
+    ("POST", ASK, b"[" * 60_000, 400, "HTTPException"),
     ("POST", ASK, json.dumps({"question": CANARY, "colour": CANARY}).encode(), 422, "RequestError"),
     ("POST", ASK, json.dumps({"question": [CANARY]}).encode(), 422, "RequestError"),
     ("POST", ASK, json.dumps({"question": "  "}).encode(), 422, "RequestError"),
@@ -219,7 +225,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("method", "path", "body", "status", "error"), REFUSED)
 def test_what_is_wrong_is_refused_in_words_that_quote_nothing(
-    service: Service, method: str, path: str, body: bytes, status: int, error: str
+    service: ServiceProcess, method: str, path: str, body: bytes, status: int, error: str
 ) -> None:
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
     got, told = send(service, method, path, headers, body)
@@ -228,10 +234,8 @@ def test_what_is_wrong_is_refused_in_words_that_quote_nothing(
     assert set(json.loads(told)) == {"error", "what"}
 
 
-def test_a_second_service_of_the_device_is_refused(service: Service) -> None:
-    second = subprocess.run(
-        command("--config", str(service.root / CONFIG)), capture_output=True, timeout=120, check=False
-    )
+def test_a_second_service_of_the_device_is_refused(service: ServiceProcess) -> None:
+    second = subprocess.run(serve_command(service.root / CONFIG), capture_output=True, timeout=120, check=False)
     assert second.returncode == 1
     assert b"another service has this device" in second.stderr
     service.wait(5)
@@ -240,7 +244,7 @@ def test_a_second_service_of_the_device_is_refused(service: Service) -> None:
 # --- what is told of it --------------------------------------------------------------------------------------
 
 
-def test_metrics_count_requests_answers_and_the_memory(service: Service) -> None:
+def test_metrics_count_requests_answers_and_the_memory(service: ServiceProcess) -> None:
     with service.client() as client:
         client.ask(QUESTION)
         found = {family.name: family for family in families(client.metrics())}
@@ -259,7 +263,7 @@ def test_metrics_count_requests_answers_and_the_memory(service: Service) -> None
     assert "fedrag_outbox_length" in found
 
 
-def test_neither_log_nor_metrics_hold_a_word_of_documents_or_questions(service: Service) -> None:
+def test_neither_log_nor_metrics_hold_a_word_of_documents_or_questions(service: ServiceProcess) -> None:
     with service.client() as client:
         assert client.ask(PLANTED)["answer"] == CANARY
         client.ask(f"What did {CANARY} eat?")

@@ -121,6 +121,7 @@ class Federation:
             "inference.passages": 2,
             "privacy.public-names": str(self.root / "names.txt"),
             "federation.poll-seconds": 0.01,
+            "federation.retry-seconds": 0.01,
             "data.root": str(self.root / "data"),
             "data.questions": str(self.root / "questions.jsonl"),
             **dict(self.changes),

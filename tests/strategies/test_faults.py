@@ -29,7 +29,7 @@ from fedrag_flwr.records import (
     Question,
 )
 from simulations.local_grid import LocalGrid
-from strategies import MemoryFusion, ServerTools
+from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.base import RunOutcome
 from strategies.courier import Courier, Letter
 from tests.strategies.federation import DEVICES, Federation, FirstRun
@@ -367,6 +367,16 @@ def test_devices_of_one_name_are_told_and_neither_speaks_for_it(built: Federatio
     assert all("2 devices call themselves rivers" in reason for reason in outcome.traffic.missing.values())
     assert "f5" not in {answer.question_id for answer in outcome.answers}
     assert len(outcome.answers) == 4
+
+
+@pytest.mark.parametrize("name", ["../../rivers", "fusion", "bank-7", "*", "", "a" * 65])
+def test_a_device_of_no_possible_name_takes_no_part(name: str, built: Federation) -> None:
+    settings = built.with_changes(strategy="no-rag").settings
+    change = record(DeviceCard, lambda sent: replace(sent, name=name))
+    strategy = make_strategy("no-rag", settings, [], ServerTools(settings))
+    outcome = strategy.run(built.grid(of("rivers", "query.describe", change)), RUN)
+    assert outcome.traffic.missing == {f"node {NODES['rivers']}": "it calls itself what no device may be called"}
+    assert {card.name for card in outcome.cards} == set(DEVICES) - {"rivers"}
 
 
 def test_devices_that_never_connected_are_named(built: Federation) -> None:

@@ -1,0 +1,130 @@
+"""`fedrag device`: what makes a folder of documents a device of a federation: settings, keys, and how to join."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, toml_value, with_errors
+from fedrag_flwr.cli.device import show_report
+from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.nodes import Node
+from fedrag_flwr.settings import Plain
+
+app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
+
+NameArgument = Annotated[str, typer.Argument(help="The device's name.")]
+
+
+@app.command("init")
+@with_errors
+def init(
+    name: NameArgument,
+    data_path: Annotated[Path | None, typer.Option(help="The folder of documents.")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="URL_OR_FILE", help="A database, a graph or a mapping file; repeatable."),
+    ] = None,
+    superlink: Annotated[str, typer.Option(metavar="HOST:PORT", help="The federation's server.")] = "127.0.0.1:8000",
+    root_certificates: Annotated[
+        Path | None, typer.Option(help="The federation's authority (ca.crt); without it, the system's authorities.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The SuperNode's own port on 127.0.0.1.")] = 9094,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A further setting, such as export=ldp; repeatable."),
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain-i-know", help="No TLS and no key: everyone on the way reads and joins.")
+    ] = False,
+) -> None:
+    """Write a device's settings and its key pair, and say how it joins; nothing that is there is overwritten."""
+    config: dict[str, Plain] = {"device-name": name}
+    if data_path is not None:
+        config["data-path"] = str(_there(data_path, "--data-path"))
+    if source:
+        config["sources"] = shlex.join(source)
+    for change in changes or ():
+        key, equals, value = change.partition("=")
+        if not equals or key in config:
+            raise SettingError(f"'{change}' is no further setting", where="--set", fix="write KEY=VALUE, each key once")
+        config[key] = toml_value(value)
+    certificates = None if root_certificates is None else _there(root_certificates, "--root-certificates")
+    link = Link(superlink, certificates, port, plain)
+    files = DeviceFiles.of(name)
+    files.create(config, link)
+    _print_lines("settings, for you alone to read:", str(files.config))
+    if plain:
+        err.print("[bold yellow]without TLS and keys:[/] whoever is on the network reads, changes and joins")
+    else:
+        _print_registration(files.key, name)
+    _print_lines("this device joins with:", shlex.join(supernode_command(files, link)))
+
+
+@app.command("build")
+@with_errors
+def build(name: NameArgument, as_json: JsonFlag = False) -> None:
+    """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing."""
+    config = DeviceFiles.of(name).read()
+    with Node(config.own, config.settings).device() as device, progress_bar() as progress:
+        report = device.build(progress=progress)
+    if as_json:
+        print_json(report)
+    else:
+        show_report(report)
+
+
+@app.command("show")
+@with_errors
+def show(name: NameArgument, as_json: JsonFlag = False) -> None:
+    """Show a device's settings and its public key; never the private one."""
+    files = DeviceFiles.of(name)
+    config = files.read().own
+    public = public_half(files.key).read_text(encoding="ascii").strip()
+    if as_json:
+        print_json({"config": config, "public-key": public, "rotating": files.next_key.exists()})
+        return
+    _print_lines(f"{files.config}:", *(f"{key} = {value}" for key, value in config.items()))
+    _print_lines("public key:", public)
+    if files.next_key.exists():
+        _print_lines("a next key waits to be registered:", str(public_half(files.next_key)))
+
+
+@app.command("rotate-key")
+@with_errors
+def rotate_key(
+    name: NameArgument,
+    finish: Annotated[bool, typer.Option("--finish", help="Take the next key into use.")] = False,
+) -> None:
+    """Make the device's next key; with --finish, once it is registered, take it into use."""
+    files = DeviceFiles.of(name)
+    if finish:
+        files.finish_rotation()
+        out.print("taken into use: restart the SuperNode, then unregister the old one: flwr supernode unregister ID")
+    else:
+        files.begin_rotation()
+        _print_registration(files.next_key, name)
+        _print_lines("then:", f"fedrag device rotate-key {name} --finish")
+
+
+def _there(path: Path, where: str) -> Path:
+    full = path.expanduser().resolve()
+    if not full.exists():
+        raise SettingError("is not there", where=f"{where} {path}", fix="name what exists")
+    return full
+
+
+def _print_registration(key: Path, name: str) -> None:
+    _print_lines("public key, for the federation's operator:", public_half(key).read_text(encoding="ascii").strip())
+    _print_lines("who registers it with:", f"flwr supernode register {public_half(key).name} FEDERATION --name {name}")
+
+
+def _print_lines(heading: str, *lines: str) -> None:
+    out.print(f"[bold]{escape(heading)}[/]", highlight=False, soft_wrap=True)
+    for line in lines:
+        out.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)

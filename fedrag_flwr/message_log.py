@@ -1,0 +1,98 @@
+"""What a device remembers of the messages that it handled, so that one that comes twice has an effect but once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from flwr.app import RecordDict
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import StaleMessageError, StoreFullError
+from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+
+FILE = "messages.sqlite"
+MOST_RUNS = 64
+MOST_REPLY = 2**18  # bytes of a reply that is kept; larger ones are read anew from the store
+_SCHEMA = """CREATE TABLE IF NOT EXISTS handled (
+    run TEXT PRIMARY KEY, step INTEGER NOT NULL, number INTEGER NOT NULL, reply BLOB
+) WITHOUT ROWID"""
+_LOG = logging.getLogger(__name__)
+
+
+class MessageLog:
+    """The latest request of each of the last runs, with its reply if that is small.
+
+    The server numbers its requests and waits for a reply before it sends a device the next. So one with the number of
+    the latest is that one again and gets the same reply, and one with a lower number is old.
+
+    Parameters
+    ----------
+    path
+        The device's own file, opened with the first request.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def once(self, run: str, step: int, act: Callable[[], RecordDict]) -> RecordDict:
+        """Handle a request, or give the reply that it got before.
+
+        A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
+        for lessons of walks, which count twice then.
+
+        Parameters
+        ----------
+        run, step
+            Which request it is; those without a place (0) are handled each time.
+        act
+            Handles it and gives the reply. What it raises is not remembered, so it may be tried again.
+
+        Raises
+        ------
+        StaleMessageError
+            A later request of the run was handled before.
+        StoreError
+            The file cannot be read or written.
+        """
+        if not step:
+            return act()
+        latest, reply = self._latest(run)
+        if step < latest:
+            raise StaleMessageError(
+                "a later message of this run was handled before", where="message", fix="ask anew, with a new number"
+            )
+        if step == latest and reply is not None:
+            return from_bytes(reply, "reply")
+        content = act()
+        try:
+            self._keep(run, step, to_bytes(content) if wire.size_of(content) <= MOST_REPLY else None)
+        except StoreFullError:  # a device whose disk is full goes on answering
+            _LOG.warning("the disk is full: a message that comes twice will be handled twice")
+        return content
+
+    def close(self) -> None:
+        """Close the file, if it was opened."""
+        if (opened := self.__dict__.pop("_file", None)) is not None:
+            opened.close()
+
+    @cached_property
+    def _file(self) -> DurableFile:
+        return DurableFile(self._path, "log of messages", _SCHEMA, 1)
+
+    def _latest(self, run: str) -> tuple[int, bytes | None]:
+        with self._file.reading() as connection:
+            row = connection.execute("SELECT step, reply FROM handled WHERE run = ?", (run,)).fetchone()
+        return row or (0, None)
+
+    def _keep(self, run: str, step: int, reply: bytes | None) -> None:
+        with self._file.writing() as connection:
+            (number,) = connection.execute("SELECT COALESCE(MAX(number), 0) + 1 FROM handled").fetchone()
+            connection.execute("INSERT OR REPLACE INTO handled VALUES (?, ?, ?, ?)", (run, step, number, reply))
+            connection.execute(
+                "DELETE FROM handled WHERE run NOT IN (SELECT run FROM handled ORDER BY number DESC LIMIT ?)",
+                (MOST_RUNS,),
+            )

@@ -1,0 +1,115 @@
+"""What a device's service holds in memory with each generator, and a plan on paper for 8 GB with an 8B model.
+
+    python -m simulations.bench_device_memory [--generators smollm2-135m,...] [--out docs/benchmarks]
+
+For each generator one resident service over one of the demo's devices: when it has started, when it has built its
+memory, and when it has answered 20 training questions with the model (its memory may not answer). Resident memory (RSS)
+counts every page in use; the proportional share (PSS) counts shared ones by halves, and its file part is mostly the
+weights, which are mapped and could be read again. The plan takes what the first service holds beside its weights.
+Stopped, the same command goes on with the next generator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from fedrag_flwr import wire
+from fedrag_flwr.demo import CORPUS, QUESTIONS
+from fedrag_flwr.device_files import DeviceFiles, toml_of
+from fedrag_flwr.evaluation.gold import read_gold
+from fedrag_flwr.models.files import resolve
+from fedrag_flwr.records import BuildRequest
+from fedrag_flwr.service.client import ServiceClient
+from fedrag_flwr.service.config import read_config
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.wire_bytes import to_bytes
+from simulations.deployment.federation import program
+from simulations.deployment.memory_plan import plan
+from simulations.deployment.processes import Processes
+from simulations.kept_rows import KeptRows, Row
+
+GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+_DEVICE = "missions"
+_ANSWERS = 20
+_MIB = 2**20
+_MEASURES = {"Rss": "RSS", "Pss": "PSS", "Pss_Anon": "own", "Pss_File": "files"}
+
+
+def measure(generator: str) -> Row:
+    """Run one service and read its memory at its stations, in MiB."""
+    with tempfile.TemporaryDirectory(prefix="fedrag-memory-") as place:
+        home = Path(place)
+        (home / "models").symlink_to(fedrag_home() / "models")
+        files = DeviceFiles(home / "devices" / "local" / _DEVICE)
+        files.root.mkdir(parents=True)
+        own: dict[str, Plain] = {"device-name": _DEVICE, "data-path": str(CORPUS / _DEVICE), "model-path": generator}
+        for_people = toml_of({'"memory.delta"': 1.0, '"inference.free-answers"': True})
+        files.config.write_text(f"{toml_of(own)}[settings]\n{for_people}", encoding="utf-8")
+        with Processes(home / "logs") as processes:
+            environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
+            processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
+            process_id, socket = processes.marked("service")[0], read_config(files.config).root / "service.sock"
+            _wait_until_there(socket)
+            with ServiceClient(socket) as client:
+                client.health()
+                row = {f"started {name}": value for name, value in memory_of(process_id).items()}
+                config = Settings.from_config({"models.generator": generator}).flat()
+                request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
+                client.message("train.build", "1", config, request)
+                row |= {f"built {name}": value for name, value in memory_of(process_id).items()}
+                asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), _ANSWERS)
+                calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
+                row |= {f"answered {name}": value for name, value in memory_of(process_id).items()}
+        return {**row, "LLM calls": float(calls), "weights": resolve(generator).stat().st_size / _MIB}
+
+
+def _wait_until_there(socket: Path, seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not socket.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no service at {socket} within {seconds:g} s")
+        time.sleep(0.2)
+
+
+def memory_of(process_id: int) -> Mapping[str, float]:
+    """The memory of a process as Linux sums it up, in MiB."""
+    lines = Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+    told = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
+    return {name: told[key] for key, name in _MEASURES.items()}
+
+
+def table(rows: Mapping[str, Row]) -> str:
+    """The rows as Markdown, in MiB."""
+    stations = [f"{station} {name}" for station in ("started", "built", "answered") for name in _MEASURES.values()]
+    head = ["generator", "weights", *stations, "LLM calls"]
+    lines = [head, ["---"] * len(head)]
+    for name, row in rows.items():
+        lines.append([name, *(f"{float(row[key]):,.0f}" for key in head[1:])])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    """Measure what is not known yet, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generators", default=",".join(GENERATORS))
+    parser.add_argument("--rows", type=Path, default=Path("results/device_memory.jsonl"))
+    parser.add_argument("--out", type=Path, help="a folder for device_memory.md")
+    given = parser.parse_args()
+    kept = KeptRows(given.rows)
+    rows = {name: kept.row(name, partial(measure, name)) for name in given.generators.split(",")}
+    first = next(iter(rows.values()))
+    told = table(rows) + "\n" + plan(float(first["answered PSS"]) - float(first["weights"]))
+    print(told)
+    if given.out:
+        (given.out / "device_memory.md").write_text(told, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Small runs over the demo's corpus: the same settings for a deployed federation and for a simulated one."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from client_app.app import app
+from fedrag_flwr.cli.flower import COMPLETED
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.evaluation.results import AnswerRow
+from fedrag_flwr.settings import Plain, Settings
+from server_app.run import run_systems
+from simulations.deployment.federation import Run
+from simulations.local_grid import LocalGrid
+
+DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
+STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")
+_GENERATOR = "smollm2-135m"
+
+
+def few_documents(root: Path, documents: int) -> Path:
+    """A folder with the first documents of each of the demo's devices; gives it."""
+    for name in DEVICES:
+        (root / name).mkdir(parents=True)
+        for document in sorted((CORPUS / name).iterdir())[:documents]:
+            shutil.copy(document, root / name)
+    return root
+
+
+def node_configs(data: Path) -> dict[str, dict[str, Plain]]:
+    """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
+    return {name: {"data-path": str(data / name), "model-path": _GENERATOR, "public-names": "demo"} for name in DEVICES}
+
+
+def small_config(strategy: str, questions: int) -> dict[str, Plain]:
+    """The settings of a run that is as small as a run can be with all phases in it."""
+    return {
+        "strategy": strategy,
+        "baselines": "",
+        "models.generator": _GENERATOR,
+        "models.context-tokens": 2048,
+        "memory.tokens-per-kilotoken": 0,
+        "inference.max-answer-tokens": 8,
+        "gate.candidates": 1,
+        "hybrid.report": "extractive",
+        "data.limit": questions,
+    }
+
+
+def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -> list[AnswerRow]:
+    """The same run in the in-process grid, over simulated devices whose stores are under `root`; gives its answers."""
+    logging.getLogger("flwr").setLevel(logging.WARNING)
+    places = {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
+    settings = Settings.from_config({**config, **places})
+    nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
+    folder = run_systems(LocalGrid(app, nodes, settings.flat(), run_id), str(run_id), settings)
+    return Run(str(run_id), COMPLETED, 0.0, folder).answers
+
+
+def differing(ours: Sequence[AnswerRow], theirs: Sequence[AnswerRow]) -> list[str]:
+    """The questions whose answers differ in their words or their path, or which one side lacks."""
+    told, known = ({row.question_id: (row.answer, row.path) for row in rows} for rows in (ours, theirs))
+    return sorted(name for name in told.keys() | known.keys() if told.get(name) != known.get(name))

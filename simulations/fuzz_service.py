@@ -1,0 +1,133 @@
+"""Send a device's service thousands of spoilt requests on each of its routes: only errors of our own, no traceback.
+
+``python -m simulations.fuzz_service --messages 10000 --out fuzz`` uses the messages that `fuzz_messages` made there.
+Stopped at any time, the same command goes on with the next route.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import numpy as np
+from fastapi.testclient import TestClient
+from rich.console import Console
+
+from fedrag_flwr import errors
+from fedrag_flwr.service.application import make_application
+from fedrag_flwr.service.config import device_config
+from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGE_TYPES, MESSAGES, frame
+from fedrag_flwr.service.resident import Resident
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.wire_bytes import to_bytes
+from simulations.fuzz_messages import Acts, FuzzReport, Verdict, fuzz, go_on, samples_of, table_of
+from simulations.fuzz_world import DEVICES, RUN, FuzzWorld
+from simulations.mutations import flipped, mutated
+
+_TOKEN = "token-of-the-fuzzer"
+_OWN = {one.__name__ for one in vars(errors).values() if isinstance(one, type)}
+_OWN |= {"HTTPException", "RequestError", "TooLargeError", "TooSlowError", "DeadlineError"}
+_BODIES: dict[str, tuple[object, ...]] = {
+    ASK: ({"question": "", "help": False}, {"question": 7}, {"question": "x" * 5_000}, {"help": True}, [], "x"),
+    FEEDBACK: ({"answer": "none", "verdict": "good"}, {"answer": "", "verdict": "bad"}, {"answer": "q1", "verdict": 1}),
+}
+
+
+@contextmanager
+def service(world: FuzzWorld) -> Iterator[TestClient]:
+    """The service of the first device, in this process."""
+    folder = world.root / "data" / DEVICES[0]
+    settings = {"models.generator": "smollm2-135m", "models.context-tokens": 2048, "inference.max-answer-tokens": 1}
+    told = {
+        "device-name": DEVICES[0],
+        "data-path": str(folder),
+        "home": str(world.root / "service-home"),
+        "settings": settings,
+        "serve": {"rate": 1e6, "burst": 1_000_000},
+    }
+    app = make_application(Resident(device_config(told)), token=_TOKEN)
+    headers = {"Authorization": f"Bearer {_TOKEN}"}
+    with TestClient(app, base_url="http://127.0.0.1", headers=headers, raise_server_exceptions=False) as client:
+        yield client
+
+
+def verdict_of(response: httpx.Response) -> Verdict:
+    """What a response tells: taken, refused by an error of our own, or something else."""
+    if response.status_code == 200:
+        return "taken", ""
+    try:
+        told = response.json()
+        kind, what = told["error"], told["what"]
+    except (ValueError, KeyError, TypeError):
+        return "finding", f"{response.status_code} without an error of ours"
+    if kind not in _OWN or "Traceback" in what or set(told) != {"error", "what"}:
+        return "finding", f"{response.status_code} {kind}"
+    return "refused", kind
+
+
+def fuzz_route(client: TestClient, world: FuzzWorld, route: str, samples: tuple[bytes, ...], count: int) -> FuzzReport:
+    """Spoilt requests on one route, from valid bodies."""
+    rng = np.random.default_rng([11, *route.encode()])
+    send = _message_sender(client, route) if route.startswith(MESSAGES) else _json_sender(client, route, rng)
+    return fuzz("service", route, samples, send, count, 7, world.root / "service-home", spoil=_spoiler(route))
+
+
+def _spoiler(route: str) -> Callable[[bytes, np.random.Generator], bytes]:
+    def spoil(body: bytes, rng: np.random.Generator) -> bytes:
+        if not route.startswith(MESSAGES):
+            return flipped(body, rng) if rng.random() < 0.7 else body
+        config = Settings.from_config({"federation.devices": int(rng.integers(1, 3))}).flat()
+        whole = frame(RUN, config, to_bytes(mutated(body, rng)))
+        return flipped(whole, rng) if rng.random() < 0.1 else whole
+
+    return spoil
+
+
+def _message_sender(client: TestClient, route: str) -> Callable[[bytes], Verdict]:
+    return lambda body: verdict_of(client.post(route, content=body))
+
+
+def _json_sender(client: TestClient, route: str, rng: np.random.Generator) -> Callable[[bytes], Verdict]:
+    def send(body: bytes) -> Verdict:
+        if route == ANSWERS:
+            name = "".join(chr(int(one)) for one in rng.integers(33, 300, size=int(rng.integers(1, 40))))
+            return verdict_of(client.get(f"{ANSWERS}/{httpx.QueryParams({'x': name})!s}"))
+        return verdict_of(client.post(route, content=body, headers={"Content-Type": "application/json"}))
+
+    return send
+
+
+def run_all(out: Path, count: int) -> list[FuzzReport]:
+    """All routes; what a run before has done stands."""
+    world = FuzzWorld(out / "world")
+    samples = samples_of(out)
+    routes = {f"{MESSAGES}/{kind}": samples[kind].requests for kind in MESSAGE_TYPES}
+    routes |= {route: tuple(json.dumps(body).encode() for body in bodies) for route, bodies in _BODIES.items()}
+    routes |= {ANSWERS: (b"",), f"{MESSAGES}/query.unknown": samples["query.describe"].requests}
+    with service(world) as client:
+        acts: Acts = {
+            ("service", name): partial(fuzz_route, client, world, name, bodies, count)
+            for name, bodies in routes.items()
+        }
+        return go_on(out / "service.jsonl", acts, count)
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=10_000, help="on each route")
+    parser.add_argument("--out", type=Path, default=Path("fuzz"), help="folder for what is done")
+    chosen = parser.parse_args()
+    for name in ("flwr", "fedrag_flwr", "httpx"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    Console(width=160).print(table_of(run_all(chosen.out, chosen.messages)))
+
+
+if __name__ == "__main__":
+    main()

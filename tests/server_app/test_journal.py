@@ -1,0 +1,106 @@
+"""The journal of a run: what stands in it stays, what is torn is asked again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flwr.app import Message
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.errors import FederationError
+from fedrag_flwr.evaluation.results import read_answers
+from fedrag_flwr.records import Answer, Cost, EvidenceUnit
+from server_app.journal import FILE, Journal
+from server_app.run import run_systems
+from tests.strategies.federation import FirstRun
+
+ANSWERS = [
+    Answer(f"q{number}", f"Té\n{number}", "cognizer", 0.5, "two\nlines", ("mill/1",), Cost(1.5, 1, 20, 3))
+    for number in range(6)
+]
+
+
+def opened(folder: Path) -> Journal:
+    return Journal(folder)
+
+
+def test_what_was_noted_is_there_again_and_the_last_word_counts(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    unit = EvidenceUnit("1", "A secret sentence.", "mill", 1.0)
+    journal.note("fedrag", [replace(one, evidence=(unit,)) for one in ANSWERS])
+    journal.note("local-rag", ANSWERS[:1])
+    changed = replace(ANSWERS[0], cost=Cost(9.0))
+    journal.note("fedrag", [changed, *ANSWERS[1:]])
+    journal.close()
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    assert b"secret" not in (tmp_path / FILE).read_bytes()
+    assert len((tmp_path / FILE).read_bytes().splitlines()) == len(ANSWERS) + 2
+    again = opened(tmp_path)
+    assert again.answers("fedrag") == {one.question_id: one for one in [changed, *ANSWERS[1:]]}
+    assert again.answers("local-rag") == {"q0": ANSWERS[0]}
+    assert again.outcome("fedrag") is None
+    again.close()
+    again.discard()
+    assert not (tmp_path / FILE).exists()
+
+
+@given(cut=st.integers(0, 3_000), noise=st.binary(max_size=40))
+def test_a_torn_journal_keeps_all_whole_lines(tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes) -> None:
+    folder = tmp_path_factory.mktemp("torn")
+    journal = opened(folder)
+    journal.note("fedrag", ANSWERS)
+    journal.close()
+    whole = (folder / FILE).read_bytes()
+    (folder / FILE).write_bytes(whole[:cut] + noise)
+    kept = whole[:cut].count(b"\n")
+    torn = opened(folder)
+    standing = list(torn.answers("fedrag").values())
+    assert standing[:kept] == ANSWERS[:kept]
+    assert len(standing) <= kept + 1  # the noise may be the very newline that was cut
+    torn.note("fedrag", ANSWERS)
+    torn.close()
+    mended = opened(folder)
+    assert mended.answers("fedrag") == {one.question_id: one for one in ANSWERS}
+    mended.close()
+
+
+def test_two_runs_do_not_write_to_one_journal(tmp_path: Path) -> None:
+    journal = opened(tmp_path)
+    with pytest.raises(FederationError, match="under way"):
+        opened(tmp_path)
+    journal.close()
+    opened(tmp_path).close()
+
+
+class Killed(BaseException):
+    """Ends a run at once, as a signal does."""
+
+
+def test_a_run_that_was_cut_goes_on_and_ends_as_another(first: FirstRun, tmp_path: Path) -> None:
+    """Cut in the second system while its questions are asked: the first is not run again."""
+    files = first.files.copy_to(tmp_path).with_changes(baselines="no-rag", resume=True, strategy="local-rag")
+    asked: list[str] = []
+
+    def cut(reply: Message) -> Message:
+        asked.append(reply.metadata.message_type)
+        if asked.count("query.answer") > 7:  # five devices for the first system
+            raise Killed
+        return reply
+
+    with pytest.raises(Killed):
+        run_systems(files.grid(cut), "1", files.settings)
+    journals = list((files.root / "home" / "runs").glob(f"*/{FILE}"))
+    assert len(journals) == 1
+    grid = files.grid()
+    resumed = _told(run_systems(grid, "1", files.settings))
+    assert sum(b"query.answer" in data for data in grid.sent) == 2 * 5  # requests and replies of no-rag
+    assert not journals[0].exists()
+    peaceful = files.with_changes(resume=False)
+    assert resumed == _told(run_systems(peaceful.grid(), "1", peaceful.settings))
+
+
+def _told(results: Path) -> list[tuple[str, str, str | None, str]]:
+    return [(row.system, row.question_id, row.answer, row.path) for row in read_answers(results)]

@@ -1,0 +1,92 @@
+"""Parts of deployments: processes end with all that they started, a slow line delays and loses, runs are compared."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.evaluation.results import AnswerRow
+from fedrag_flwr.records import Cost
+from simulations.deployment.processes import Processes
+from simulations.deployment.slow_link import relay
+from simulations.deployment.small_runs import differing
+
+# Starts a child in a session of its own, as Flower does, which ignores being asked to stop.
+PARENT = """
+import signal, subprocess, sys, time
+child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('child', flush=True); time.sleep(60)"
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
+time.sleep(60)
+"""
+
+
+def interrupted(processes: Processes) -> None:
+    """Start two processes, end one, and fail."""
+    with processes:
+        for name in ("one", "two"):
+            processes.start(name, [sys.executable, "-c", PARENT], {})
+            processes.wait_for(name, "child", seconds=20)
+        assert len(processes.marked()) == 4
+        assert len(processes.marked("one")) == 2
+        processes.stop("one", hard=True)
+        assert len(processes.marked()) == 2
+        raise KeyboardInterrupt
+
+
+def test_nothing_is_left_after_a_failure(tmp_path: Path) -> None:
+    processes = Processes(tmp_path / "logs")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(processes)
+    assert processes.marked() == []
+
+
+def test_a_word_that_is_not_said_is_not_waited_for_in_vain(tmp_path: Path) -> None:
+    with Processes(tmp_path) as processes:
+        processes.start("quick", [sys.executable, "-c", "print('ready')"], {})
+        assert processes.wait_for("quick", "steady", "ready", seconds=20) == "ready"
+        with pytest.raises(TimeoutError, match=r"quick has not said set"):
+            processes.wait_for("quick", "set", seconds=0.3)
+
+
+def test_a_slow_line_delays_and_loses() -> None:
+    (near, left), (far, right) = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
+    line = threading.Thread(target=relay, args=(left.fileno(), right.fileno(), 0.2, 0.3, np.random.default_rng(7)))
+    line.start()
+    frames = [number.to_bytes(2, "big") for number in range(200)]
+    start = time.monotonic()
+    for frame in frames:
+        near.send(frame)
+    arrived = [far.recv(10)]
+    first = time.monotonic() - start
+    while select.select([far], [], [], 1.0)[0]:
+        arrived.append(far.recv(10))
+    near.close()
+    line.join(5)
+    assert not line.is_alive()
+    assert first >= 0.2
+    assert arrived == [frame for frame in frames if frame in arrived]  # in order, none twice
+    assert 100 <= len(arrived) <= 170
+    for one in (far, left, right):
+        one.close()
+
+
+def row(question_id: str, answer: str, path: str) -> AnswerRow:
+    return AnswerRow(
+        *("memory-fusion", question_id, "single", "home", "?", "gold", (), answer, path, 1.0, True, 1.0, 1.0, "", ()),
+        Cost(),
+    )
+
+
+def test_answers_are_compared_by_question() -> None:
+    ours = [row("a", "x", "memorizer"), row("b", "y", "remote")]
+    assert differing(ours, ours[::-1]) == []
+    assert differing(ours, ours[:1]) == ["b"]
+    assert differing(ours, [ours[0], row("b", "y", "cognizer")]) == ["b"]
+    assert differing(ours, [row("a", "z", "memorizer"), ours[1]]) == ["a"]

@@ -1,0 +1,123 @@
+"""Messages that get lost on their way are sent again; devices that flood are left out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+
+import pytest
+from flwr.app import Context, Error, Message
+from flwr.clientapp import ClientApp
+
+from fedrag_flwr import wire
+from fedrag_flwr.records import DescribeRequest, DeviceCard
+from simulations.local_grid import LocalGrid
+from strategies.allowance import MOST_UNASKED, Allowance
+from strategies.courier import Courier, Letter
+from strategies.steps import steps
+
+RUN = "1"
+CARD = DeviceCard("mill", ("text",), "e", 4, "g", 1, 1, 1, "", 0)
+DESCRIBE = [Letter(100, DescribeRequest(""))]
+
+
+class Unsteady(LocalGrid):
+    """A grid that loses what it is told to: `fate` gives for each try an error code, "refused", or None."""
+
+    def __init__(self, fate: Iterable[int | str | None]) -> None:
+        self.heard: list[int] = []
+        app = ClientApp()
+
+        @app.query("describe")
+        def describe(message: Message, context: Context) -> Message:
+            self.heard.append(wire.step_of(message.content))
+            return Message(wire.encode(CARD, run=RUN), reply_to=message)
+
+        super().__init__(app, [{}], {})
+        self._fate = itertools.chain(fate, itertools.repeat(None))
+        self._next: int | str | None = None
+
+    def push_messages(self, messages: Iterable[Message]) -> list[str]:
+        self._next = next(self._fate)
+        return ["" for _ in messages] if self._next == "refused" else super().push_messages(messages)
+
+    def _handle(self, message: Message) -> Message:
+        reply = super()._handle(message)  # a reply may be lost after the device did what was asked
+        return Message(Error(self._next, "lost"), reply_to=message) if isinstance(self._next, int) else reply
+
+
+class Chatty(LocalGrid):
+    """A grid that brings every reply many times."""
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        return [reply for reply in super().pull_messages(message_ids) for _ in range(MOST_UNASKED + 2)]
+
+
+def courier(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | None = None) -> Courier:
+    made = Courier(grid, RUN, timeout=30.0, poll=0.001, retries=retries, pause=0.001)
+    made.clock = clock or made.clock
+    return made
+
+
+@pytest.mark.parametrize("lost", [3, 4, 5, 8, "refused"])
+def test_what_was_lost_is_sent_again_under_its_number(lost: int | str) -> None:
+    grid = Unsteady([lost, lost])
+    carrier = courier(grid)
+    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {100: CARD}
+    assert carrier.traffic.missing == {}
+    assert len(set(grid.heard)) == 1
+    assert carrier.traffic.messages == 2 + 2 * (lost != "refused")
+
+
+@pytest.mark.parametrize("code", [1, 2, 6, 7])
+def test_what_would_fail_again_is_not_sent_again(code: int) -> None:
+    grid = Unsteady([code])
+    carrier = courier(grid)
+    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert carrier.traffic.missing == {"node 100": f"query.describe failed with code {code}"}
+    assert len(grid.heard) == 1
+
+
+def test_a_device_that_stays_away_is_tried_once_a_round_until_it_replies() -> None:
+    grid = Unsteady([5] * 5 + [None] + [5])
+    carrier = courier(grid)
+    tries = []
+    for _ in range(4):
+        before = len(grid.heard)
+        carrier.exchange(DESCRIBE, "query.describe", DeviceCard)
+        tries.append(len(grid.heard) - before)
+    assert tries == [4, 1, 1, 2]
+
+
+def test_the_pauses_double_and_end_with_the_round() -> None:
+    now = itertools.count()
+    grid = Unsteady([5] * 100)
+    carrier = courier(grid, retries=99, clock=lambda: float(next(now)))
+    carrier.pause = 1.0
+    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert carrier.traffic.missing == {"node 100": "no reply to query.describe within 30 s"}
+    assert 2 <= len(grid.heard) <= 5
+
+
+def test_numbers_go_up_and_on_when_a_server_starts_anew() -> None:
+    first, again = steps(lambda: 1_000.0), steps(lambda: 1_000.1)
+    assert max(itertools.islice(first, 1_000)) < next(again)
+
+
+def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
+    grid = Unsteady([])
+    carrier = courier(grid)
+    carrier.allowance = Allowance(most_bytes=10)
+    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert carrier.traffic.missing == {"node 100": "it sent more than 10 bytes (federation.most-bytes)"}
+    assert len(grid.heard) == 1
+
+
+def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
+    app = Unsteady([])._app
+    carrier = courier(Chatty(app, [{}], {}))
+    for _ in range(2):
+        assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
+    assert carrier.traffic.messages == 2
+    assert "that nobody waited for" in carrier.traffic.missing["node 100"]
