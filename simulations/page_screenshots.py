@@ -2,8 +2,8 @@
 
     python -m simulations.page_screenshots [--out docs/pictures] [--chromium /usr/bin/chromium]
 
-Two devices of the demo are built anew under ``$FEDRAG_HOME/page-pictures``. One helps the other with a question that
-waits, and they share their memories, by the messages of a run. Nothing is staged.
+Two devices of the demo are built under ``$FEDRAG_HOME/page-pictures``; a second call finds them, and forgets what they
+shared. One helps the other with a question that waits, and they share their memories, by the messages of a run.
 """
 
 from __future__ import annotations
@@ -161,8 +161,9 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     home = fedrag_home() / "page-pictures"
-    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(home / "privacy", ignore_errors=True)  # the account of the last call
     asking, helping = device(home, "missions", export="ldp", outbox=True), device(home, "launchers")
+    tell(asking, "query.import", Delta(helping.name, 0, 1, (), ()), ImportReport)
     tell(asking, "query.describe", DescribeRequest(""), DeviceCard)
     with served(asking, TOKEN) as url, sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
