@@ -149,6 +149,7 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
             visit = Visit(device, run, host)
 
             def reply() -> RecordDict:
+                device.door.outgoing.forget()  # what a message before released and then failed with never left
                 told = wire.encode(act(visit), run=run)
                 device.door.outgoing.write(run, message_type, wire.size_of(told))
                 return told

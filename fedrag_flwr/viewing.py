@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr import __version__
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.memory.change import Counts
 from fedrag_flwr.memory.finding import find_items, items_on, nearest_hyperedges
+from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Hyperedge, MemoryItem, Sentence
 
@@ -88,6 +91,35 @@ class DocumentView:
     sentences: int
     hyperedges: tuple[str, ...]
     memories: tuple[MemoryLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceView:
+    """What a device is: its release, the versions of its memory and of the bank, its models, and what it holds."""
+
+    name: str
+    release: str
+    memory_version: int
+    bank_version: int
+    encoder: str
+    generator: str
+    pipeline: str
+    holds: Counts
+
+
+def view_device(store: MemoryStore, generator: str) -> DeviceView:
+    """The device of a store, whose generator has an id."""
+    made_with = store.identity
+    return DeviceView(
+        made_with["device"],
+        __version__,
+        store.version,
+        int(store.meta(BANK_VERSION) or 0),
+        made_with["encoder"],
+        generator,
+        made_with.get("pipeline", ""),
+        store.counts(),
+    )
 
 
 def view_memories(store: MemoryStore, words: str, offset: int, limit: int) -> MemoryPage:

@@ -2,8 +2,8 @@
 
     python -m simulations.page_screenshots [--out docs/pictures] [--chromium /usr/bin/chromium]
 
-Two devices of the demo are built anew under ``$FEDRAG_HOME/page-pictures``. One helps the other with a question that
-waits, and they share their memories, by the messages of a run. Nothing is staged.
+Two devices of the demo are built under ``$FEDRAG_HOME/page-pictures``; a second call finds them, and forgets what they
+shared. One helps the other with a question that waits, and they share their memories, by the messages of a run.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def help_with_what_waits(asking: Resident, helping: Resident) -> None:
 
 
 @contextmanager
-def served(resident: Resident) -> Iterator[str]:
-    """The device's service on loopback; gives its address."""
-    server = uvicorn.Server(uvicorn.Config(make_application(resident, TOKEN), port=0, log_level="error"))
+def served(resident: Resident, token: str) -> Iterator[str]:
+    """The device's service on a free port of loopback; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(make_application(resident, token), port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started and thread.is_alive():
@@ -161,10 +161,11 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     home = fedrag_home() / "page-pictures"
-    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(home / "privacy", ignore_errors=True)  # the account of the last call
     asking, helping = device(home, "missions", export="ldp", outbox=True), device(home, "launchers")
+    tell(asking, "query.import", Delta(helping.name, 0, 1, (), ()), ImportReport)
     tell(asking, "query.describe", DescribeRequest(""), DeviceCard)
-    with served(asking) as url, sync_playwright() as browsers:
+    with served(asking, TOKEN) as url, sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         take(browser, url, options.out, asking, helping)
         browser.close()

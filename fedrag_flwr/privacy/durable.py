@@ -21,7 +21,7 @@ _BUSY_SECONDS = 10.0
 
 
 class DurableFile:
-    """One SQLite file in WAL mode with full synchronisation: what a transaction committed stays.
+    """One SQLite file in WAL mode: what a transaction committed stays.
 
     Threads may share it; other processes wait for its write lock.
 
@@ -36,6 +36,8 @@ class DurableFile:
         One ``CREATE TABLE`` statement.
     version
         Schema version; a file of another version is refused.
+    power_loss
+        Whether a transaction must survive a power loss, too: then each waits for the disk, for milliseconds.
 
     Raises
     ------
@@ -43,7 +45,7 @@ class DurableFile:
         If the file cannot be opened, is torn, or is of another kind or version.
     """
 
-    def __init__(self, path: Path | None, kind: str, schema: str, version: int) -> None:
+    def __init__(self, path: Path | None, kind: str, schema: str, version: int, *, power_loss: bool = True) -> None:
         self._name = path.name if path else kind
         self._lock = threading.RLock()
         with self._errors():
@@ -55,7 +57,7 @@ class DurableFile:
                 path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if power_loss else 'NORMAL'}")
             with self.writing():
                 self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
                 self._connection.execute(

@@ -54,7 +54,8 @@ class Outgoing:
 class OutgoingLedger:
     """Counts what leaves by hour, run and kind, in a file that outlives the store.
 
-    What a thread has released is written, in one durable step, before the message that carries it is handed over.
+    What a thread has released is written in one step before the message that carries it is handed over, and stays when
+    the process is killed; a power loss may take the last counts.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class OutgoingLedger:
 
     @cached_property
     def _file(self) -> DurableFile:
-        return DurableFile(self._path, "outgoing ledger", _SCHEMA, 1)
+        return DurableFile(self._path, "outgoing ledger", _SCHEMA, 1, power_loss=False)  # it counts, and spends nothing
 
     def note(self, kind: str, records: Sequence[object], withheld: int = 0) -> None:
         """Note what this thread lets leave."""
@@ -81,6 +82,11 @@ class OutgoingLedger:
             noted = self._noted.setdefault(threading.get_ident(), {})
             count, total, kept_back = noted.get(kind, (0, 0, 0))
             noted[kind] = (count + len(records), total + size, kept_back + withheld)
+
+    def forget(self) -> None:
+        """Drop what this thread released and no message carried."""
+        with self._lock:
+            self._noted.pop(threading.get_ident(), None)
 
     def write(self, run: str, message: str, size: int) -> None:
         """Write down what this thread has released, and the message of so many bytes that carries it.

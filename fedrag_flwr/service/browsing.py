@@ -18,10 +18,12 @@ from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.viewing import (
+    DeviceView,
     DocumentView,
     HyperedgeView,
     MemoryPage,
     MemoryView,
+    view_device,
     view_document,
     view_hyperedge,
     view_memories,
@@ -35,16 +37,17 @@ _ANSWER_PATHS = f'import {{ el, SVG }} from "./dom.js";\n{PATH_PICTURE}\nexport 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is looked at: a device's memory, the settings that it holds to, and the folder of its ledgers."""
+    """What is looked at: a device's memory, the settings that it holds to, its ledgers' folder, its generator's id."""
 
     store: MemoryStore
     settings: Settings
     kept: Path
+    generator: str
 
     @classmethod
     def of(cls, device: EdgeDevice) -> Window:
         """A window to an open device."""
-        return cls(device.store, device.settings, device.kept)
+        return cls(device.store, device.settings, device.kept, device.toolbox.generator_id)
 
 
 Look = Callable[[], AbstractContextManager[Window]]
@@ -79,6 +82,11 @@ def make_router(look: Look) -> APIRouter:
         Opens a window for as long as one request takes; requests look at the same time.
     """
     router = APIRouter(prefix="/v1")
+
+    @router.get("/device")
+    def device() -> DeviceView:
+        with look() as window:
+            return view_device(window.store, window.generator)
 
     @router.get("/memories")
     def memories(

@@ -71,6 +71,15 @@ def test_what_no_message_carried_is_written_when_the_door_closes(tmp_path: Path)
     assert (row.kind, row.count, row.bytes) == ("vectors", 1, 6)
 
 
+def test_what_a_failed_message_released_is_not_counted() -> None:
+    ledger = OutgoingLedger(None, lambda: NOON)
+    ledger.note("items", ["ab"])
+    ledger.forget()
+    ledger.write("run", "query.share", 5)
+    assert [row.kind for row in ledger.by_kind()] == ["query.share"]
+    ledger.close()
+
+
 @given(st.lists(st.lists(st.integers(1, 9), max_size=4), min_size=1, max_size=6))
 def test_threads_keep_their_releases_apart(shares: list[list[int]]) -> None:
     ledger = OutgoingLedger(None, lambda: NOON)

@@ -23,7 +23,7 @@ from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.browsing import STATIC, Window, add_page, make_router
 from fedrag_flwr.service.sites import OwnSiteOnly
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.viewing import view_document, view_hyperedge, view_memories, view_memory
+from fedrag_flwr.viewing import view_device, view_document, view_hyperedge, view_memories, view_memory
 from tests.memory.store_samples import delta, memory, new_document, open_store, two_documents
 
 HERE = "http://127.0.0.1:8100"
@@ -37,7 +37,7 @@ def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
         store.apply(two_documents())
         store.apply(Change(documents=(new_document(ODD),), items=(memory("m/odd", [f"{ODD}/0/0"]),)))
         store.import_delta(delta(memory("far", origin="b", hyperedges=["x"])))
-        yield Window(store, Settings(), root / "kept")
+        yield Window(store, Settings(), root / "kept", "tiny-1")
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,7 @@ def plain(value: object) -> object:
 def test_the_views_are_what_the_store_holds(client: TestClient, window: Window) -> None:
     store: MemoryStore = window.store
     for path, view in (
+        ("device", view_device(store, "tiny-1")),
         ("memories?query=edition&offset=1&limit=2", view_memories(store, "edition", 1, 2)),
         ("memories/m12", view_memory(store, "m12")),
         ("memories/m/odd", view_memory(store, "m/odd")),

@@ -74,26 +74,28 @@ const later = (answer) => el("div", { class: "later" }, answer.waiting
   ? el("p", { class: "waiting" }, "The question waits for help from the federation; a better answer appears here.") : null);
 
 function said(answer) {
+  const declined = answer.path === "abstained";
   const origins = [...new Set(answer.sources.map((source) => source.split("/")[0]))].filter(Boolean);
   const cost = answer.llm_calls === 1 ? "1 call of the model" : `${answer.llm_calls} calls of the model`;
   return el("div", {},
     el("p", { class: "said" }, answer.answer || "I do not know."),
     el("p", { class: "meta" },
       el("span", { class: `tag ${answer.path}` }, PATHS[answer.path] || answer.path),
-      `score ${answer.score.toFixed(2)} · ${seconds(answer.seconds)} · ${cost}`),
+      `score ${answer.score.toFixed(2)}`, answer.seconds ? `· ${seconds(answer.seconds)} · ${cost}` : null),
     answer.explanation ? el("p", { class: "soft" }, answer.explanation) : null,
-    origins.length ? el("p", { class: "soft" }, `Rests on what ${origins.join(", ")} holds.`) : null,
-    evidence(answer), paths(answer), verdict(answer));
+    origins.length && !declined ? el("p", { class: "soft" }, `Rests on what these devices hold: ${origins.join(", ")}.`) : null,
+    evidence(answer, declined), paths(answer), verdict(answer));
 }
 
-function evidence(answer) {
+function evidence(answer, declined) {
   if (!answer.evidence.length) return null;
   const distinct = new Map(answer.evidence.map((one) => [`${one.passage}\n${one.text}`, one]));
   const shown = [...distinct.values()].map((one) => el("li", {},
     el("blockquote", {}, one.text || "at another device"),
     el("cite", {}, one.document ? link("document", one.document, one.title || one.document) : one.title,
       one.passage ? ` · passage ${one.passage}` : null)));
-  return el("details", { class: "evidence", open: true }, el("summary", {}, `Evidence (${shown.length})`), el("ol", {}, shown));
+  const name = declined ? "What came nearest" : "Evidence";
+  return el("details", { class: "evidence", open: !declined }, el("summary", {}, `${name} (${shown.length})`), el("ol", {}, shown));
 }
 
 function paths(answer) {

@@ -4,10 +4,11 @@ import { call } from "./api.js";
 import { count, el, facts, moment, table } from "./dom.js";
 
 export async function stateView() {
-  const [health, outbox] = await Promise.all([call("/health"), waiting()]);
+  const [device, health, outbox] = await Promise.all([call("/v1/device"), call("/health"), waiting()]);
   return [el("h1", { id: "view-title", tabindex: "-1" }, "Device"),
     el("h2", {}, "Questions that wait for help"), outbox,
-    el("h2", {}, "State"), facts(flat(health))];
+    el("h2", {}, "Memory and models"), facts(flat(device)),
+    el("h2", {}, "Service"), facts(flat(health))];
 }
 
 async function waiting() {
