@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.private_routing import restored
 
 R = TypeVar("R")
+_LOG = logging.getLogger(__name__)
 
 
 class Host(Protocol):
@@ -145,10 +147,15 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
         with host.device() as device:
             return wire.encode(act(Visit(device, run, host)), run=run)
     except FedragError as error:
-        return wire.failure(host.name(), error, error.abroad, run)
+        return _failed(host, message_type, error, error.abroad, run)
     except Exception as error:
         # The text of an unknown error may quote a document: only its kind and place in our code leave.
-        return wire.failure(host.name(), error, f"an unexpected error at {place_of(error)}", run)
+        return _failed(host, message_type, error, f"an unexpected error at {place_of(error)}", run)
+
+
+def _failed(host: Host, message_type: str, error: Exception, what: str, run: str) -> RecordDict:
+    _LOG.warning("%s of run %s: %s: %s", message_type, run, type(error).__name__, what)
+    return wire.failure(host.name(), error, what, run)
 
 
 def place_of(error: BaseException) -> str:

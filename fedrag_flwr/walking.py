@@ -121,6 +121,7 @@ class DeviceWalks:
         NotFoundError
             This device keeps no answer to such a question.
         """
+        self._recollect()
         lesson, known = self.notes.get("lesson", question_id), self.notes.get("answer", question_id)
         if known is None and lesson is None:
             raise NotFoundError(
@@ -146,6 +147,7 @@ class DeviceWalks:
             A vector has another length than this device's encoder gives, or a topic is none.
         """
         start = time.perf_counter()
+        self._recollect()
         if any(hop.vector.shape != (self.toolbox.encoder.dimension,) for hop in request.hops):
             raise WireError("a vector of another length than this device's encoder gives", where="WalkRequest")
         told = [*(hop.topics for hop in request.hops), *(lesson.topics for lesson in request.lessons)]
@@ -223,6 +225,10 @@ class DeviceWalks:
             topics = {topic.topic: topic.weight for topic in one.topics}
             self.expertise.learn(one.neighbour, topics, one.distance, one.outcome)
         self._remember()
+
+    def _recollect(self) -> None:
+        """Read anew what was learnt: this device may be open a second time, and have learnt there."""
+        self.__dict__.pop("expertise", None)
 
     def _remember(self) -> None:
         if "expertise" in self.__dict__:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.device_files import DeviceFiles, toml_of
+from fedrag_flwr.device_files import DeviceFiles, Link, toml_of
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.records import BuildRequest
@@ -48,10 +48,10 @@ def measure(generator: str) -> Row:
         home = Path(place)
         (home / "models").symlink_to(fedrag_home() / "models")
         files = DeviceFiles(home / "devices" / "local" / _DEVICE)
-        files.root.mkdir(parents=True)
         own: dict[str, Plain] = {"device-name": _DEVICE, "data-path": str(CORPUS / _DEVICE), "model-path": generator}
-        for_people = toml_of({'"memory.delta"': 1.0, '"inference.free-answers"': True})
-        files.config.write_text(f"{toml_of(own)}[settings]\n{for_people}", encoding="utf-8")
+        files.create(own, Link("127.0.0.1:8000"))
+        with files.config.open("a", encoding="utf-8") as config:
+            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0, 'inference.free-answers': True})}")
         with Processes(home / "logs") as processes:
             environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
             processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
@@ -60,9 +60,8 @@ def measure(generator: str) -> Row:
             with ServiceClient(socket) as client:
                 client.health()
                 row = {f"started {name}": value for name, value in memory_of(process_id).items()}
-                config = Settings.from_config({"models.generator": generator}).flat()
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
-                client.message("train.build", "1", config, request)
+                client.message("train.build", "1", Settings().flat(), request)
                 row |= {f"built {name}": value for name, value in memory_of(process_id).items()}
                 asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), _ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)

@@ -1,4 +1,4 @@
-"""`fedrag build`, `ask` and `inspect`: one device at the command line, without a federation."""
+"""`fedrag build` and `inspect`: one device at the command line, without a federation."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from fedrag_flwr.errors import NotFoundError, StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.path_drawing import drawn
-from fedrag_flwr.records import BuildReport, ChosenPath, Question
-from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.places import deployed_root, fedrag_home
+from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.toolbox import load_toolbox
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
@@ -60,38 +60,6 @@ def build(
         print_json(report)
     else:
         show_report(report)
-
-
-@with_errors
-def ask(
-    question: Annotated[str, typer.Argument(help="The question.")],
-    name: NameOption = "here",
-    store: StoreOption = None,
-    changes: SetOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Ask a device; shows the path, the evidence with its documents, and what the answer cost."""
-    root = existing_store(name, store)
-    with open_device(name, None, root, changes) as device:
-        answer = device.ask_at_home(Question("asked-here", question, name))
-        trace = device.trace(answer)
-    if as_json:
-        print_json({"answer": answer, "trace": trace})
-        return
-    out.print(f"[bold]{escape(answer.text or 'I do not know.')}[/]", highlight=False)
-    cost = answer.cost
-    out.print(
-        f"[dim]{answer.path}, score {answer.score:.2f}, {cost.seconds * 1000:.0f} ms, {cost.llm_calls} LLM calls; "
-        f"{escape(answer.explanation)}[/]",
-        highlight=False,
-    )
-    shown = (
-        f"  {line.document}{f' ({line.title})' if line.title else ''}, {line.passage}: {line.text}" for line in trace
-    )
-    for text in dict.fromkeys(shown):
-        out.print(text, highlight=False, markup=False)
-    for path in answer.paths:
-        _print_path(path)
 
 
 @inspect_app.command("items")
@@ -174,7 +142,7 @@ def show_paths(
     for place, one in enumerate(chosen, 1):
         heading = f"{place}. {one.passage_id}{f' ({one.title})' if one.title else ''}, log-odds {one.score:+.2f}"
         out.print(f"[bold]{escape(heading)}[/]", highlight=False)
-        _print_path(one.path)
+        print_path(one.path)
 
 
 @inspect_app.command("document")
@@ -204,7 +172,8 @@ def show_document(
     out.print(tree)
 
 
-def _print_path(path: ChosenPath | None) -> None:
+def print_path(path: ChosenPath | None) -> None:
+    """Show an answer path as a chain."""
     if path is None:
         out.print("   no answer path leads here", highlight=False)
         return
@@ -222,7 +191,7 @@ def open_device(
 
 
 def _store_of(name: str, store: Path | None) -> Path:
-    return store or fedrag_home() / "devices" / "local" / name
+    return store or deployed_root(fedrag_home(), name)
 
 
 def existing_store(name: str, store: Path | None) -> Path:

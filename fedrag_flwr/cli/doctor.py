@@ -14,8 +14,11 @@ import typer
 from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
+from fedrag_flwr.errors import ServiceAbsentError, ServiceError
 from fedrag_flwr.models.files import DEFAULT_GENERATOR, list_models
-from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.places import deployed_root, fedrag_home
+from fedrag_flwr.service.client import ServiceClient
+from fedrag_flwr.service.protocol import SOCKET
 
 _NEEDED_MEMORY_GB = 2.0
 _NEEDED_DISK_GB = 2.0
@@ -59,6 +62,7 @@ def examine() -> Iterator[Finding]:
     yield _pipeline()
     for status in list_models():
         yield _model(status.model.name, status.path is not None, status.verified, status.model.sha256)
+    yield from _services()
     yield _memory()
     yield _disk()
 
@@ -89,6 +93,20 @@ def _model(name: str, present: bool, verified: bool | None, sha256: str) -> Find
     if verified is False:
         return Finding(f"model {name}", "damaged", f"fedrag models pull {name}")
     return Finding(f"model {name}", f"sha256 {sha256[:12]}")
+
+
+def _services() -> Iterator[Finding]:
+    """Whether the devices that were set up here have services; a device may do without."""
+    for place in sorted(deployed_root(fedrag_home(), "x").parent.glob(f"*/{SOCKET}")):
+        name = place.parent.name
+        try:
+            with ServiceClient(place, seconds=5.0) as service:
+                service.health()
+            yield Finding(f"service of {name}", "runs")
+        except ServiceAbsentError:
+            yield Finding(f"service of {name}", "was killed", f"fedrag serve {name}")
+        except ServiceError as error:
+            yield Finding(f"service of {name}", error.what, "look at its log")
 
 
 def _memory() -> Finding:

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from fedrag_flwr.cli import cache, device, device_setup, doctor, feedback, models, serve, simulate, source
+from fedrag_flwr.cli import ask, cache, device, device_setup, doctor, feedback, models, serve, simulate, source
 
 app = typer.Typer(
     name="fedrag",
@@ -19,7 +19,7 @@ app.add_typer(cache.app, name="cache")
 app.command("doctor")(doctor.doctor)
 app.command("simulate")(simulate.simulate)
 app.command("build")(device.build)
-app.command("ask")(device.ask)
+app.command("ask")(ask.ask)
 app.command("serve")(serve.serve)
 app.add_typer(source.app, name="source")
 app.command("feedback")(feedback.feedback)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.errors import NotFoundError
+from pydantic import TypeAdapter, ValidationError
+
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.records import Answer, AnswerPath, ChosenPath
 from fedrag_flwr.tracing import TraceLine
 
@@ -28,8 +31,9 @@ class Shown:
 class GivenAnswer:
     """An answer with what it rests on.
 
-    `waiting` says that the question waits for the federation's help; `later` is the id under which that answered it,
-    and then this answer is the federation's. `asked` is in seconds since the epoch.
+    `waiting` says that the question waits for the federation's help; once that came, `answer` is the federation's and
+    `first` what home had answered. `asked` is in seconds since the epoch; 0.0, and no question, where this process was
+    not yet there.
     """
 
     id: str
@@ -45,6 +49,7 @@ class GivenAnswer:
     paths: tuple[ChosenPath, ...]
     waiting: bool
     asked: float
+    first: str = ""
     verdict: str = ""
 
 
@@ -72,6 +77,16 @@ def given(id: str, question: str, answer: Answer, trace: list[TraceLine], asked:
     )
 
 
+def read_answer(told: Mapping[str, object]) -> GivenAnswer:
+    """An answer as it came from a service; raises WireError where it is none."""
+    try:
+        return TypeAdapter(GivenAnswer).validate_python(told)
+    except ValidationError:
+        raise WireError(
+            "this is no answer of a service", where="answer", fix="run the same version everywhere"
+        ) from None
+
+
 class RecentAnswers:
     """The latest answers by id, in this process's memory alone: no question is written to a disk.
 
@@ -93,18 +108,13 @@ class RecentAnswers:
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
 
-    def get(self, id: str) -> GivenAnswer:
-        """One answer; raises NotFoundError."""
+    def judge(self, id: str, verdict: str) -> bool:
+        """Note what somebody thinks of an answer; False: there is none with that id."""
         with self._lock:
             if id not in self._kept:
-                raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
-            return self._kept[id]
-
-    def judge(self, id: str, verdict: str) -> GivenAnswer:
-        """Note what somebody thinks of an answer; raises NotFoundError."""
-        judged = replace(self.get(id), verdict=verdict)
-        self.put(judged)
-        return judged
+                return False
+            self._kept[id] = replace(self._kept[id], verdict=verdict)
+            return True
 
     def all(self) -> list[GivenAnswer]:
         """All, the newest first."""

@@ -10,12 +10,13 @@ import json
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from fedrag_flwr.errors import ServiceAbsentError, ServiceBusyError, ServiceError
-from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, Plain, frame
+from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, METRICS, Plain, frame
 
 Json = dict[str, object]
 _CONNECT_SECONDS = 5.0
@@ -73,6 +74,10 @@ class ServiceClient:
         """Which device the service is of, and how it is."""
         return self._json("GET", HEALTH)
 
+    def metrics(self) -> str:
+        """What Prometheus is told."""
+        return self._request("GET", METRICS).decode()
+
     def ask(self, question: str, *, help: bool = False) -> Json:
         """Ask a question; the answer with what it rests on."""
         return self._json("POST", ASK, {"question": question, "help": help})
@@ -104,21 +109,35 @@ class ServiceClient:
         return dict(json.loads(self._request(method, path, sent, "application/json")))
 
     def _request(self, method: str, path: str, body: bytes = b"", kind: str = "") -> bytes:
-        if self._connection.sock is None:
-            self._connect()
+        kept_open = self._connection.sock is not None
         try:
-            self._connection.request(method, path, body or None, {"Content-Type": kind} if body else {})
-            response = self._connection.getresponse()
-            data = response.read()
+            status, retry, data = self._exchange(method, path, body, kind)
+        except (http.client.RemoteDisconnected, ConnectionError) as error:
+            if not kept_open:
+                raise _broken(error) from error
+            status, retry, data = self._again(method, path, body, kind)  # it was idle for longer than the service waits
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            raise ServiceError(
-                f"the connection to the device's service broke ({type(error).__name__})",
-                fix="look at the service's log, and try again",
-            ) from error
-        if response.status >= 400:
-            raise _refusal(response.status, response.getheader("Retry-After"), data)
+            raise _broken(error) from error
+        if status >= 400:
+            raise _refusal(status, retry, data)
         return data
+
+    def _again(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str | None, bytes]:
+        self._connection.close()
+        try:
+            return self._exchange(method, path, body, kind)
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise _broken(error) from error
+
+    def _exchange(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str | None, bytes]:
+        if self._connection.sock is None:
+            self._connect()
+        with suppress(BrokenPipeError):  # refused before all of it was sent: the answer says why
+            self._connection.request(method, path, body or None, {"Content-Type": kind} if body else {})
+        response = self._connection.getresponse()
+        return response.status, response.getheader("Retry-After"), response.read()
 
     def _connect(self) -> None:
         try:
@@ -127,6 +146,13 @@ class ServiceClient:
             raise ServiceAbsentError(
                 f"no service listens ({type(error).__name__})", where=self._path.name, fix="fedrag serve NAME"
             ) from error
+
+
+def _broken(error: Exception) -> ServiceError:
+    return ServiceError(
+        f"the connection to the device's service broke ({type(error).__name__})",
+        fix="look at the service's log, and try again",
+    )
 
 
 def _refusal(status: int, retry: str | None, data: bytes) -> ServiceError:

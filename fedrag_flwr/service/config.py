@@ -13,7 +13,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.nodes import OWN
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
-from fedrag_flwr.service.protocol import CONFIG, Plain, default_socket
+from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
 
@@ -72,7 +72,7 @@ class DeviceConfig:
     def socket(self) -> Path:
         """Where the service listens."""
         told = str(self.own.get("service", "auto"))
-        return default_socket(self.home, self.name) if told == "auto" else Path(told).expanduser()
+        return default_socket(self.home, self.name) if told in ("auto", OFF) else Path(told).expanduser()
 
 
 def config_of(name: str) -> DeviceConfig:
@@ -87,14 +87,18 @@ def read_config(path: Path) -> DeviceConfig:
     Raises
     ------
     SettingError
-        The file cannot be read, or a key or value in it is not allowed.
+        The file cannot be read, others may write it, or a key or value in it is not allowed.
     """
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        mode, body = path.stat().st_mode, path.read_bytes()
     except OSError as error:
         raise SettingError(
             f"the config cannot be read ({type(error).__name__})", where=path.name, fix="fedrag device init"
         ) from None
+    if mode & 0o022:
+        raise SettingError("others than its owner may write it", where=path.name, fix="chmod 600")
+    try:
+        told = tomllib.loads(body.decode())
     except ValueError as error:
         raise SettingError("the config is not TOML", where=path.name, fix="compare with docs/service.md") from error
     return device_config(told, path.name)

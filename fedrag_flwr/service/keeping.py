@@ -1,4 +1,4 @@
-"""A device kept open, once for each set of settings that asks for it lately."""
+"""A device kept open, once for each set of settings under which it is asked lately."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.database import FILE
 from fedrag_flwr.settings import Settings
 
-Opener = Callable[[Settings], EdgeDevice]
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Kept:
     device: EdgeDevice
     file: tuple[int, int]  # of the store when it was opened: one that was erased and made anew is another
@@ -24,7 +22,7 @@ class _Kept:
 
 
 class OpenDevices:
-    """The open devices; of those that nobody uses the least recently used one goes first.
+    """The open devices; beyond `most` the one goes first that was used least recently, and none that is in use.
 
     Parameters
     ----------
@@ -36,56 +34,61 @@ class OpenDevices:
         How many to keep open.
     """
 
-    def __init__(self, root: Path, opener: Opener, most: int) -> None:
+    def __init__(self, root: Path, opener: Callable[[Settings], EdgeDevice], most: int) -> None:
         self._root = root
         self._opener = opener
         self._most = most
         self._lock = threading.Lock()
         self._kept: OrderedDict[Settings, _Kept] = OrderedDict()
-        self._left: list[_Kept] = []  # of stores that are gone, while somebody still uses them
+        self._retired: list[_Kept] = []  # closed as soon as nobody uses them
 
     @contextmanager
     def device(self, settings: Settings) -> Iterator[EdgeDevice]:
         """The device under these settings, for as long as it is used; raises as `EdgeDevice` does."""
-        kept = self._taken(settings)
+        with self._lock:
+            kept = self._taken(settings)
         try:
             yield kept.device
         finally:
-            self._give_back(kept)
+            with self._lock:
+                kept.users -= 1
+                self._close_idle()
+
+    def retire(self) -> None:
+        """Open the device anew from now on: what open ones have read may have changed."""
+        with self._lock:
+            self._retired += self._kept.values()
+            self._kept.clear()
+            self._close_idle()
 
     def close(self) -> None:
-        """Close all devices; nobody may use one any more."""
+        """Close the device; nobody may use it any more."""
         with self._lock:
-            for kept in (*self._kept.values(), *self._left):
+            for kept in (*self._kept.values(), *self._retired):
                 kept.device.close()
             self._kept.clear()
-            self._left.clear()
+            self._retired.clear()
 
     def _taken(self, settings: Settings) -> _Kept:
-        with self._lock:
-            kept = self._kept.pop(settings, None)
-            if kept is not None and kept.file != self._file():
-                self._left.append(kept)
-                kept = None
-            if kept is None:
-                kept = _Kept(self._opener(settings), self._file())
-            kept.users += 1
-            self._kept[settings] = kept
-            self._close_idle()
-            return kept
-
-    def _give_back(self, kept: _Kept) -> None:
-        with self._lock:
-            kept.users -= 1
-            self._close_idle()
+        kept = self._kept.pop(settings, None)
+        if kept is not None and kept.file != self._file():
+            self._retired.append(kept)
+            kept = None
+        if kept is None:
+            device = self._opener(settings)
+            kept = _Kept(device, self._file())
+        kept.users += 1
+        self._kept[settings] = kept
+        self._close_idle()
+        return kept
 
     def _close_idle(self) -> None:
-        for gone in [one for one in self._left if not one.users]:
-            self._left.remove(gone)
-            gone.device.close()
-        for settings in [settings for settings, one in self._kept.items() if not one.users]:
-            if len(self._kept) > self._most:
-                self._kept.pop(settings).device.close()
+        idle = [settings for settings, kept in self._kept.items() if not kept.users]
+        for settings in idle[: max(0, len(self._kept) - self._most)]:
+            self._retired.append(self._kept.pop(settings))
+        for kept in [kept for kept in self._retired if not kept.users]:
+            self._retired.remove(kept)
+            kept.device.close()
 
     def _file(self) -> tuple[int, int]:
         try:

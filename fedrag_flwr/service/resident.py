@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.handling import respond
+from fedrag_flwr.errors import FedragError, NotFoundError, WireError
+from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import Node
-from fedrag_flwr.records import Clock, Question
+from fedrag_flwr.records import Answer, Clock, Question
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.protocol import Plain
-from fedrag_flwr.settings import ModelSettings, Settings
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Visitor:
-    """Where a message arrives: the device that is open already, under what its own settings and a run's say."""
-
-    node: Node
-    kept: OpenDevices
-
-    def name(self) -> str:
-        return self.node.name()
-
-    def device(self) -> AbstractContextManager[EdgeDevice]:
-        return self.kept.device(self.node.settings)
-
-    def training_questions(self) -> list[TrainingQuestion]:
-        return self.node.training_questions()
+_TRIES = 3
+_MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 
 class Resident:
     """A device that stays.
 
-    Threads may share it: any number of them ask, while one at a time writes and one at a time handles what else a
-    federation sends (`lanes` in `application`).
+    Threads may share it: any number of them may ask. Of messages one thread may handle those that only read, and
+    another those that write.
+
+    The models are the device's own, whatever a run asks for: they are loaded once, and memory is what a device has
+    least of.
 
     Parameters
     ----------
@@ -62,38 +52,54 @@ class Resident:
         self.config = config
         self.name = config.name
         self.answers = RecentAnswers()
-        self.generators: list[Generator] = []
         self._clock = clock
-        self._toolboxes: dict[ModelSettings, Toolbox] = {}
         self._node = Node(config.own, config.settings)
-        self._open = OpenDevices(config.root, self._opened, config.service.open_devices)
-        with self.device():
-            pass  # what is wrong with the settings or the store shows at once
+        self._settings = self._node.settings
+        self._used: LlamaGenerator | None = None
+        self._models = load_toolbox(self._settings.models, config.home)
+        self._toolbox = replace(self._models, generator=self._generator)
+        self._home = OpenDevices(config.root, self._opened, 1)
+        self._runs = OpenDevices(config.root, self._opened, config.service.open_devices)
+        self.warm()  # what is wrong with the settings, the models or the store shows at once
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """The models."""
+        return self._toolbox
 
     def device(self) -> AbstractContextManager[EdgeDevice]:
         """The device under its own settings, for the people at it."""
-        return self._open.device(self._node.settings)
+        return self._home.device(self._settings)
+
+    def warm(self) -> None:
+        """Make now what the first question over a new version of the memory would wait for."""
+        with self.device() as device:
+            device.engine.leads.memorizer.matcher.prepare()
+
+    # --- the people at the device -------------------------------------------------------------------
 
     def ask(self, question: str, *, help: bool = False) -> GivenAnswer:
         """Answer one question at home, with what the answer rests on."""
         asked = Question(uuid.uuid4().hex, question, self.name)
+        for _ in range(_TRIES - 1):
+            with suppress(NotFoundError):  # a writer took a sentence away after it was found
+                return self._answered(asked)
+        return self._answered(asked)
+
+    def recent(self) -> list[GivenAnswer]:
+        """What was answered lately, the newest first, and with it what came later from the federation."""
         with self.device() as device:
-            answer = device.ask_at_home(asked)
-            told = given(asked.id, question, answer, device.trace(answer), self._clock())
-        self.answers.put(told)
-        return told
+            later = device.delivered.all()
+            asked = [self._joined(device, one, later.pop(one.id, None)) for one in self.answers.all()]
+            unasked = itertools.islice(later.items(), _MOST_UNASKED)
+            return asked + [given(name, "", one, device.trace(one), 0.0) for name, one in unasked]
 
-    def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
-        """Handle a Flower message: its content as bytes in, the reply's out.
-
-        Raises
-        ------
-        WireError
-            The bytes hold no content. What else goes wrong is the reply.
-        """
-        node = Node(self.config.own, config)
-        visitor = _Visitor(node, self._open)
-        return to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
+    def recalled(self, id: str) -> GivenAnswer:
+        """One answer as `recent` gives it; raises NotFoundError."""
+        found = next((one for one in self.recent() if one.id == id), None)
+        if found is None:
+            raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
+        return found
 
     def feedback(self, id: str, verdict: Verdict) -> str:
         """Take in what somebody thinks of an answer, and say what follows from it.
@@ -103,9 +109,7 @@ class Resident:
         NotFoundError
             There is no such answer.
         """
-        known = any(one.id == id for one in self.answers.all())
-        if known:
-            self.answers.judge(id, verdict)
+        known = self.answers.judge(id, verdict)
         try:
             with self.device() as device:
                 return device.walks.feedback(id, good=verdict == "good")
@@ -114,19 +118,88 @@ class Resident:
                 raise
             return "noted; only answers that walked teach the device whom to ask"
 
+    # --- the federation -----------------------------------------------------------------------------
+
+    def message(self, message_type: str, run: str, config: Mapping[str, Plain], content: bytes) -> bytes:
+        """Handle a Flower message: its content as bytes in, the reply's out.
+
+        One that writes finds the device as it is on the disk, and after it all open ones read that anew.
+
+        Raises
+        ------
+        WireError
+            There is no such type, or the bytes hold no content. What else goes wrong is the reply.
+        """
+        handler = HANDLERS.get(message_type)
+        if handler is None:
+            raise WireError("no such message type", where="message", fix="run the same version on all devices")
+        visitor = _Visitor(self, Node(self.config.own, config), handler.writes)
+        reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
+        if handler.writes:
+            self._runs.retire()
+            with suppress(FedragError):  # then the next question says what is wrong
+                self.warm()
+        return reply
+
+    def visited(self, node: Node, *, alone: bool) -> AbstractContextManager[EdgeDevice]:
+        """The device as a run finds it: one that is open already, or `alone` one for this message only."""
+        settings = node.settings.model_copy(update={"models": self._settings.models})
+        return self._opened(settings) if alone else self._runs.device(settings)
+
+    # --- its state ----------------------------------------------------------------------------------
+
+    def generator_seconds(self) -> float:
+        """For how long the model was at work, in all."""
+        return self._used.busy_seconds if self._used else 0.0
+
+    def store_state(self) -> tuple[int, dict[str, int]]:
+        """The memory's version, and what it holds by kind."""
+        with self.device() as device:
+            return device.store.version, asdict(device.store.counts())
+
     def close(self) -> None:
         """Close the device."""
-        self._open.close()
+        self._runs.close()
+        self._home.close()
+
+    # --- parts --------------------------------------------------------------------------------------
+
+    def _answered(self, asked: Question) -> GivenAnswer:
+        with self.device() as device:
+            answer = device.ask_at_home(asked)
+            told = given(asked.id, asked.text, answer, device.trace(answer), self._clock())
+        self.answers.put(told)
+        return told
+
+    def _joined(self, device: EdgeDevice, first: GivenAnswer, later: Answer | None) -> GivenAnswer:
+        if later is None:
+            return first
+        told = given(first.id, first.question, later, device.trace(later), first.asked)
+        return replace(told, first=first.answer, verdict=first.verdict)
 
     def _opened(self, settings: Settings) -> EdgeDevice:
-        models = settings.models
-        if models not in self._toolboxes:
-            toolbox = load_toolbox(models, self.config.home)
-            self._toolboxes[models] = replace(toolbox, generator=lambda: self._noted(toolbox))
-        return self._node.opened(settings, self._toolboxes[models])
+        return self._node.opened(settings, self._toolbox)
 
-    def _noted(self, toolbox: Toolbox) -> Generator:
-        generator = toolbox.generator()
-        if generator not in self.generators:
-            self.generators.append(generator)
+    def _generator(self) -> Generator:
+        generator = self._models.generator()
+        if isinstance(generator, LlamaGenerator):
+            self._used = generator  # for who asks how busy it is, without loading it
         return generator
+
+
+@dataclass(frozen=True, slots=True)
+class _Visitor:
+    """Where a message arrives: the resident device, under what its own settings and a run's say together."""
+
+    resident: Resident
+    node: Node
+    alone: bool
+
+    def name(self) -> str:
+        return self.node.name()
+
+    def device(self) -> AbstractContextManager[EdgeDevice]:
+        return self.resident.visited(self.node, alone=self.alone)
+
+    def training_questions(self) -> list[TrainingQuestion]:
+        return self.node.training_questions()

@@ -1,0 +1,279 @@
+"""A service as people, a Flower process and monitoring meet it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import stat
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as families
+from typer.testing import CliRunner
+
+from client_app.app import app as client_app
+from fedrag_flwr import wire
+from fedrag_flwr.cli import app as command_line
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.errors import ServiceError
+from fedrag_flwr.handling import respond
+from fedrag_flwr.nodes import Node
+from fedrag_flwr.records import (
+    AnswerBatch,
+    AnswerRequest,
+    BuildReport,
+    BuildRequest,
+    DescribeRequest,
+    DeviceCard,
+    Question,
+    ShareRequest,
+)
+from fedrag_flwr.service.protocol import ASK, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
+from simulations.local_grid import LocalGrid
+from simulations.service_process import ServiceProcess, serve_command
+from tests.service.conftest import RUN, RUN_CONFIG, exchange
+from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION
+
+ASKED = AnswerRequest("memory", (Question("q1", QUESTION, NAME), Question("q2", "Who ate the moon?", NAME)))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+# --- people ----------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(service: ServiceProcess) -> None:
+    with service.client() as client:
+        told = client.ask(QUESTION)
+        assert (told["answer"], told["path"], told["llm_calls"], told["waiting"]) == (ANSWER, "memorizer", 0, False)
+        assert isinstance(told["evidence"], list)
+        assert {shown["document"] for shown in told["evidence"]} == {"tarn-bridge"}
+        assert client.answers()[0] == told
+        learnt = client.feedback(str(told["id"]), "bad")
+        assert str(learnt["learnt"]).startswith("noted")
+        assert client.answers()[0] == {**told, "verdict": "bad"}
+
+
+def test_many_ask_at_once_and_each_gets_its_own_answer(service: ServiceProcess) -> None:
+    questions = [QUESTION, PLANTED, "When did Tarn Bridge open?"] * 8
+
+    def ask(question: str) -> tuple[object, object]:
+        with service.client() as client:
+            told = client.ask(question)
+            return told["question"], told["answer"]
+
+    with ThreadPoolExecutor(12) as pool:
+        answered = list(pool.map(ask, questions))
+    assert [question for question, _ in answered] == questions
+    assert dict(answered) == {QUESTION: ANSWER, PLANTED: CANARY, "When did Tarn Bridge open?": "1924"}
+
+
+def test_the_command_line_asks_the_service(service: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(service.home))
+    result = CliRunner().invoke(command_line, ["ask", QUESTION, "--name", NAME, "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    with service.client() as client:
+        assert client.answers()[0]["id"] == told["id"]
+    shown = CliRunner().invoke(command_line, ["ask", QUESTION, "--name", NAME]).stdout
+    assert ANSWER in shown
+    assert "tarn-bridge" in shown
+    assert any(line.split()[1:5] == ["service", "of", NAME, "│"] for line in _doctor().splitlines())
+
+
+def _doctor() -> str:
+    return CliRunner().invoke(command_line, ["doctor"]).stdout
+
+
+# --- a federation ------------------------------------------------------------------------------------------
+
+
+def test_messages_are_answered_as_in_the_flower_process_itself(service: ServiceProcess) -> None:
+    own = {**service.node, "model-path": "smollm2-135m"}
+    for message_type, request, kind in (
+        ("query.describe", DescribeRequest(""), DeviceCard),
+        ("query.answer", ASKED, AnswerBatch),
+    ):
+        through = exchange(service, message_type, request, kind)
+        content = respond(Node(own, RUN_CONFIG), message_type, wire.encode(request, run=RUN), RUN)
+        assert _lasting(through) == _lasting(wire.decode(content, kind, run=RUN))
+
+
+def _lasting(reply: object) -> object:
+    """A reply without what differs from time to time."""
+    if isinstance(reply, AnswerBatch):
+        answers = tuple(replace(one, cost=replace(one.cost, seconds=0.0)) for one in reply.answers)
+        return replace(reply, answers=answers, peak_rss_mb=0.0)
+    return reply
+
+
+def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: ServiceProcess) -> None:
+    spoilt = exchange(service, "query.answer", ShareRequest("memories", 0), wire.Failure)
+    assert (spoilt.device, spoilt.error) == (NAME, "WireError")
+
+
+def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: ServiceProcess, tmp_path: Path) -> None:
+    grid = LocalGrid(
+        client_app,
+        [{**service.node, "export": "none", "share-documents": True, "service": str(service.socket)}],
+        {**RUN_CONFIG, "privacy.export": "none", "privacy.share-documents": True, "home": str(tmp_path)},
+    )
+    request = grid.create_message(wire.encode(ShareRequest("memories", 0), run=RUN), "query.share", 100, RUN)
+    grid.send_and_receive([request])
+    assert b"Marrow Valley" in grid.sent[-1]
+    assert CANARY.encode() not in grid.sent[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_questions_are_answered_while_a_build_goes_on(service: ServiceProcess) -> None:
+    for path in sorted((CORPUS / "launchers").glob("*.md"))[:3]:
+        (service.documents / path.name).write_text(path.read_text())
+    with ThreadPoolExecutor(1) as pool, service.client() as client:
+        build = pool.submit(exchange, service, "train.build", BuildRequest(memories=True), BuildReport)
+        answered = 0
+        while not build.done():
+            assert client.ask(QUESTION)["answer"] == ANSWER
+            answered += not build.done()
+            time.sleep(0.1)
+        assert build.result().added == 3
+        assert answered
+        assert client.ask("Where was the Ariane 1 rocket launched from?")["evidence"]
+
+
+# --- who may come, and how much ----------------------------------------------------------------------------
+
+
+def test_files_are_the_owner_s_alone(service: ServiceProcess) -> None:
+    assert mode(service.root) == 0o700
+    assert stat.S_ISSOCK(service.socket.stat().st_mode)
+    files = {path.name: mode(path) for path in service.root.iterdir()}
+    assert set(files.values()) == {0o600}
+    assert {service.socket.name, LOCK, CONFIG, "service.token"} <= set(files)
+
+
+def send(
+    service: ServiceProcess, method: str, path: str, headers: dict[str, str], body: bytes = b""
+) -> tuple[int, bytes]:
+    """Send a request over loopback."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    try:
+        connection.request(method, path, body or None, headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "error"),
+    [
+        ({}, 401, "TokenError"),
+        ({"Authorization": "Bearer guessed"}, 401, "TokenError"),
+        ({"Authorization": "Basic TOKEN"}, 401, "TokenError"),
+        ({"Authorization": "Bearer TOKEN"}, 200, ""),
+        ({"Authorization": "Bearer TOKEN", "Host": "evil.example"}, 421, "HostError"),
+        ({"Authorization": "Bearer TOKEN", "Host": "localhost"}, 200, ""),
+    ],
+)
+def test_over_loopback_a_token_is_needed(
+    service: ServiceProcess, headers: dict[str, str], status: int, error: str
+) -> None:
+    sent = {name: told.replace("TOKEN", service.token) for name, told in headers.items()}
+    for path in (HEALTH, METRICS, "/v1/answers"):
+        got, body = send(service, "GET", path, sent)
+        assert got == status
+        assert not error or json.loads(body)["error"] == error
+
+
+def test_it_listens_on_loopback_alone(service: ServiceProcess) -> None:
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:] + Path("/proc/net/tcp6").read_text().splitlines()[1:]
+    local = [line.split()[1] for line in lines if line.split()[3] == "0A"]
+    assert [place for place in local if place.endswith(f":{service.port:04X}")] == [f"0100007F:{service.port:04X}"]
+
+
+def big(count: int) -> bytes:
+    return json.dumps({"question": "a" * count}).encode()
+
+
+REFUSED = [
+    ("POST", ASK, b"", 422, "RequestError"),
+    ("POST", ASK, b"{", 422, "RequestError"),
+    ("POST", ASK, b"[" * 60_000, 400, "HTTPException"),
+    ("POST", ASK, json.dumps({"question": CANARY, CANARY: CANARY}).encode(), 422, "RequestError"),
+    ("POST", ASK, json.dumps({"question": [CANARY]}).encode(), 422, "RequestError"),
+    ("POST", ASK, json.dumps({"question": "  "}).encode(), 422, "RequestError"),
+    ("POST", ASK, big(3_000), 422, "RequestError"),
+    ("POST", ASK, big(MOST_JSON), 413, "TooLargeError"),
+    ("POST", "/v1/feedback", json.dumps({"answer": CANARY, "verdict": "good"}).encode(), 404, "NotFoundError"),
+    ("POST", "/v1/feedback", json.dumps({"answer": CANARY, "verdict": CANARY}).encode(), 422, "RequestError"),
+    ("GET", f"/v1/answers/{CANARY.split()[0]}", b"", 404, "NotFoundError"),
+    ("GET", f"/{CANARY.split()[0]}", b"", 404, "HTTPException"),
+    ("DELETE", ASK, b"", 405, "HTTPException"),
+    ("POST", f"{MESSAGES}/query.{CANARY.split()[0]}", b"x", 404, "NotFoundError"),
+    ("POST", f"{MESSAGES}/query.describe", CANARY.encode(), 400, "WireError"),
+    ("POST", f"{MESSAGES}/query.describe", frame(RUN, {}, CANARY.encode()), 400, "WireError"),
+    ("POST", f"{MESSAGES}/query.describe", bytes(2**20), 413, "TooLargeError"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "error"), REFUSED)
+def test_what_is_wrong_is_refused_in_words_that_quote_nothing(
+    service: ServiceProcess, method: str, path: str, body: bytes, status: int, error: str
+) -> None:
+    headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+    got, told = send(service, method, path, headers, body)
+    assert (got, json.loads(told)["error"]) == (status, error)
+    assert CANARY.split()[0].encode() not in told
+    assert set(json.loads(told)) == {"error", "what"}
+
+
+def test_a_second_service_of_the_device_is_refused(service: ServiceProcess) -> None:
+    second = subprocess.run(serve_command(service.root / CONFIG), capture_output=True, timeout=120, check=False)
+    assert second.returncode == 1
+    assert b"another service has this device" in second.stderr
+    service.wait(5)
+
+
+# --- what is told of it --------------------------------------------------------------------------------------
+
+
+def test_metrics_count_requests_answers_and_the_memory(service: ServiceProcess) -> None:
+    with service.client() as client:
+        client.ask(QUESTION)
+        found = {family.name: family for family in families(client.metrics())}
+    routes = {sample.labels["route"] for sample in found["fedrag_requests"].samples}
+    assert ASK in routes
+    assert all(route.startswith("/") or route == "none" for route in routes)
+    counts = {s.labels["path"]: s.value for s in found["fedrag_answer_seconds"].samples if s.name.endswith("_count")}
+    assert counts["memorizer"] >= 1
+    held = {sample.labels["what"]: sample.value for sample in found["fedrag_store_held"].samples}
+    assert held["documents"] >= 2
+    assert held["items"] > 0
+    lanes = {sample.labels["lane"] for sample in found["fedrag_queue_length"].samples}
+    assert lanes == {"asks", "messages", "writes"}
+    for name in ("process_resident_memory_bytes", "fedrag_store_version", "fedrag_generator_busy_seconds"):
+        assert found[name].samples
+    assert "fedrag_outbox_length" in found
+
+
+def test_neither_log_nor_metrics_hold_a_word_of_documents_or_questions(service: ServiceProcess) -> None:
+    with service.client() as client:
+        assert client.ask(PLANTED)["answer"] == CANARY
+        client.ask(f"What did {CANARY} eat?")
+        with pytest.raises(ServiceError):
+            client.ask("")
+        metrics = client.metrics()
+    said = service.log.read_text() + metrics
+    lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+    assert {"serving", "request"} <= {line["event"] for line in lines}
+    assert any(line.get("path") == "memorizer" for line in lines)
+    for word in (*CANARY.split(), "Viaduct", "Varro", "Tarn", service.token):
+        assert word not in said
+    assert str(os.getpid()) not in {str(line.get("by")) for line in lines}
