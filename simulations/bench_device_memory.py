@@ -27,7 +27,7 @@ from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.records import BuildRequest
 from fedrag_flwr.service.client import ServiceClient
-from fedrag_flwr.service.config import read_config
+from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.deployment.federation import program
@@ -38,6 +38,7 @@ from simulations.kept_rows import KeptRows, Row
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 _DEVICE = "missions"
 _ANSWERS = 20
+_BUILD_TOKENS = 4  # of the model for 1,000 of the documents': enough for it to take part in the build
 _MIB = 2**20
 _MEASURES = {"Rss": "RSS", "Pss": "PSS", "Pss_Anon": "own", "Pss_File": "files"}
 
@@ -55,13 +56,14 @@ def measure(generator: str) -> Row:
         with Processes(home / "logs") as processes:
             environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
             processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
-            process_id, socket = processes.marked("service")[0], read_config(files.config).root / "service.sock"
+            process_id, socket = processes.marked("service")[0], files.root / SOCKET
             _wait_until_there(socket)
             with ServiceClient(socket) as client:
                 client.health()
                 row = {f"started {name}": value for name, value in memory_of(process_id).items()}
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
-                client.message("train.build", "1", Settings().flat(), request)
+                settings = Settings.from_config({"memory.tokens-per-kilotoken": _BUILD_TOKENS})
+                client.message("train.build", "1", settings.flat(), request)
                 row |= {f"built {name}": value for name, value in memory_of(process_id).items()}
                 asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), _ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
