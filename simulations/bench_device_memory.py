@@ -4,8 +4,9 @@
 
 For each generator one resident service over one of the demo's devices: when it has started, when it has built its
 memory, and when it has answered 20 training questions with the model (its memory may not answer). Resident memory (RSS)
-counts every page in use; the proportional share (PSS) counts shared ones by halves, and its file part is mostly the
-weights, which are mapped and could be read again. The plan takes what the first service holds beside its weights.
+counts every page in use; the proportional share (PSS) divides those that other processes use, too, so it comes out low
+where other services run. The file part is mostly weights, which are mapped and could be read again. The plan takes the
+resident memory of the first service beside its weights.
 Stopped, the same command goes on with the next generator.
 """
 
@@ -106,7 +107,7 @@ def main() -> None:
     kept = KeptRows(given.rows)
     rows = {name: kept.row(name, partial(measure, name)) for name in given.generators.split(",")}
     first = next(iter(rows.values()))
-    told = table(rows) + "\n" + plan(float(first["answered PSS"]) - float(first["weights"]))
+    told = table(rows) + "\n" + plan(float(first["answered RSS"]) - float(first["weights"]))
     print(told)
     if given.out:
         (given.out / "device_memory.md").write_text(told, encoding="utf-8")
