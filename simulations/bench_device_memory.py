@@ -4,8 +4,9 @@
 
 For each generator one resident service over one of the demo's devices: when it has started, when it has built its
 memory, and when it has answered 20 training questions with the model (its memory may not answer). Resident memory (RSS)
-counts every page in use; the proportional share (PSS) counts shared ones by halves, and its file part is mostly the
-weights, which are mapped and could be read again. The plan takes what the first service holds beside its weights.
+counts every page in use; the proportional share (PSS) divides those that other processes use, too, so it comes out low
+where other services run. The file part is mostly weights, which are mapped and could be read again. The plan takes the
+resident memory of the first service beside its weights.
 Stopped, the same command goes on with the next generator.
 """
 
@@ -22,12 +23,12 @@ from pathlib import Path
 
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS, QUESTIONS
-from fedrag_flwr.device_files import DeviceFiles, toml_of
+from fedrag_flwr.device_files import DeviceFiles, Link, toml_of
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.records import BuildRequest
 from fedrag_flwr.service.client import ServiceClient
-from fedrag_flwr.service.config import read_config
+from fedrag_flwr.service.protocol import SOCKET
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.deployment.federation import program
@@ -38,6 +39,7 @@ from simulations.kept_rows import KeptRows, Row
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 _DEVICE = "missions"
 _ANSWERS = 20
+_BUILD_TOKENS = 4  # of the model for 1,000 of the documents': enough for it to take part in the build
 _MIB = 2**20
 _MEASURES = {"Rss": "RSS", "Pss": "PSS", "Pss_Anon": "own", "Pss_File": "files"}
 
@@ -48,21 +50,21 @@ def measure(generator: str) -> Row:
         home = Path(place)
         (home / "models").symlink_to(fedrag_home() / "models")
         files = DeviceFiles(home / "devices" / "local" / _DEVICE)
-        files.root.mkdir(parents=True)
         own: dict[str, Plain] = {"device-name": _DEVICE, "data-path": str(CORPUS / _DEVICE), "model-path": generator}
-        for_people = toml_of({'"memory.delta"': 1.0, '"inference.free-answers"': True})
-        files.config.write_text(f"{toml_of(own)}[settings]\n{for_people}", encoding="utf-8")
+        files.create(own, Link("127.0.0.1:8000"))
+        with files.config.open("a", encoding="utf-8") as config:
+            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0, 'inference.free-answers': True})}")
         with Processes(home / "logs") as processes:
             environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
             processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)
-            process_id, socket = processes.marked("service")[0], read_config(files.config).root / "service.sock"
+            process_id, socket = processes.marked("service")[0], files.root / SOCKET
             _wait_until_there(socket)
             with ServiceClient(socket) as client:
                 client.health()
                 row = {f"started {name}": value for name, value in memory_of(process_id).items()}
-                config = Settings.from_config({"models.generator": generator}).flat()
                 request = to_bytes(wire.encode(BuildRequest(memories=True, graph=True), run="1"))
-                client.message("train.build", "1", config, request)
+                settings = Settings.from_config({"memory.tokens-per-kilotoken": _BUILD_TOKENS})
+                client.message("train.build", "1", settings.flat(), request)
                 row |= {f"built {name}": value for name, value in memory_of(process_id).items()}
                 asked = islice((one for one in read_gold(QUESTIONS) if one.split == "train"), _ANSWERS)
                 calls = sum(int(str(client.ask(one.text)["llm_calls"])) for one in asked)
@@ -105,7 +107,7 @@ def main() -> None:
     kept = KeptRows(given.rows)
     rows = {name: kept.row(name, partial(measure, name)) for name in given.generators.split(",")}
     first = next(iter(rows.values()))
-    told = table(rows) + "\n" + plan(float(first["answered PSS"]) - float(first["weights"]))
+    told = table(rows) + "\n" + plan(float(first["answered RSS"]) - float(first["weights"]))
     print(told)
     if given.out:
         (given.out / "device_memory.md").write_text(told, encoding="utf-8")

@@ -8,6 +8,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -47,7 +48,7 @@ class Processes:
                 process.terminate()  # all together: each takes its time
             for name in reversed(list(self._running)):
                 self.stop(name)
-            self._end(self.marked())
+            self._end()
         finally:
             signal.signal(signal.SIGINT, interrupted)
 
@@ -73,7 +74,7 @@ class Processes:
                 process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-        self._end(self.marked(name))
+        self._end(name)
         process.wait()
 
     def log(self, name: str) -> Path:
@@ -113,12 +114,14 @@ class Processes:
                 found.append(int(place.name))
         return found
 
-    def _end(self, ids: Sequence[int]) -> None:
-        for process_id in ids:
-            try:
-                os.kill(process_id, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+    def _end(self, name: str = "") -> None:
+        """Kill what is left until nothing is: one that was about to start another may have done so meanwhile."""
+        deadline = time.monotonic() + _PATIENCE
+        while (ids := self.marked(name)) and time.monotonic() < deadline:
+            for process_id in ids:
+                with suppress(ProcessLookupError):
+                    os.kill(process_id, signal.SIGKILL)
+            time.sleep(0.05)
 
 
 def _leave(number: int, frame: object) -> None:
