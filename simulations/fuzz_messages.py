@@ -175,14 +175,14 @@ def fuzz_server(kind: str, samples: Samples, count: int, seed: int) -> FuzzRepor
     return fuzz("server", kind, samples.replies, judge, count, seed, spoil=mutated)
 
 
-def run_all(out: Path, count: int, seed: int) -> list[FuzzReport]:
-    """All types on both sides; what a run before has done stands."""
+def run_all(out: Path, count: int, seed: int, sides: str) -> list[FuzzReport]:
+    """All types on one side or both; what a run before has done stands."""
     world, samples = FuzzWorld(out / "world"), samples_of(out)
     acts: Acts = {}
     for kind in MESSAGE_TYPES:
         acts["server", kind] = partial(fuzz_server, kind, samples[kind], count, seed)
         acts["device", kind] = partial(fuzz_device, world, kind, samples[kind], count, seed)
-    return go_on(out / "reports.jsonl", acts, count)
+    return go_on(out / "reports.jsonl", {key: act for key, act in acts.items() if sides in ("both", key[0])}, count)
 
 
 def go_on(done: Path, acts: Acts, count: int) -> list[FuzzReport]:
@@ -238,12 +238,13 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=10_000, help="of each type on each side")
+    parser.add_argument("--side", choices=("both", "device", "server"), default="both", help="who gets them")
     parser.add_argument("--seed", type=int, default=7, help="draws what is spoilt")
     parser.add_argument("--out", type=Path, default=Path("fuzz"), help="folder for what is done")
     chosen = parser.parse_args()
     for name in ("flwr", "fedrag_flwr"):  # each refusal has its line
         logging.getLogger(name).setLevel(logging.ERROR)
-    Console(width=160).print(table_of(run_all(chosen.out, chosen.messages, chosen.seed)))
+    Console(width=160).print(table_of(run_all(chosen.out, chosen.messages, chosen.seed, chosen.side)))
 
 
 if __name__ == "__main__":

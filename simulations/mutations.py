@@ -212,7 +212,7 @@ def spoil_array(content: RecordDict, rng: np.random.Generator) -> None:
     elif how == 3:
         values[:] = 0
     elif how == 4:
-        shape = ((2**40, 2**40), (-1, 8), (0, 0), (count,), (1, 1, count), (count, 1))[int(rng.integers(6))]
+        shape = ((2**30, 2**30), (-1, 8), (0, 0), (count,), (1, 1, count), (count, 1))[int(rng.integers(6))]
     elif how == 5:
         values = np.tile(values, 3)
     elif how == 6:

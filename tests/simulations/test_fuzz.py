@@ -45,6 +45,7 @@ from simulations.mutations import mutated
 from tests.canary_search import found_in
 from tests.strategies.federation import FirstRun, first_run
 
+pytestmark = pytest.mark.timeout(900)  # the first test waits for the first run
 MESSAGES = 25  # of each type
 CANARY = "Heliotrope-77"
 VECTOR = np.eye(1, 384, dtype=np.float32)[0]
