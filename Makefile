@@ -19,7 +19,7 @@ test: install           ## pass the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 install: $(VENV)/.ready ## make the environment
 
