@@ -1,46 +1,24 @@
-"""The HTTP interface of a device's service; what is asked waits in lanes, and errors tell no text."""
+"""The HTTP application of a device's service: guarded routes, and errors that tell no text."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict
-from typing import Annotated, Literal
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.exceptions import HTTPException
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, StoreLockedError, WireError
 from fedrag_flwr.handling import HANDLERS
-from fedrag_flwr.path_drawing import for_page
-from fedrag_flwr.records.base import MOST_LINE
-from fedrag_flwr.service.answers import GivenAnswer
 from fedrag_flwr.service.browsing import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
-from fedrag_flwr.service.lanes import DeadlineError, Lane
+from fedrag_flwr.service.lanes import DeadlineError
 from fedrag_flwr.service.limits import RateLimit
-from fedrag_flwr.service.metrics import Metrics
-from fedrag_flwr.service.protocol import (
-    ANSWERS,
-    ASK,
-    BINARY,
-    FEEDBACK,
-    HEALTH,
-    MESSAGES,
-    METRICS,
-    MOST_HEAD,
-    MOST_JSON,
-    OUTBOX,
-    unframe,
-)
+from fedrag_flwr.service.protocol import MESSAGES, MOST_HEAD, MOST_JSON
 from fedrag_flwr.service.resident import Resident
+from fedrag_flwr.service.routes import Routes, json_response
 from fedrag_flwr.service.sites import OwnSiteOnly
 
 STATUS: tuple[tuple[type[FedragError], int], ...] = (
@@ -55,29 +33,8 @@ STATUS: tuple[tuple[type[FedragError], int], ...] = (
 )
 
 
-class Asked(BaseModel):
-    """A question of somebody at the device."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_LINE)]
-    help: bool = False
-
-
-class Judged(BaseModel):
-    """What somebody thinks of an answer."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    answer: Annotated[str, StringConstraints(min_length=1, max_length=200)]
-    verdict: Literal["good", "bad"]
-
-
 def make_application(resident: Resident, token: str = "") -> FastAPI:
     """The service over one device.
-
-    Questions of people have threads of their own. Of a federation's messages one at a time is handled, and beside it
-    one that writes: a long build keeps nobody else waiting.
 
     Parameters
     ----------
@@ -86,19 +43,12 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
     token
         Of those who do not come by the Unix socket.
     """
-    limits = resident.config.service
-    asks = Lane("asks", limits.askers, limits.queue)
-    messages = Lane("messages", 1, limits.queue)
-    writes = Lane("writes", 1, limits.queue)
-    lanes = (asks, messages, writes)
-    metrics = Metrics(resident, lanes)
+    routes, limits = Routes.of(resident), resident.config.service
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        for lane in lanes:
-            lane.close()
-        resident.close()
+        routes.close()
 
     app = FastAPI(title="fedrag", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.add_middleware(
@@ -106,66 +56,14 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
         token=token,
         rate=RateLimit(limits.rate, limits.burst),
         most_bytes=_most_bytes,
-        metrics=metrics,
+        metrics=routes.metrics,
         refuse=error_response,
     )
     app.add_middleware(OwnSiteOnly, refuse=error_response)
     app.add_exception_handler(FedragError, _refused)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _malformed)
-
-    @app.get(HEALTH)
-    async def health() -> Response:
-        return _json({"device": resident.name, "status": "ok", "waiting": sum(lane.length for lane in lanes)})
-
-    @app.get(METRICS)
-    async def tell_metrics() -> Response:
-        return Response(await asyncio.to_thread(metrics.text), media_type=CONTENT_TYPE_LATEST)
-
-    @app.post(MESSAGES + "/{message_type}")
-    async def message(message_type: str, request: Request) -> Response:
-        handler = HANDLERS.get(message_type)
-        if handler is None:
-            raise NotFoundError("no such message type", where="message", fix="run the same version on all devices")
-        run, config, content = unframe(await request.body())
-        request.scope[NOTES]["message"] = message_type
-        lane = writes if handler.writes else messages
-        reply = await lane.run(lambda: resident.message(message_type, run, config, content), limits.message_seconds)
-        return Response(reply, media_type=BINARY)
-
-    @app.post(ASK)
-    async def ask(asked: Asked, request: Request) -> Response:
-        start = time.perf_counter()
-        told = await asks.run(lambda: resident.ask(asked.question, help=asked.help), limits.ask_seconds)
-        metrics.answer(told.path, time.perf_counter() - start)
-        request.scope[NOTES]["path"] = told.path
-        return _json(_shown(told))
-
-    @app.get(ANSWERS)
-    async def answers() -> Response:
-        told = await asks.run(resident.recent, limits.ask_seconds)
-        return _json({"answers": [_shown(one) for one in told]})
-
-    @app.get(ANSWERS + "/{id}")
-    async def answer(id: str) -> Response:
-        return _json(_shown(await asks.run(lambda: resident.recalled(id), limits.ask_seconds)))
-
-    @app.post(FEEDBACK)
-    async def feedback(judged: Judged) -> Response:
-        noted = await messages.run(lambda: resident.feedback(judged.answer, judged.verdict), limits.ask_seconds)
-        metrics.feedback(judged.verdict)
-        return _json({"answer": judged.answer, "verdict": judged.verdict, "learnt": noted})
-
-    @app.get(OUTBOX)
-    async def outbox() -> Response:
-        told = await asks.run(resident.waiting, limits.ask_seconds)
-        return _json({"waiting": [asdict(one) for one in told]})
-
-    @app.delete(OUTBOX + "/{id}")
-    async def withdraw(id: str) -> Response:
-        await asks.run(lambda: resident.withdraw(id), limits.ask_seconds)
-        return _json({"withdrawn": id})
-
+    app.include_router(routes.router())
     add_views(app, resident.device)
     return app
 
@@ -173,23 +71,13 @@ def make_application(resident: Resident, token: str = "") -> FastAPI:
 def error_response(error: str, what: str, status: int, retry: float | None = None) -> Response:
     """An error as the service tells it: its kind and a sentence without any document's or question's text."""
     headers = {} if retry is None else {"Retry-After": str(max(1, round(retry)))}
-    return _json({"error": error, "what": what}, status, headers)
+    return json_response({"error": error, "what": what}, status, headers)
 
 
 def _most_bytes(path: str) -> int:
     """The largest body of a request: of a message, twice what its record may hold, as `wire.unpack` allows."""
     handler = HANDLERS.get(path.removeprefix(f"{MESSAGES}/"))
     return MOST_JSON if handler is None else 4 + MOST_HEAD + 2 * wire.LIMITS.get(handler.kind, 64 * wire.KIB)
-
-
-def _shown(answer: GivenAnswer) -> dict[str, object]:
-    """An answer, and its answer paths as pages draw them."""
-    return {**asdict(answer), "drawn": [for_page(path) for path in answer.paths]}
-
-
-def _json(told: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    body = json.dumps(told, ensure_ascii=False, allow_nan=False).encode()
-    return Response(body, status, headers, media_type="application/json")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -207,5 +95,12 @@ async def _unknown(_: Request, error: Exception) -> Response:
 
 async def _malformed(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fields = (".".join(map(str, problem["loc"])) + ": " + str(problem["type"]) for problem in error.errors())
-    return error_response("RequestError", "; ".join(fields), 422)
+    return error_response("RequestError", "; ".join(_problem(dict(one)) for one in error.errors()), 422)
+
+
+def _problem(told: Mapping[str, object]) -> str:
+    """A field and what is wrong with it; a field that is not ours is the sender's word, and is not quoted."""
+    where, kind = told["loc"], str(told["type"])
+    assert isinstance(where, tuple)
+    known = where[:-1] if kind == "extra_forbidden" else where
+    return ".".join(map(str, known)) + ": " + kind

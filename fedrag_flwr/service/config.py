@@ -90,7 +90,7 @@ def read_config(path: Path) -> DeviceConfig:
         The file cannot be read, others may write it, or a key or value in it is not allowed.
     """
     try:
-        mode, text = path.stat().st_mode, path.read_text(encoding="utf-8")
+        mode, body = path.stat().st_mode, path.read_bytes()
     except OSError as error:
         raise SettingError(
             f"the config cannot be read ({type(error).__name__})", where=path.name, fix="fedrag device init"
@@ -98,7 +98,7 @@ def read_config(path: Path) -> DeviceConfig:
     if mode & 0o022:
         raise SettingError("others than its owner may write it", where=path.name, fix="chmod 600")
     try:
-        told = tomllib.loads(text)
+        told = tomllib.loads(body.decode())
     except ValueError as error:
         raise SettingError("the config is not TOML", where=path.name, fix="compare with docs/service.md") from error
     return device_config(told, path.name)

@@ -1,0 +1,158 @@
+"""What a service does for each request; each waits in its lane."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.handling import HANDLERS
+from fedrag_flwr.path_drawing import for_page
+from fedrag_flwr.records.base import MOST_LINE
+from fedrag_flwr.service.answers import GivenAnswer
+from fedrag_flwr.service.guarding import NOTES
+from fedrag_flwr.service.lanes import Lane
+from fedrag_flwr.service.metrics import Metrics
+from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, METRICS, OUTBOX, unframe
+from fedrag_flwr.service.resident import Resident
+
+
+class Asked(BaseModel):
+    """A question of somebody at the device."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MOST_LINE)]
+    help: bool = False
+
+
+class Judged(BaseModel):
+    """What somebody thinks of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    answer: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    verdict: Literal["good", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The requests that a service knows, over its device, its queues and its metrics.
+
+    Questions of people have threads of their own. Of a federation's messages one at a time is handled, and beside it
+    one that writes: a long build keeps nobody else waiting.
+    """
+
+    resident: Resident
+    asks: Lane
+    messages: Lane
+    writes: Lane
+    metrics: Metrics
+
+    @classmethod
+    def of(cls, resident: Resident) -> Self:
+        """Those of one device."""
+        limits = resident.config.service
+        asks = Lane("asks", limits.askers, limits.queue)
+        messages, writes = (Lane(name, 1, limits.queue) for name in ("messages", "writes"))
+        return cls(resident, asks, messages, writes, Metrics(resident, (asks, messages, writes)))
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """All queues."""
+        return (self.asks, self.messages, self.writes)
+
+    def router(self) -> APIRouter:
+        """The routes for the application."""
+        router = APIRouter()
+        router.add_api_route(HEALTH, self.health, methods=["GET"])
+        router.add_api_route(METRICS, self.told_metrics, methods=["GET"])
+        router.add_api_route(MESSAGES + "/{message_type}", self.message, methods=["POST"])
+        router.add_api_route(ASK, self.ask, methods=["POST"])
+        router.add_api_route(ANSWERS, self.answers, methods=["GET"])
+        router.add_api_route(ANSWERS + "/{id}", self.answer, methods=["GET"])
+        router.add_api_route(FEEDBACK, self.feedback, methods=["POST"])
+        router.add_api_route(OUTBOX, self.outbox, methods=["GET"])
+        router.add_api_route(OUTBOX + "/{id}", self.withdraw, methods=["DELETE"])
+        return router
+
+    def close(self) -> None:
+        """Finish what runs, and close the device."""
+        for lane in self.lanes:
+            lane.close()
+        self.resident.close()
+
+    async def health(self) -> Response:
+        """Which device this is, and how much waits."""
+        waiting = sum(lane.length for lane in self.lanes)
+        return json_response({"device": self.resident.name, "status": "ok", "waiting": waiting})
+
+    async def told_metrics(self) -> Response:
+        """Prometheus' text."""
+        return Response(await asyncio.to_thread(self.metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+    async def message(self, message_type: str, request: Request) -> Response:
+        """Handle a Flower message."""
+        handler = HANDLERS.get(message_type)
+        if handler is None:
+            raise NotFoundError("no such message type", where="message", fix="run the same version on all devices")
+        run, config, content = unframe(await request.body())
+        request.scope[NOTES]["message"] = message_type
+        lane, seconds = self.writes if handler.writes else self.messages, self.resident.config.service.message_seconds
+        reply = await lane.run(lambda: self.resident.message(message_type, run, config, content), seconds)
+        return Response(reply, media_type=BINARY)
+
+    async def ask(self, asked: Asked, request: Request) -> Response:
+        """Answer a question."""
+        start = time.perf_counter()
+        told = await self.asks.run(lambda: self.resident.ask(asked.question, help=asked.help), self._patience)
+        self.metrics.answer(told.path, time.perf_counter() - start)
+        request.scope[NOTES]["path"] = told.path
+        return json_response(_shown(told))
+
+    async def answers(self) -> Response:
+        """The latest answers."""
+        told = await self.asks.run(self.resident.recent, self._patience)
+        return json_response({"answers": [_shown(one) for one in told]})
+
+    async def answer(self, id: str) -> Response:
+        """One of them."""
+        return json_response(_shown(await self.asks.run(lambda: self.resident.recalled(id), self._patience)))
+
+    async def feedback(self, judged: Judged) -> Response:
+        """Take in what somebody thinks of an answer."""
+        noted = await self.messages.run(lambda: self.resident.feedback(judged.answer, judged.verdict), self._patience)
+        self.metrics.feedback(judged.verdict)
+        return json_response({"answer": judged.answer, "verdict": judged.verdict, "learnt": noted})
+
+    async def outbox(self) -> Response:
+        """The questions that wait for a federation."""
+        told = await self.asks.run(self.resident.waiting, self._patience)
+        return json_response({"waiting": [asdict(one) for one in told]})
+
+    async def withdraw(self, id: str) -> Response:
+        """Let a question wait no longer."""
+        await self.asks.run(lambda: self.resident.withdraw(id), self._patience)
+        return json_response({"withdrawn": id})
+
+    @property
+    def _patience(self) -> float:
+        return self.resident.config.service.ask_seconds
+
+
+def _shown(answer: GivenAnswer) -> dict[str, object]:
+    """An answer, and its answer paths as pages draw them."""
+    return {**asdict(answer), "drawn": [for_page(path) for path in answer.paths]}
+
+
+def json_response(told: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Plain values as JSON; numbers that JSON does not know are an error."""
+    body = json.dumps(told, ensure_ascii=False, allow_nan=False).encode()
+    return Response(body, status, headers, media_type="application/json")
