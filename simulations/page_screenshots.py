@@ -62,7 +62,7 @@ def device(home: Path, name: str, **own: str | bool) -> Resident:
     """A device over one folder of the demo's documents."""
     config = {"device-name": name, "data-path": str(CORPUS / name), "home": str(home), "public-names": "demo", **own}
     resident = Resident(device_config(config))
-    print(f"{name}: {tell(resident, 'train.build', BuildRequest(True), BuildReport).items} new memories")
+    print(f"{name}: {tell(resident, 'train.build', BuildRequest(True), BuildReport).items} memories")
     return resident
 
 

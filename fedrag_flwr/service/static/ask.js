@@ -81,7 +81,7 @@ function said(answer) {
     el("p", { class: "said" }, answer.answer || "I do not know."),
     el("p", { class: "meta" },
       el("span", { class: `tag ${answer.path}` }, PATHS[answer.path] || answer.path),
-      `score ${answer.score.toFixed(2)}`, answer.seconds ? `· ${seconds(answer.seconds)} · ${cost}` : null),
+      `score ${answer.score.toFixed(2)}`, answer.seconds ? ` · ${seconds(answer.seconds)} · ${cost}` : null),
     answer.explanation ? el("p", { class: "soft" }, answer.explanation) : null,
     origins.length && !declined ? el("p", { class: "soft" }, `Rests on what these devices hold: ${origins.join(", ")}.`) : null,
     evidence(answer, declined), paths(answer), verdict(answer));
