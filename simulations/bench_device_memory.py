@@ -39,7 +39,7 @@ from simulations.kept_rows import KeptRows, Row
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 _DEVICE = "missions"
 _ANSWERS = 20
-_BUILD_TOKENS = 4  # of the model for 1,000 of the documents': enough for it to take part in the build
+_BUILD_TOKENS = 4  # of the model for 1,000 of the documents': so few that the build is short and goes by rules
 _MIB = 2**20
 _MEASURES = {"Rss": "RSS", "Pss": "PSS", "Pss_Anon": "own", "Pss_File": "files"}
 
