@@ -48,6 +48,11 @@ def _settings(flat: frozenset[tuple[str, Plain]]) -> Settings:
     return Settings.from_config(dict(flat))
 
 
+@lru_cache(maxsize=_KEPT)
+def _reconciled(run: frozenset[tuple[str, Plain]], own: frozenset[tuple[str, Plain]]) -> Settings:
+    return local_settings(_settings(run), dict(own))
+
+
 def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
 
@@ -124,7 +129,7 @@ class Node:
     @property
     def settings(self) -> Settings:
         """The settings under which the device takes part."""
-        return local_settings(self.asked, self.own)
+        return _reconciled(frozenset(self.run.items()), frozenset(self.own.items()))
 
     def device(self) -> EdgeDevice:
         """Open the device that the node is."""

@@ -40,7 +40,6 @@ from fedrag_flwr.records import (
     HitsRequest,
     Question,
     RetrieveRequest,
-    ShareRequest,
 )
 from fedrag_flwr.records.exchanges import AskedQuestion
 from fedrag_flwr.service.answers import given
@@ -93,7 +92,6 @@ class World:
         asked: Mapping[str, object] = {
             "query.describe": DescribeRequest("0"),
             "train.build": BuildRequest(memories=True),
-            "query.share": ShareRequest("memories", 0),
             "query.centroids": CentroidRequest(16),
             "query.answer": AnswerRequest("memory", (Question("q", question, NAME),)),
             "query.retrieve": RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "sentences"),
@@ -147,7 +145,7 @@ class World:
 
 
 KINDS = (
-    *(ASK, "query.answer", "query.describe", "query.share", "query.retrieve", "query.hits", "query.centroids"),
+    *(ASK, "query.answer", "query.describe", "query.retrieve", "query.hits", "query.centroids"),
     "train.build",
 )
 

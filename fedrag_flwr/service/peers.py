@@ -21,8 +21,15 @@ class PeerProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         peer = transport.get_extra_info("socket")
         if peer.family == socket.AF_UNIX:
-            told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-            self.client = (UNIX, _CREDENTIALS.unpack(told)[0])
+            self.client = (UNIX, _process_of(peer))
+
+
+def _process_of(peer: socket.socket) -> int:
+    """The process at the other end, where the system tells it (Linux); else 0 for all."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return int(_CREDENTIALS.unpack(told)[0])
 
 
 def is_local(scope: Mapping[str, object]) -> bool:

@@ -24,6 +24,7 @@ ANSWERS = "/v1/answers"
 FEEDBACK = "/v1/feedback"
 
 BINARY = "application/octet-stream"
+MOST_RUN = 64  # characters of a run's id
 MOST_JSON = 2**16  # bytes of a request with JSON in it
 MOST_HEAD = 2**18  # bytes of a run's settings before a message's content
 MOST_CONTENT = 2**27  # bytes of a message's content, as Flower writes it
@@ -89,7 +90,7 @@ def unframe(body: bytes) -> tuple[str, dict[str, Plain], bytes]:
         run, config = head["run"], head["config"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WireError("a head that is not a run with its settings", where="head") from error
-    if not isinstance(run, str) or not isinstance(config, dict):
+    if not isinstance(run, str) or len(run) > MOST_RUN or not isinstance(config, dict):
         raise WireError("a head that is not a run with its settings", where="head")
     if not all(isinstance(value, Plain) for value in config.values()):
         raise WireError("a setting that is neither a number, a truth value nor a text", where="head")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import stat
 import subprocess
 import time
@@ -73,6 +74,15 @@ def test_many_ask_at_once_and_each_gets_its_own_answer(service: ServiceProcess) 
         answered = list(pool.map(ask, questions))
     assert [question for question, _ in answered] == questions
     assert dict(answered) == {QUESTION: ANSWER, PLANTED: CANARY, "When did Tarn Bridge open?": "1924"}
+
+
+def test_a_connection_that_was_idle_for_too_long_is_made_anew(service: ServiceProcess) -> None:
+    with service.client() as client:
+        client.health()
+        sock = client._connection.sock
+        assert sock is not None
+        sock.shutdown(socket.SHUT_RDWR)
+        assert client.health()["device"] == NAME
 
 
 def test_the_command_line_asks_the_service(service: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
