@@ -17,6 +17,7 @@ from server_app.journal import FILE, Journal
 from server_app.run import run_systems
 from tests.strategies.federation import FirstRun
 
+pytestmark = pytest.mark.timeout(900)  # the last test waits for the first run
 ANSWERS = [
     Answer(f"q{number}", f"Té\n{number}", "cognizer", 0.5, "two\nlines", ("mill/1",), Cost(1.5, 1, 20, 3))
     for number in range(6)
