@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 
@@ -24,7 +25,13 @@ def write_private(path: Path, body: bytes) -> None:
     FileExistsError
         There is one already.
     """
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:
-        handle.write(body)
-        handle.flush()
-        os.fsync(handle.fileno())
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    fresh.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:
+            handle.write(body)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.link(fresh, path)  # whole or not at all, and never over another
+    finally:
+        fresh.unlink(missing_ok=True)

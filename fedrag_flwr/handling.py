@@ -15,6 +15,7 @@ from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.private_routing import restored
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
@@ -148,13 +149,13 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
         with host.device() as device:
             visit = Visit(device, run, host)
 
-            def reply() -> RecordDict:
+            def reply() -> bytes:
                 device.door.outgoing.forget()  # what a message before released and then failed with never left
                 told = wire.encode(act(visit), run=run)
                 device.door.outgoing.write(run, message_type, wire.size_of(told))
-                return told
+                return to_bytes(told)
 
-            return device.messages.once(run, wire.step_of(content), reply)
+            return from_bytes(device.messages.once(run, wire.step_of(content), reply), "reply")
     except FedragError as error:
         return _failed(host, message_type, error, error.abroad, run)
     except Exception as error:

@@ -7,12 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from flwr.app import RecordDict
-
-from fedrag_flwr import wire
 from fedrag_flwr.errors import StaleMessageError, StoreFullError
 from fedrag_flwr.privacy.durable import DurableFile
-from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 FILE = "messages.sqlite"
 MOST_RUNS = 64
@@ -24,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MessageLog:
-    """The latest request of each of the last runs, with its reply if that is small.
+    """The latest request of each of the last runs, and the reply to the very last if that is small.
 
     The server numbers its requests and waits for a reply before it sends a device the next. So one with the number of
     the latest is that one again and gets the same reply, and one with a lower number is old.
@@ -38,7 +34,7 @@ class MessageLog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def once(self, run: str, step: int, act: Callable[[], RecordDict]) -> RecordDict:
+    def once(self, run: str, step: int, act: Callable[[], bytes]) -> bytes:
         """Handle a request, or give the reply that it got before.
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
@@ -66,11 +62,11 @@ class MessageLog:
                 "a later message of this run was handled before", where="message", fix="ask anew, with a new number"
             )
         if step == latest and reply is not None:
-            return from_bytes(reply, "reply")
+            return reply
         content = act()
         try:
-            self._keep(run, step, to_bytes(content) if wire.size_of(content) <= MOST_REPLY else None)
-        except StoreFullError:  # a device whose disk is full goes on answering
+            self._keep(run, step, content if len(content) <= MOST_REPLY else None)
+        except StoreFullError:  # the reply is made, and the ledger of what leaves has it
             _LOG.warning("the disk is full: a message that comes twice will be handled twice")
         return content
 
@@ -91,7 +87,13 @@ class MessageLog:
     def _keep(self, run: str, step: int, reply: bytes | None) -> None:
         with self._file.writing() as connection:
             (number,) = connection.execute("SELECT COALESCE(MAX(number), 0) + 1 FROM handled").fetchone()
-            connection.execute("INSERT OR REPLACE INTO handled VALUES (?, ?, ?, ?)", (run, step, number, reply))
+            connection.execute("UPDATE handled SET reply = NULL WHERE run != ?", (run,))  # no more stays than is needed
+            connection.execute(
+                "INSERT INTO handled VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET"
+                " step = excluded.step, number = excluded.number, reply = excluded.reply"
+                " WHERE excluded.step >= handled.step",  # two at work end in any order
+                (run, step, number, reply),
+            )
             connection.execute(
                 "DELETE FROM handled WHERE run NOT IN (SELECT run FROM handled ORDER BY number DESC LIMIT ?)",
                 (MOST_RUNS,),

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+Plain = bool | int | float | str  # a value of a run's or a node's config
+
 
 def fedrag_home(configured: str = "") -> Path:
     """The directory for models, devices and results: the setting, `$FEDRAG_HOME`, or ``~/.cache/fedrag``."""

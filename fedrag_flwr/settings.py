@@ -15,9 +15,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import fedrag_home as fedrag_home
-
-Plain = bool | int | float | str
 
 
 class _Group(BaseModel):

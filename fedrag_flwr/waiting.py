@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
 
+_LOG = logging.getLogger(__name__)
 GIVEN_UP = "nobody in the federation could help"
 
 
@@ -37,10 +40,18 @@ class DeviceWaiting:
     settings: Settings
 
     def let_wait(self, question: Question) -> bool:
-        """Put a question into the outbox if this device has one; whether it waits now."""
-        if self.settings.serving.outbox:
+        """Put a question into the outbox if this device has one; whether it waits now.
+
+        What keeps it from waiting costs nobody the answer that home has.
+        """
+        if not self.settings.serving.outbox:
+            return False
+        try:
             self.outbox.put(question)
-        return self.settings.serving.outbox
+        except StoreError as error:
+            _LOG.warning("a question cannot wait: %s", error.what)
+            return False
+        return True
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
@@ -53,6 +64,8 @@ class DeviceWaiting:
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
         self.delivered.put(Answer(name, "", "abstained", 0.0, GIVEN_UP) for name in given_up)
+        for name in given_up:
+            self.outbox.withdraw(name)
         texts = [self.door.release_question(one.text) if request.texts else "" for one in taken]
         questions = [
             Question(one.id, text, self.device)

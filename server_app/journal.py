@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from flwr.common import log
 from pydantic import TypeAdapter
 
+from fedrag_flwr import __version__
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -72,7 +73,9 @@ class Journal:
         """The journal of a run: the same settings and questions find it again."""
         material = {key: value for key, value in settings.flat().items() if key not in _IMMATERIAL}
         asked = [(question.id, question.text, question.home) for question in questions]
-        digest = hashlib.sha256(json.dumps([material, asked], sort_keys=True).encode()).hexdigest()[:_DIGEST]
+        digest = hashlib.sha256(json.dumps([__version__, material, asked], sort_keys=True).encode()).hexdigest()[
+            :_DIGEST
+        ]
         return cls(fedrag_home(settings.home) / "runs" / digest)
 
     def answers(self, system: str) -> dict[str, Answer]:

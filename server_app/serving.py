@@ -71,6 +71,7 @@ class Serving:
             self.strategy.prepare(self.grid, self.run_id)
         except FederationError as error:
             log(WARNING, "waiting for devices: %s", error)
+            self._due = float("-inf")  # what was begun is no state to serve from
             return False
         self._nodes, self._due = present, self.clock() + self.settings.serving.refresh_seconds
         log(INFO, "%s serves %d devices", self.strategy.name, len(self.strategy.cards))
@@ -91,7 +92,8 @@ class Serving:
         """What waits at the devices; a device that brings another's question, or too many, is named."""
         courier, most = self.strategy.post, self.settings.serving.most
         request = WaitingRequest(self.strategy.reads_questions, most)
-        letters = [Letter(node_id, request) for node_id in self.strategy.cards if node_id in self._nodes]
+        ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
+        letters = [Letter(node_id, request) for node_id in ready]
         found: dict[str, Question] = {}
         batches = courier.exchange(letters, "query.waiting", WaitingBatch, timeout=_PATIENCE)
         for node_id, batch in batches.items():

@@ -103,7 +103,9 @@ def test_a_device_s_canaries_are_in_its_own_directory_alone(outcome: Outcome, de
     cache = home.glob("generations.sqlite*")  # of all devices here; on a device it is its own
     assert found_under(own, canaries.masked) == set(canaries.masked)
     told = home / "fusion"  # what devices said to questions, masked, on the server
-    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, told, *cache]) == set()
+    last = home / "privacy" / device  # the device's own, too: its last reply, masked
+    assert found_under(home, (*canaries.masked, canaries.sentence), without=[own, told, last, *cache]) == set()
+    assert found_under(last, canaries.masked) == set()
     assert found_under(told, canaries.masked) == set()
     assert found_under(own / "caches", canaries.masked) == set()
     assert (home / "bank").is_dir()

@@ -9,15 +9,17 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, with_errors
+from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, with_errors
 from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store, open_device, print_path
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.naming import new_id
-from fedrag_flwr.places import fedrag_home
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
-from fedrag_flwr.service.protocol import default_socket
+from fedrag_flwr.service.config import config_of
+from fedrag_flwr.service.protocol import CONFIG
 
 
 @with_errors
@@ -39,7 +41,7 @@ def ask(
     here = no_service or store is not None or bool(changes)
     answer = None if here else _by_service(question, name, wait)
     if answer is None:
-        answer = _in_process(question, name, existing_store(name, store), wait, changes)
+        answer = _in_process(question, name, store, wait, changes)
     if as_json:
         print_json(answer)
     else:
@@ -50,17 +52,26 @@ def ask(
 
 def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:
     try:
-        with ServiceClient(default_socket(fedrag_home(), name)) as service:
+        with ServiceClient(config_of(name).socket) as service:
             return read_answer(service.ask(question, help=wait))
     except ServiceAbsentError:
         return None
 
 
-def _in_process(question: str, name: str, root: Path, wait: bool, changes: list[str] | None) -> GivenAnswer:
+def _in_process(question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None) -> GivenAnswer:
     asked = Question(new_id(), question, name)
-    with open_device(name, None, root, changes) as device:
+    with _opened(name, store, changes) as device:
         answer, waits = device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False)
         return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
+
+
+def _opened(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:
+    """The device under its own config, where it has one and no other store is named."""
+    root = existing_store(name, store)
+    if store is not None or not (root / CONFIG).exists():
+        return open_device(name, None, root, changes)
+    told = config_of(name)
+    return Node(told.own, {**told.settings, **changed(changes)}).device()
 
 
 def _show(answer: GivenAnswer) -> None:

@@ -49,6 +49,10 @@ class DeliveredAnswers:
                 (MOST,),
             )
 
+    def get(self, question: str) -> Answer | None:
+        """The answer to one question; None where there is none."""
+        return self.all().get(question)
+
     def all(self) -> dict[str, Answer]:
         """The answers by question, the newest first."""
         with self._database.reading() as connection:

@@ -32,7 +32,10 @@ _TABLE = """CREATE TABLE IF NOT EXISTS outbox (
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """A question in the outbox: when it was asked (seconds since the epoch), and how often a run has taken it up."""
+    """A question in the outbox: when it was asked (seconds since the epoch), and how often a run has taken it up.
+
+    The text is empty where the key that sealed it is gone.
+    """
 
     id: str
     text: str
@@ -78,7 +81,9 @@ class Outbox:
         StoreError
             Too many wait.
         """
-        sealed = self._fernet().encrypt(json.dumps([question.text, self._clock()]).encode())
+        fernet = self._fernet(make=True)
+        assert fernet is not None
+        sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
         with self._database.writing() as connection:
             connection.execute(_TABLE)
             (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
@@ -87,9 +92,9 @@ class Outbox:
             connection.execute("INSERT OR IGNORE INTO outbox (question, sealed) VALUES (?, ?)", (question.id, sealed))
 
     def waiting(self) -> list[WaitingQuestion]:
-        """All that wait, the newest first."""
+        """All that wait, the newest first; one that was sealed with another key comes without its text."""
         rows = self._rows("SELECT question, sealed, tries FROM outbox ORDER BY number DESC")
-        return [self._opened(*row) for row in rows]
+        return self._opened(rows)
 
     def __len__(self) -> int:
         return len(self._rows("SELECT number FROM outbox"))
@@ -100,23 +105,22 @@ class Outbox:
         Returns
         -------
         tuple
-            Those that a run may now close, and the ids of those that it could not close `tries` times: they are
-            withdrawn.
+            Those that a run may now close, and the ids of those that no run could close in `tries` tries, which are
+            the caller's to withdraw. What cannot be read waits on.
         """
-        if not len(self):
-            return [], []
         now = self._clock()
-        with self._database.writing() as connection:
-            spent = connection.execute(
-                "DELETE FROM outbox WHERE tries >= ? AND due <= ? RETURNING question", (tries, now)
-            ).fetchall()
-            rows = connection.execute(
-                "UPDATE outbox SET tries = tries + 1, due = ? WHERE number IN"
-                " (SELECT number FROM outbox WHERE due <= ? OR due > ? ORDER BY number LIMIT ?)"
-                " RETURNING number, question, sealed, tries",
-                (now + self._retry, now, now + self._retry, most),  # a clock that was set back makes nobody wait longer
-            ).fetchall()
-        return [self._opened(*row[1:]) for row in sorted(rows)], [name for (name,) in spent]
+        query = "SELECT question, sealed, tries FROM outbox WHERE due <= ? OR due > ? ORDER BY number"
+        # a clock that was set back makes nobody wait longer
+        due = [one for one in self._opened(self._rows(query, (now, now + self._retry))) if one.text]
+        spent = [one.id for one in due if one.tries >= tries]
+        taken = [replace(one, tries=one.tries + 1) for one in due if one.tries < tries][:most]
+        if taken:
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "UPDATE outbox SET tries = tries + 1, due = ? WHERE question = ?",
+                    [(now + self._retry, one.id) for one in taken],
+                )
+        return taken, spent
 
     def recalled(self, questions: Sequence[Question]) -> list[Question]:
         """The questions with the texts that this device alone knows: those that come without one wait here.
@@ -140,32 +144,37 @@ class Outbox:
         """Whether a question waits here."""
         return bool(self._rows("SELECT number FROM outbox WHERE question = ?", (question_id,)))
 
-    def _rows(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[str, bytes, int]]:
+    def _rows(self, query: str, values: tuple[str | float, ...] = ()) -> list[tuple[str, bytes, int]]:
         with self._database.reading() as connection:
             (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'outbox'").fetchone()
             return connection.execute(query, values).fetchall() if known else []
 
-    def _opened(self, question_id: str, sealed: bytes, tries: int) -> WaitingQuestion:
+    def _opened(self, rows: Sequence[tuple[str, bytes, int]]) -> list[WaitingQuestion]:
         from cryptography.fernet import InvalidToken
 
-        try:
-            text, asked = json.loads(self._fernet().decrypt(sealed))
-        except InvalidToken as error:
-            raise StoreCorruptError(
-                "a waiting question was sealed with another key", where="outbox", fix="bring the key back or withdraw"
-            ) from error
-        return WaitingQuestion(question_id, text, asked, tries)
+        fernet = self._fernet() if rows else None
+        told = []
+        for question_id, sealed, tries in rows:
+            text, asked = "", 0.0
+            with suppress(InvalidToken):
+                if fernet is not None:
+                    text, asked = json.loads(fernet.decrypt(sealed))
+            told.append(WaitingQuestion(question_id, text, asked, tries))
+        return told
 
-    def _fernet(self) -> Fernet:
+    def _fernet(self, *, make: bool = False) -> Fernet | None:
+        """What seals and opens; None where there is no key and none is to be made."""
         from cryptography.fernet import Fernet
 
-        given = Path(os.environ.get("CREDENTIALS_DIRECTORY", "")) / KEY
-        path = given if os.environ.get("CREDENTIALS_DIRECTORY") and given.is_file() else self._folder / KEY
-        if path.parent == self._folder:
+        given = Path(os.environ.get("CREDENTIALS_DIRECTORY") or self._folder) / KEY
+        path = given if given.is_file() else self._folder / KEY
+        if make and not path.is_file():
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with suppress(FileExistsError):  # made before
+            with suppress(FileExistsError):  # made by another in this moment
                 write_private(path, Fernet.generate_key())
         try:
             return Fernet(path.read_bytes().strip())
+        except FileNotFoundError:
+            return None
         except ValueError as error:
             raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error

@@ -58,6 +58,7 @@ class DurableFile:
             )
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute(f"PRAGMA synchronous={'FULL' if power_loss else 'NORMAL'}")
+            self._connection.execute("PRAGMA secure_delete=ON")  # what is deleted is not left on free pages
             with self.writing():
                 self._connection.execute("CREATE TABLE IF NOT EXISTS about (kind TEXT PRIMARY KEY, version INTEGER)")
                 self._connection.execute(

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
-
-Plain = bool | int | float | str
 
 SOCKET = "service.sock"
 TOKEN = "service.token"
@@ -28,7 +27,6 @@ BINARY = "application/octet-stream"
 MOST_RUN = 64  # characters of a run's id
 MOST_JSON = 2**16  # bytes of a request with JSON in it
 MOST_HEAD = 2**18  # bytes of a run's settings before a message's content
-MOST_CONTENT = 2**27  # bytes of a message's content, as Flower writes it
 OFF = "off"  # as a node's `service`: handle messages in this process, and say nothing about it
 
 MESSAGE_TYPES = (

@@ -100,10 +100,14 @@ class Resident:
 
     def recalled(self, id: str) -> GivenAnswer:
         """One answer as `recent` gives it; raises NotFoundError."""
-        found = next((one for one in self.recent() if one.id == id), None)
-        if found is None:
-            raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
-        return found
+        first = next((one for one in self.answers.all() if one.id == id), None)
+        with self.device() as device:
+            later = device.delivered.get(id)
+            if first is not None:
+                return self._joined(device, first, later)
+            if later is not None:
+                return given(id, "", later, device.trace(later), 0.0)
+        raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
 
     def feedback(self, id: str, verdict: Verdict) -> str:
         """Take in what somebody thinks of an answer, and say what follows from it.

@@ -128,7 +128,7 @@ class Routes:
 
     async def feedback(self, judged: Judged) -> Response:
         """Take in what somebody thinks of an answer."""
-        noted = await self.messages.run(lambda: self.resident.feedback(judged.answer, judged.verdict), self._patience)
+        noted = await self.asks.run(lambda: self.resident.feedback(judged.answer, judged.verdict), self._patience)
         self.metrics.feedback(judged.verdict)
         return json_response({"answer": judged.answer, "verdict": judged.verdict, "learnt": noted})
 

@@ -90,11 +90,14 @@ class BenchPlan:
     def base(self) -> Settings:
         """The settings of all systems: the defaults, what a benchmark needs, and the changes.
 
-        The text is public, so nothing is masked; the generation cache is off, so that every second is measured.
+        The text is public, so nothing is masked; devices give no answer again and the generation cache is off, so that
+        every second is measured.
         """
         needed: dict[str, Plain] = {
             "seed": self.seed,
             "models.generation-cache": False,
+            "fedrag.cache": False,
+            "overlay.cache-similarity": 1.1,
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,

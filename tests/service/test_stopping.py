@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from tests.service.conftest import exchange
 from tests.service.running import ANSWER, DOCUMENTS, QUESTION, running
 
 
-def test_one_is_killed_and_the_next_one_told_to_end(tmp_path: Path) -> None:
-    with running(tmp_path) as first:
+def test_one_is_killed_and_the_next_one_told_to_end(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with running(tmp_path_factory.mktemp("end")) as first:  # a socket's path must be short
         first.process.kill()
         first.process.wait(30)
         assert first.socket.exists()

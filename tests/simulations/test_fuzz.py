@@ -36,6 +36,7 @@ from fedrag_flwr.records import (
     SummaryOverview,
     SummaryRequest,
     TopicWeight,
+    WaitingRequest,
     WalkRequest,
 )
 from fedrag_flwr.wire_bytes import to_bytes
@@ -58,6 +59,7 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "query.rounded_overview": RoundedOverview(384, (OwnedRows("people", 1),), bytes(range(1, 129)) * 3),
     "query.deliver": AnswerBatch("bridges", (Answer("f1", CANARY, "remote", 0.5, CANARY),), (), 1.0),
     "query.hits": HitsRequest((AskedQuestion("f1", CANARY),), 2, 1),
+    "query.waiting": WaitingRequest(True, 3),
     "query.walk": WalkRequest(
         "topic", (Hop("f1", VECTOR, TOPICS, ("people",)),), (Lesson("f1", "people", TOPICS, 1, "good", False),)
     ),
