@@ -135,6 +135,12 @@ class LlamaGenerator:
         with self._turns:
             return len(self._loaded().engine.tokenize(text))
 
+    def forget_prompt(self) -> None:
+        """Evaluate the next prompt even if it is the last one again, for who compares seconds; prefixes are kept."""
+        with self._turns:
+            if self._session is not None:
+                self._session.forget_prompt()
+
     def close(self) -> None:
         """Free the model; the next use loads it again."""
         with self._turns:

@@ -100,6 +100,10 @@ class Session:
             self._score_group(group, texts, length, scores)
         return scores
 
+    def forget_prompt(self) -> None:
+        """Evaluate the next prompt's tail even if it is the last one's; prefixes are kept."""
+        self._live_logits = None
+
     def _score_group(
         self, group: Sequence[int], texts: Sequence[Sequence[int]], length: int, scores: NDArray[np.float64]
     ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Question
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
@@ -54,9 +55,17 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
         for name in order_of(list(systems), turn) if systems else ():
             if gold.question_id not in waiting[name]:
                 continue
+            _forget_prompt(world)
             answer, traffic = systems[name].ask(question)
             rows.add(Row(world.name, name, gold.question_id, answer, traffic))
             tell(f"{world.name}: {pace.step()}, {name}")
+
+
+def _forget_prompt(world: World) -> None:
+    """Let no system profit from one before it that put the same prompt."""
+    generator = world.toolbox.generator()
+    if isinstance(generator, LlamaGenerator):
+        generator.forget_prompt()
 
 
 def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import GenerationCache, Generator, Grammar, LlamaGenerator, Prompt, load_generator
 from fedrag_flwr.models.decoding import log_probability
+from fedrag_flwr.models.engine import LlamaEngine
 
 EXAMPLES = (
     ("Evidence: Paris is the capital of France.\nQuestion: What is the capital of France?", "Paris"),
@@ -71,6 +74,26 @@ def test_a_prefix_is_evaluated_once_and_apart(smollm2: Path) -> None:
     assert first.setup > second.seconds, "the prefix is evaluated apart from what a question takes"
     assert second.setup < first.setup / 100
     alone.close()
+
+
+def test_a_prompt_that_comes_again_is_evaluated_again_once_it_was_forgotten(
+    generator: LlamaGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator.complete(PROMPT, max_tokens=2)
+    evaluated: list[int] = []
+    extend = LlamaEngine.extend
+
+    def counted(self: LlamaEngine, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
+        evaluated.append(start)
+        return extend(self, tokens, start)
+
+    monkeypatch.setattr(LlamaEngine, "extend", counted)
+    first = generator.complete(PROMPT, max_tokens=2)[0].text
+    assert evaluated == []
+    generator.forget_prompt()
+    assert generator.complete(PROMPT, max_tokens=2)[0].text == first
+    assert len(evaluated) == 1
+    assert evaluated[0] > 0  # the prefix is kept
 
 
 def test_more_prefixes_than_are_kept(generator: LlamaGenerator) -> None:
