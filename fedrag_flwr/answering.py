@@ -64,11 +64,7 @@ class DeviceAnswers:
 
     def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
         """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
-        engine = self.engines.over("all")
-        outcome = engine.assisted(question)
-        if isinstance(outcome, OpenQuestion):
-            return engine.finish(question, ()), False
-        return outcome, True
+        return self.engines.over("all").at_home(question)
 
     def _assisted(self, engine: Engine, question: Question) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""

@@ -113,6 +113,15 @@ class Engine:
         named = tuple(wants.values())[:_MOST_WANTS]
         return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
 
+    def at_home(self, question: Question) -> tuple[Answer, bool]:
+        """Memory if it is near enough, else home's evidence; and whether that leaves no doubt."""
+        start = self.clock()
+        lead = self.leads.lead(question.text)
+        if lead.known is not None:
+            return self._recalled(question, lead, lead.known, self.clock() - start), True
+        reading = self._read(lead, ())
+        return self._reasoned(question, lead, (), start, reading), reading.certain
+
     def recall(self, question: Question) -> Answer | None:
         """What memory alone answers; None where it does not know."""
         start = self.clock()

@@ -73,7 +73,7 @@ def judged(verdict: Verdict, reading: Reading, least: float) -> Verdict:
 
 def features_of(verdict: Verdict, reading: Reading) -> tuple[float, ...]:
     """What is known of an answer over evidence, in the order of `FEATURES`."""
-    told = ranked(reading)
+    told = _ranked(reading)
     best, second = (*told.values(), -_MOST_ODDS, -_MOST_ODDS)[:2]
     agrees = normalise_anchor(verdict.text) == next(iter(told), None)
     return (
@@ -86,7 +86,7 @@ def features_of(verdict: Verdict, reading: Reading) -> tuple[float, ...]:
     )
 
 
-def ranked(reading: Reading) -> Mapping[str, float]:
+def _ranked(reading: Reading) -> Mapping[str, float]:
     """The spans' texts with the log-odds that each answers, likeliest first; one that stands twice counts once."""
     order = sorted(range(len(reading.spans)), key=lambda row: -float(reading.likely[row]))
     told: dict[str, float] = {}

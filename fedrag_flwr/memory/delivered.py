@@ -51,16 +51,21 @@ class DeliveredAnswers:
 
     def get(self, question: str) -> Answer | None:
         """The answer to one question; None where there is none."""
-        return self.all().get(question)
+        return self._found(" WHERE question = ?", (question,)).get(question)
 
     def all(self) -> dict[str, Answer]:
         """The answers by question, the newest first."""
+        return self._found()
+
+    def _found(self, condition: str = "", values: tuple[str, ...] = ()) -> dict[str, Answer]:
         with self._database.reading() as connection:
             (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'delivered'").fetchone()
             if not known:
                 return {}
             rows = connection.execute(
-                "SELECT question, text, explanation, sources, score, checksum FROM delivered ORDER BY number DESC"
+                "SELECT question, text, explanation, sources, score, checksum FROM delivered"
+                f"{condition} ORDER BY number DESC",
+                values,
             ).fetchall()
         return {row[0]: _answer(*row) for row in rows}
 
