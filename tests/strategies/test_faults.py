@@ -30,8 +30,8 @@ from fedrag_flwr.records import (
 )
 from simulations.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools, make_strategy
-from strategies.base import RunOutcome
 from strategies.courier import Courier, Letter
+from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 RUN = "1"
