@@ -8,14 +8,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from flwr.app import RecordDict
-
 from fedrag_flwr import records, wire
 from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, WireError
 from fedrag_flwr.private_routing import restored
-from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+from fedrag_flwr.wire_bytes import Content, from_bytes, to_bytes
 
 R = TypeVar("R")
 _LOG = logging.getLogger(__name__)
@@ -61,12 +59,12 @@ class Handler:
     """
 
     kind: type
-    prepare: Callable[[RecordDict, str], Callable[[Visit], object]]
+    prepare: Callable[[Content, str], Callable[[Visit], object]]
     writes: bool
 
 
 def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = False) -> Handler:
-    def prepare(content: RecordDict, run: str) -> Callable[[Visit], object]:
+    def prepare(content: Content, run: str) -> Callable[[Visit], object]:
         request = wire.decode(content, kind, run=run)
         return lambda visit: act(visit, request)
 
@@ -122,7 +120,7 @@ HANDLERS: Mapping[str, Handler] = {
 }
 
 
-def respond(host: Host, message_type: str, content: RecordDict, run: str) -> RecordDict:
+def respond(host: Host, message_type: str, content: Content, run: str) -> Content:
     """Handle one message; whatever goes wrong leaves the device as a sentence without document text.
 
     Parameters
@@ -138,7 +136,7 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
 
     Returns
     -------
-    RecordDict
+    Content
         The record of the reply, or a `Failure`.
     """
     try:
@@ -163,7 +161,7 @@ def respond(host: Host, message_type: str, content: RecordDict, run: str) -> Rec
         return _failed(host, message_type, error, f"an unexpected error at {place_of(error)}", run)
 
 
-def _failed(host: Host, message_type: str, error: Exception, what: str, run: str) -> RecordDict:
+def _failed(host: Host, message_type: str, error: Exception, what: str, run: str) -> Content:
     _LOG.warning("%s of run %s: %s: %s", message_type, run, type(error).__name__, what)
     return wire.failure(host.name(), error, what, run)
 

@@ -19,7 +19,7 @@ from fedrag_flwr import __version__
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings, fedrag_home
-from strategies.base import RunOutcome
+from strategies.outcome import RunOutcome
 
 FILE = "answers.jsonl"
 _ANSWER, _OUTCOME = TypeAdapter(Answer), TypeAdapter(RunOutcome)
@@ -73,9 +73,7 @@ class Journal:
         """The journal of a run: the same settings and questions find it again."""
         material = {key: value for key, value in settings.flat().items() if key not in _IMMATERIAL}
         asked = [(question.id, question.text, question.home) for question in questions]
-        digest = hashlib.sha256(json.dumps([__version__, material, asked], sort_keys=True).encode()).hexdigest()[
-            :_DIGEST
-        ]
+        digest = _checksum(json.dumps([__version__, material, asked], sort_keys=True))
         return cls(fedrag_home(settings.home) / "runs" / digest)
 
     def answers(self, system: str) -> dict[str, Answer]:
@@ -152,5 +150,5 @@ def _entry(line: bytes) -> Entry | None:
     return Entry(*json.loads(body))
 
 
-def _checksum(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()[:_DIGEST]
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]

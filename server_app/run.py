@@ -25,7 +25,8 @@ from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.journal import Journal
 from strategies import make_strategy
-from strategies.base import FederatedRag, RunOutcome
+from strategies.base import FederatedRag
+from strategies.outcome import RunOutcome
 from strategies.server_tools import ServerTools
 
 

@@ -35,6 +35,7 @@ from fedrag_flwr.models.load import load_generator
 from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from fedrag_flwr.wire_columns import RAW
 from simulations.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
@@ -202,7 +203,7 @@ def _config(content: RecordDict, part: str) -> ConfigRecord:
 def _vectors(
     content: RecordDict, matrix: np.ndarray[tuple[int, ...], np.dtype[np.float16]], shape: tuple[int, ...]
 ) -> None:
-    array = Array(dtype="float16", shape=shape, stype=wire.RAW, data=matrix.tobytes())
+    array = Array(dtype="float16", shape=shape, stype=RAW, data=matrix.tobytes())
     content["vectors"] = ArrayRecord({"items.embedding": array})
 
 

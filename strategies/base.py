@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from logging import INFO
 from typing import get_args
 
@@ -16,8 +14,6 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.naming import is_name
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -37,22 +33,9 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from strategies.allowance import Allowance
 from strategies.courier import Courier, Letter
+from strategies.outcome import RunOutcome, metrics_of_answers, metrics_of_builds
+from strategies.roll_call import admit, require_quorum, wait_for_nodes
 from strategies.server_tools import ServerTools
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts."""
-
-    strategy: str
-    answers: tuple[Answer, ...]
-    builds: tuple[BuildReport, ...]
-    cards: tuple[DeviceCard, ...]
-    traffic: Traffic
-    peak_rss_mb: dict[str, float]
-    seconds: float
-    counts: dict[str, int]
-
 
 Note = Callable[[Iterable[Answer]], None]
 EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
@@ -146,7 +129,7 @@ class FederatedRag(Strategy):
             allowance=Allowance(federation.most_bytes),
             progress=self.progress,
         )
-        self.describe(grid)
+        self.describe()
         replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
         self.aggregate_train(1, replies)
         self.share()
@@ -191,31 +174,19 @@ class FederatedRag(Strategy):
         self.summary()
         outcome = self.run(grid, str(grid.run.run_id))
         result = Result()
-        result.train_metrics_clientapp[1] = _metrics_of_builds(outcome.builds)
-        result.evaluate_metrics_clientapp[1] = _metrics_of_answers(outcome.answers)
+        result.train_metrics_clientapp[1] = metrics_of_builds(outcome.builds)
+        result.evaluate_metrics_clientapp[1] = metrics_of_answers(outcome.answers)
         return result
 
-    def describe(self, grid: Grid) -> None:
+    def describe(self) -> None:
         """Wait for the devices, ask each who it is, and name it."""
-        courier, self.cards = self._courier, {}
-        node_ids = self._wait_for_nodes(grid)
+        courier = self._courier
+        node_ids = wait_for_nodes(courier, self.settings.federation.devices, self.patience)
         request = DescribeRequest(self.settings.digest())
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
-        claimed = Counter(card.name for card in cards.values())
-        spare = 0
-        for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
-            if not card.sources:
-                spare += 1  # a node without documents takes no part
-                continue
-            if not is_name(card.name):  # it would lead out of folders that are called after devices
-                courier.miss(node_id, "it calls itself what no device may be called")
-                continue
-            if claimed[card.name] > 1:  # nobody knows which of them it is
-                courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
-                continue
-            self.cards[node_id] = card
-            courier.names[node_id] = card.name
-        self._require_quorum(len(self.cards), len(node_ids) - spare, "describe")
+        self.cards = admit(cards, courier)
+        without = sum(not card.sources for card in cards.values())
+        self._require_quorum(len(self.cards), len(node_ids) - without, "describe")
 
     # --- Flower's four methods --------------------------------------------------------------------
 
@@ -239,7 +210,7 @@ class FederatedRag(Strategy):
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
             self._remember_peak(report.device, report.peak_rss_mb)
-        return None, _metrics_of_builds(tuple(self.builds.values()))
+        return None, metrics_of_builds(self.builds.values())
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -256,7 +227,7 @@ class FederatedRag(Strategy):
         """Take the answers and the questions that are still open."""
         for node_id, batch in self._courier.open(replies, AnswerBatch).items():
             self.take(node_id, batch)
-        return _metrics_of_answers(tuple(self.answers.values()))
+        return metrics_of_answers(self.answers.values())
 
     def summary(self) -> None:
         """Log what this strategy does."""
@@ -325,42 +296,5 @@ class FederatedRag(Strategy):
     def _remember_peak(self, device: str, peak: float) -> None:
         self.peak_rss_mb[device] = max(peak, self.peak_rss_mb.get(device, 0.0))
 
-    def _wait_for_nodes(self, grid: Grid) -> list[int]:
-        wanted, courier = self.settings.federation.devices, self._courier
-        deadline = courier.clock() + min(courier.timeout, self.patience)
-        while len(node_ids := sorted(grid.get_node_ids())) < wanted and courier.clock() < deadline:
-            time.sleep(courier.poll)
-        for number in range(len(node_ids), wanted):
-            courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
-        return node_ids
-
     def _require_quorum(self, present: int, asked: int, phase: str) -> None:
-        needed = max(1, math.ceil(self.settings.federation.quorum * max(asked, self.settings.federation.devices)))
-        if present < needed:
-            reasons = "; ".join(f"{name}: {why}" for name, why in self._courier.traffic.missing.items())
-            raise FederationError(
-                f"{present} devices took part, {needed} are needed{': ' + reasons if reasons else ''}",
-                where=phase,
-                fix="mend the devices named, or lower federation.quorum",
-            )
-
-
-def _metrics_of_builds(builds: Sequence[BuildReport]) -> MetricRecord:
-    return MetricRecord(
-        {
-            "devices": len(builds),
-            "documents": sum(report.documents for report in builds),
-            "items": sum(report.items for report in builds),
-            "seconds": sum(report.cost.seconds for report in builds),
-        }
-    )
-
-
-def _metrics_of_answers(answers: Sequence[Answer]) -> MetricRecord:
-    return MetricRecord(
-        {
-            "answers": len(answers),
-            "abstained": sum(answer.path == "abstained" for answer in answers),
-            "llm-calls": sum(answer.cost.llm_calls for answer in answers),
-        }
-    )
+        require_quorum(self._courier, self.settings.federation, present, asked, phase)

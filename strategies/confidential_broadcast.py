@@ -21,8 +21,9 @@ from fedrag_flwr.records import (
     SealedMessage,
     SealedMessages,
 )
-from strategies.base import EVERY_EXCHANGE, FederatedRag, RunOutcome
+from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
+from strategies.outcome import RunOutcome
 from strategies.sealed_post import fetch_sealed
 
 

@@ -73,6 +73,7 @@ from fedrag_flwr.records import (
     WalkRequest,
     Want,
 )
+from fedrag_flwr.wire_columns import RAW
 
 RUN = "4711"
 SECRET = "Mellow-Otter-83"  # stands in every hostile message; no error may repeat it
@@ -335,7 +336,7 @@ def test_the_layout_is_that_of_an_independent_writer(case: str) -> None:
     assert same(wire.decode(travel(loose(within)), type(within), run=RUN), within)
 
 
-def array(shape: tuple[int, ...], data: bytes, dtype: str = "float16", stype: str = wire.RAW) -> Array:
+def array(shape: tuple[int, ...], data: bytes, dtype: str = "float16", stype: str = RAW) -> Array:
     return Array(dtype=dtype, shape=shape, stype=stype, data=data)
 
 

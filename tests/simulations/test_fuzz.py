@@ -40,6 +40,7 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.wire_bytes import to_bytes
+from fedrag_flwr.wire_columns import RAW
 from simulations.fuzz_messages import fuzz_server, to_device
 from simulations.fuzz_world import RUN, OpenHost, Samples, open_host
 from simulations.mutations import mutated
@@ -154,7 +155,7 @@ def test_what_is_oversized_is_refused_before_it_is_read(host: OpenHost) -> None:
     large = bomb(generation=[CANARY * 8_000_000])
     claims = bomb(**{"known#": [2**60]})
     shapes = wire.encode(DocumentsRequest(), run=RUN)
-    shapes["vectors"] = ArrayRecord({"x": Array(dtype="float16", shape=(2**40, 2**40), stype=wire.RAW, data=b"")})
+    shapes["vectors"] = ArrayRecord({"x": Array(dtype="float16", shape=(2**40, 2**40), stype=RAW, data=b"")})
     nested = RecordDict({f"part{number}": ConfigRecord({"x": [CANARY] * 9}) for number in range(1_000)})
     for kind, content in (
         ("query.summaries", large),

@@ -28,10 +28,11 @@ from fedrag_flwr.records import (
     MemoryItem,
     Question,
 )
+from fedrag_flwr.wire_columns import RAW
 from simulations.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools, make_strategy
-from strategies.base import RunOutcome
 from strategies.courier import Courier, Letter
+from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 RUN = "1"
@@ -101,7 +102,7 @@ def with_vectors(values: np.ndarray[Any, Any]) -> Change:
     def make(_: RecordDict) -> RecordDict:
         sent = wire.encode(Delta("rivers", 0, 9, (memory("rivers"),), ()), run=RUN)
         raw = values.astype(np.float16)
-        packed = Array(dtype="float16", shape=raw.shape, stype=wire.RAW, data=raw.tobytes())
+        packed = Array(dtype="float16", shape=raw.shape, stype=RAW, data=raw.tobytes())
         sent["vectors"] = ArrayRecord({"items.embedding": packed})
         return sent
 

@@ -16,7 +16,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 from simulations.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools
-from strategies.base import RunOutcome
+from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper
 
 RUN = "1"

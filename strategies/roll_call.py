@@ -1,0 +1,62 @@
+"""Who takes part in a run: the nodes that connect, the devices that may be named, and how many are enough."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from fedrag_flwr.errors import FederationError
+from fedrag_flwr.naming import is_name
+from fedrag_flwr.records import DeviceCard
+from fedrag_flwr.settings import FederationSettings
+from strategies.courier import Courier
+
+
+def wait_for_nodes(courier: Courier, wanted: int, patience: float) -> list[int]:
+    """The nodes that connect within so many seconds, at most a round's; those that do not are named as missing."""
+    deadline = courier.clock() + min(courier.timeout, patience)
+    while len(node_ids := sorted(courier.grid.get_node_ids())) < wanted and courier.clock() < deadline:
+        time.sleep(courier.poll)
+    for number in range(len(node_ids), wanted):
+        courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
+    return node_ids
+
+
+def admit(cards: Mapping[int, DeviceCard], courier: Courier) -> dict[int, DeviceCard]:
+    """The devices with documents whose names are theirs alone, by node and in the order of their names.
+
+    The courier calls them so from then on, and misses the others.
+    """
+    admitted = {}
+    claimed = Counter(card.name for card in cards.values())
+    for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
+        if not card.sources:  # a node without documents takes no part
+            continue
+        if not is_name(card.name):  # it would lead out of folders that are called after devices
+            courier.miss(node_id, "it calls itself what no device may be called")
+        elif claimed[card.name] > 1:  # nobody knows which of them it is
+            courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
+        else:
+            admitted[node_id] = card
+            courier.names[node_id] = card.name
+    return admitted
+
+
+def require_quorum(courier: Courier, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
+    """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for.
+
+    Raises
+    ------
+    FederationError
+        Too few are present; it names those that are missing.
+    """
+    needed = max(1, math.ceil(federation.quorum * max(asked, federation.devices)))
+    if present < needed:
+        reasons = "; ".join(f"{name}: {why}" for name, why in courier.traffic.missing.items())
+        raise FederationError(
+            f"{present} devices took part, {needed} are needed{': ' + reasons if reasons else ''}",
+            where=phase,
+            fix="mend the devices named, or lower federation.quorum",
+        )
