@@ -150,7 +150,7 @@ def main() -> None:
     again = [one for one in questions[given.questions :] if one[0] == gone][:1]
     patience: dict[str, Plain] = {"serving.tries": 2, "serving.retry-seconds": 5.0}
     own = {key: config[key] for key in _DEVICE_KEYS} | patience
-    serve: dict[str, Plain] = {**config, **patience, "mode": "serve", "serving.poll-seconds": 1.0}
+    serve: dict[str, Plain] = {**config, **patience, "mode": "serve", "serving.poll-seconds": 5.0}
     rows: list[Asked] = []
     with Deployment(root, devices, service=True, settings=own) as deployment:
         with ServingRun(deployment, serve) as run:
