@@ -30,8 +30,9 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, StoreFullError
 from fedrag_flwr.memory.database import FILE, write_lock
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.files import REGISTRY, resolve
+from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.load import load_generator
+from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox

@@ -10,7 +10,7 @@ from pathlib import Path
 from client_app.app import app
 from fedrag_flwr.cli.flower import COMPLETED
 from fedrag_flwr.demo import CORPUS
-from fedrag_flwr.evaluation.results import AnswerRow
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.deployment.federation import Run
