@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_generator, load_token_encoder
 from fedrag_flwr.models.base import Generator
-from fedrag_flwr.models.files import REGISTRY
 from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.retrieval.vectors import TextEncoder

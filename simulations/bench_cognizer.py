@@ -28,7 +28,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.inference.prompts import evidence_prompt
-from fedrag_flwr.models.files import DEFAULT_GENERATOR
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root

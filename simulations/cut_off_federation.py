@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedrag_flwr.cli.flower import COMPLETED
-from fedrag_flwr.evaluation.results import MISSING
+from fedrag_flwr.evaluation.rows import MISSING
 from simulations.deployment.federation import Deployment, Run
 from simulations.deployment.network import Network
 from simulations.deployment.small_runs import DEVICES, few_documents, node_configs, small_config

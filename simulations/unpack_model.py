@@ -16,8 +16,9 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.engine import LlamaEngine
-from fedrag_flwr.models.files import DEFAULT_GENERATOR, resolve
+from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 
 PROMPT = "The ferry to Linwick leaves the harbour at nine, and Ada Morrow, who drew the bridge, is on board. " * 8
 TOKENS, GENERATED, REPEATS = 128, 16, 3

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
 from fedrag_flwr.errors import ServiceAbsentError, ServiceError
-from fedrag_flwr.models.files import DEFAULT_GENERATOR, list_models
+from fedrag_flwr.models.files import list_models
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.places import deployed_root, fedrag_home
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import SOCKET

@@ -9,9 +9,10 @@ from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, with_errors
 from fedrag_flwr.errors import ModelHashError
-from fedrag_flwr.models.files import DEFAULT_GENERATOR, list_models
+from fedrag_flwr.models.files import list_models
 from fedrag_flwr.models.files import pull as pull_file
 from fedrag_flwr.models.files import verify as verify_file
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 
 app = typer.Typer(help="Fetch, list and verify model files.", no_args_is_help=True)
 NameArgument = Annotated[str, typer.Argument(help="A known model; see `fedrag models list`.")]

@@ -5,7 +5,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
 from fedrag_flwr.evaluation.report import render_report
-from fedrag_flwr.evaluation.results import AnswerRow, read_answers, read_summary, refresh_report, write_results
+from fedrag_flwr.evaluation.results import read_answers, read_summary, refresh_report, write_results
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge, judge_all, score_system
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary, summarise
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table

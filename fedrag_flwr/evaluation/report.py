@@ -5,18 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fedrag_flwr.evaluation.measures import number, points, seconds
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.evaluation.page.embedding import embed
 from fedrag_flwr.evaluation.page.stacks import path_stacks, traffic, used_paths
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary
-
-if TYPE_CHECKING:
-    from fedrag_flwr.evaluation.results import AnswerRow
 
 
 def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "") -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,43 +18,16 @@ from pydantic import TypeAdapter, ValidationError
 from fedrag_flwr.errors import NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
-from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge_all
+from fedrag_flwr.evaluation.report import render_report
+from fedrag_flwr.evaluation.rows import AnswerRow, answer_rows
+from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary, summarise
-from fedrag_flwr.records import Answer, BuildReport, ChosenPath, Cost, EvidenceUnit
+from fedrag_flwr.records import Answer, BuildReport
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
-MISSING = "missing"
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _Record = TypeVar("_Record")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRow:
-    """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came.
-
-    `evidence` is what the generator read, and `answer_paths` say why its passages were chosen: in benchmarks over
-    public text, of answers made in this process.
-    """
-
-    system: str
-    question_id: str
-    kind: str
-    home: str
-    question: str
-    gold: str
-    aliases: tuple[str, ...]
-    answer: str | None
-    path: str
-    score: float | None
-    right: bool
-    em: float
-    f1: float
-    explanation: str
-    sources: tuple[str, ...]
-    cost: Cost
-    evidence: tuple[str, ...] = ()
-    answer_paths: tuple[ChosenPath, ...] = ()
 
 
 def write_results(
@@ -82,8 +54,6 @@ def write_results(
     StoreFullError, StoreError
         The disk is full, or the folder cannot be written.
     """
-    from fedrag_flwr.evaluation.report import render_report
-
     if not _RUN_ID.fullmatch(run_id):
         raise SettingError("a run id is a plain file name", where="run id", fix="use letters, digits, '.', '_' and '-'")
     if not systems:
@@ -100,23 +70,6 @@ def write_results(
         kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
         raise kind("the results cannot be written", where=run_id, fix=error.strerror or "look at the disk") from error
     return folder
-
-
-def answer_rows(
-    answers: Mapping[str, Sequence[Answer]],
-    gold: Sequence[GoldQuestion],
-    systems: Sequence[str] | Mapping[str, object],
-    *,
-    with_evidence: bool = False,
-) -> Iterator[AnswerRow]:
-    """Yield one row for each system and question, systems in order, questions in the gold's order."""
-    for system in systems:
-        for verdict in judge_all(gold, answers.get(system, ())):
-            row = _row(system, verdict)
-            if with_evidence and verdict.answer is not None:
-                told = tuple(map(_told, verdict.answer.evidence))
-                row = replace(row, evidence=told, answer_paths=verdict.answer.paths)
-            yield row
 
 
 def read_summary(path: Path) -> Summary:
@@ -142,33 +95,9 @@ def read_answers(path: Path) -> list[AnswerRow]:
 
 def refresh_report(folder: Path) -> Path:
     """Render a run's report anew from its summary and answers, and return its path."""
-    from fedrag_flwr.evaluation.report import render_report
-
     report = folder / REPORT
     _replace(report, render_report(read_summary(folder), read_answers(folder), title=folder.name))
     return report
-
-
-def _row(system: str, verdict: Verdict) -> AnswerRow:
-    gold, answer = verdict.gold, verdict.answer
-    return AnswerRow(
-        system=system,
-        question_id=gold.question_id,
-        kind=gold.kind,
-        home=gold.home,
-        question=gold.text,
-        gold=gold.answer,
-        aliases=tuple(gold.aliases),
-        answer=answer.text if answer else None,
-        path=answer.path if answer else MISSING,
-        score=answer.score if answer and math.isfinite(answer.score) else None,
-        right=verdict.right,
-        em=verdict.em,
-        f1=verdict.f1,
-        explanation=answer.explanation if answer else "",
-        sources=answer.sources if answer else (),
-        cost=answer.cost if answer else Cost(),
-    )
 
 
 def _line(row: AnswerRow) -> str:
@@ -177,10 +106,6 @@ def _line(row: AnswerRow) -> str:
         if not fields[name]:
             del fields[name]
     return json.dumps(fields, ensure_ascii=False)
-
-
-def _told(unit: EvidenceUnit) -> str:
-    return f"{unit.title}: {unit.text}" if unit.title else unit.text
 
 
 def _read(file: Path) -> bytes:

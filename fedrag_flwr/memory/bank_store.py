@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory import reading
+from fedrag_flwr.memory import item_rows, reading
 from fedrag_flwr.memory.schema import unpack_vectors
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.writing import Writer
@@ -34,14 +34,14 @@ class BankStore(MemoryStore):
     def items_at(self, rows: Sequence[int]) -> list[MemoryItem]:
         """Memories by the rows that `changes` gave."""
         with self._database.reading() as connection:
-            return reading.items_at(connection, self._dimension, rows)
+            return item_rows.items_at(connection, self._dimension, rows)
 
     def vectors_at(self, rows: Sequence[int]) -> NDArray[np.float32]:
         """The vectors of memories by the rows that `changes` gave, (n, dimension)."""
         with self._database.reading() as connection:
             found = dict(
                 connection.execute(
-                    "SELECT number, vector FROM items WHERE number IN (SELECT value FROM json_each(?))",
+                    f"SELECT number, vector FROM items WHERE number {reading.LISTED}",
                     (reading.listed(rows),),
                 )
             )
@@ -51,7 +51,7 @@ class BankStore(MemoryStore):
         """What at most so many memories say that are later than a version and after a cursor, and (n, dimension)."""
         rows: list[tuple[int, int, str, str, str, bytes]] = []
         with self._database.reading() as connection:
-            for where, values in reading.spans(since, after, own=False):
+            for where, values in item_rows.spans(since, after, own=False):
                 rows += connection.execute(
                     "SELECT version, number, id, origin, answer, vector FROM items"
                     f" WHERE {where} ORDER BY version, number LIMIT ?",
@@ -63,7 +63,7 @@ class BankStore(MemoryStore):
     def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
         """The memories there are with the ids, sorted by id."""
         with self._database.reading() as connection:
-            return reading.items(connection, self._dimension, ids=ids)
+            return item_rows.items(connection, self._dimension, ids=ids)
 
     def ids(self, start: str = "", most: int = -1) -> list[str]:
         """The ids of memories, sorted: all, or at most so many from one on, and after the last the first."""
@@ -92,7 +92,7 @@ class BankStore(MemoryStore):
             writer = Writer(connection, self._device, self._dimension)
             waiting = iter(items)
             while fresh := {item.id: item for item in islice(waiting, _AT_ONCE)}:
-                there = {item.id: item for item in reading.items(connection, self._dimension, ids=list(fresh))}
+                there = {item.id: item for item in item_rows.items(connection, self._dimension, ids=list(fresh))}
                 for item in fresh.values():
                     writer.put_foreign(item, there.get(item.id))
             writer.retract_foreign(list(gone))

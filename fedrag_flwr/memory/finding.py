@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedrag_flwr.memory import reading
+from fedrag_flwr.memory import item_rows
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Hyperedge, MemoryItem, Vector
 
@@ -33,7 +33,7 @@ def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple
             (*patterns, limit, offset),
         ).fetchall()
         dimension = int(store.identity["dimension"])
-        return int(total), reading.items_at(connection, dimension, [row for (row,) in rows])
+        return int(total), item_rows.items_at(connection, dimension, [row for (row,) in rows])
 
 
 def origins(store: MemoryStore) -> dict[str, int]:

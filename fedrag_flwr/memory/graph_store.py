@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.knowledge_graph.statements import End, Statement
 from fedrag_flwr.memory.database import Database
 from fedrag_flwr.memory.graph_schema import GRAPH_TABLES
-from fedrag_flwr.memory.reading import listed
+from fedrag_flwr.memory.reading import LISTED, listed
 from fedrag_flwr.memory.schema import check_row, checksum, pack_names, pack_vector, unpack_names, unpack_vectors
 from fedrag_flwr.records import SubgraphSummary
 
@@ -78,7 +78,7 @@ class GraphStore:
         with self._database.writing() as connection:
             numbers = dict(
                 connection.execute(
-                    "SELECT id, number FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+                    f"SELECT id, number FROM documents WHERE id {LISTED}",
                     (listed(documents),),
                 ).fetchall()
             )

@@ -10,7 +10,7 @@ from itertools import compress
 
 import numpy as np
 
-from fedrag_flwr.memory import reading
+from fedrag_flwr.memory import item_rows
 from fedrag_flwr.memory.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
@@ -80,17 +80,17 @@ def take(
     writer = Writer(connection, device, dimension)
     head = next(iter(pages))
     only = head.origin if one_origin else None
-    theirs = reading.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
+    theirs = item_rows.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
     fit, refused = _judged(connection, pages, theirs, device, dimension, only)
     coming: dict[str, str] = {}
     for page, good in zip(pages, fit, strict=True):
         coming |= {item.id: item.origin for item in compress(page.items, good)}
     retracted = writer.retract_foreign([name for name, origin in theirs.items() if coming.get(name) != origin])
-    room = reading.foreign_room(connection, limit, len(coming))
+    room = item_rows.foreign_room(connection, limit, len(coming))
     accepted: set[str] = set()
     for page, good in zip(pages, fit, strict=True):
         fresh = {item.id: item for item in compress(page.items, good)}
-        there = {item.id: item for item in reading.items(connection, dimension, ids=list(fresh))}
+        there = {item.id: item for item in item_rows.items(connection, dimension, ids=list(fresh))}
         for item in fresh.values():
             if item.id not in there and room <= 0:
                 refused["full"] += 1
@@ -109,7 +109,7 @@ def take(
 def _named(connection: sqlite3.Connection, pages: Iterable[Delta], device: str, only: str | None) -> dict[str, str]:
     """The origins of memories that the pages retract and may: others', or those of one origin."""
     named = [name for page in pages for name in page.retracted]
-    found = reading.origins(connection, named)
+    found = item_rows.origins(connection, named)
     return {name: origin for name, origin in found.items() if origin != device and only in (None, origin)}
 
 
@@ -126,7 +126,7 @@ def _judged(
     owners: dict[str, str] = {}
     fit: list[list[bool]] = []
     for page in pages:
-        there = reading.origins(connection, [item.id for item in page.items])
+        there = item_rows.origins(connection, [item.id for item in page.items])
         owners |= {name: origin for name, origin in there.items() if origin == device or name not in retracting}
         reasons = []
         for item in page.items:

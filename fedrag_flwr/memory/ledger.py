@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.database import own_errors
-from fedrag_flwr.memory.reading import listed
+from fedrag_flwr.memory.reading import LISTED, listed
 
 FILE = "fusion.sqlite"
 _SCHEMA = 1
@@ -44,7 +44,6 @@ CREATE INDEX parts_merged ON parts (shown) WHERE shown != id;
 CREATE INDEX parts_over_quota ON parts (stays) WHERE stays = 0;
 """
 _COLUMNS = "number, id, origin, answer, coalesce(crowd, 0), stays, coalesce(circle, 0), shown"
-_IN = "IN (SELECT value FROM json_each(?))"
 Group = Literal["origin", "answer"]
 Label = Literal["crowd", "circle"]
 
@@ -134,9 +133,9 @@ class Ledger:
 
     def take_out(self, ids: Iterable[str]) -> list[Part]:
         """Remove parts by id and give them."""
-        where = f"id {_IN}"
+        where = f"id {LISTED}"
         found = self._parts(where, list(ids))
-        self._connection.execute(f"DELETE FROM parts WHERE number {_IN}", (listed(part.number for part in found),))
+        self._connection.execute(f"DELETE FROM parts WHERE number {LISTED}", (listed(part.number for part in found),))
         return found
 
     def put_in(self, parts: Sequence[Part], sketches: NDArray[np.float16]) -> None:
@@ -156,7 +155,7 @@ class Ledger:
 
     def labelled(self, label: Label, values: Iterable[int]) -> list[Part]:
         """The parts that share a crowd or a circle."""
-        return self._parts(f"{label} {_IN}", [value for value in values if value])
+        return self._parts(f"{label} {LISTED}", [value for value in values if value])
 
     def regroup(self, label: Label, parts: Sequence[Part], value: int) -> None:
         """Give parts one crowd or circle, 0 for none."""
@@ -181,8 +180,8 @@ class Ledger:
     def shown(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids under which devices get a memory now."""
         rows = self._connection.execute(
-            f"SELECT id FROM parts WHERE id {_IN} AND shown = id UNION"
-            f" SELECT shown FROM parts WHERE shown != id AND shown {_IN}",
+            f"SELECT id FROM parts WHERE id {LISTED} AND shown = id UNION"
+            f" SELECT shown FROM parts WHERE shown != id AND shown {LISTED}",
             (listed(ids), listed(ids)),
         )
         return {row[0] for row in rows}

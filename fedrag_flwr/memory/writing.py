@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError, StoreMismatchError
-from fedrag_flwr.memory import reading
+from fedrag_flwr.memory import item_rows, reading
 from fedrag_flwr.memory.change import Change, NewDocument
+from fedrag_flwr.memory.reading import LISTED
 from fedrag_flwr.memory.schema import checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
-
-_LISTED = "IN (SELECT value FROM json_each(?))"
 
 
 class Writer:
@@ -40,7 +39,7 @@ class Writer:
     def apply(self, change: Change) -> int:
         """Write a change and give the store's version."""
         regroups = bool(change.removed or change.documents) or change.hyperedges is not None
-        edges_before = reading.derived_hyperedges(self._connection) if regroups else {}
+        edges_before = item_rows.derived_hyperedges(self._connection) if regroups else {}
         self._remove_documents([*change.removed, *(new.document.id for new in change.documents)], change)
         for new in change.documents:
             self._add_document(new)
@@ -57,10 +56,10 @@ class Writer:
         """Delete memories of other origins and remember that they went; give how many there were."""
         listed = (reading.listed(ids),)
         self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {_LISTED}",
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {LISTED}",
             (self._version, *listed),
         )
-        return self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {_LISTED}", listed).rowcount
+        return self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
 
     def put_foreign(self, item: MemoryItem, there: MemoryItem | None) -> None:
         """Put a memory of another origin in the place of what is there; nothing is written where the two are equal."""
@@ -75,11 +74,11 @@ class Writer:
         """List own memories as withdrawn, and as changed: who had one forgets it, and gets what it now is."""
         numbers = (
             reading.listed(
-                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {_LISTED}", (reading.listed(ids),))
+                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", (reading.listed(ids),))
             ),
         )
         self._withdraw(numbers)
-        self._connection.execute(f"UPDATE items SET version = ? WHERE number {_LISTED}", (self._version, *numbers))
+        self._connection.execute(f"UPDATE items SET version = ? WHERE number {LISTED}", (self._version, *numbers))
 
     def settle(self) -> int:
         """Give the store's version: one more than before, or the same where no row differs."""
@@ -94,7 +93,7 @@ class Writer:
         numbers = [
             number
             for (number,) in self._connection.execute(
-                f"SELECT number FROM documents WHERE id {_LISTED}", (reading.listed(ids),)
+                f"SELECT number FROM documents WHERE id {LISTED}", (reading.listed(ids),)
             )
         ]
         if not numbers:
@@ -102,14 +101,14 @@ class Writer:
         gone = (reading.listed(numbers),)
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
-            f" WHERE u.document {_LISTED} ORDER BY s.item",
+            f" WHERE u.document {LISTED} ORDER BY s.item",
             gone,
         )
         torn = self._numbers(
-            f"SELECT DISTINCT m.hyperedge FROM members m JOIN units u ON u.number = m.unit WHERE u.document {_LISTED}",
+            f"SELECT DISTINCT m.hyperedge FROM members m JOIN units u ON u.number = m.unit WHERE u.document {LISTED}",
             gone,
         )
-        self._connection.execute(f"DELETE FROM documents WHERE number {_LISTED}", gone)
+        self._connection.execute(f"DELETE FROM documents WHERE number {LISTED}", gone)
         if change.hyperedges is None:
             for number in torn:
                 self._mend_hyperedge(number)
@@ -117,11 +116,11 @@ class Writer:
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
         self._withdraw(numbers)
-        self._connection.execute(f"DELETE FROM items WHERE number {_LISTED}", numbers)
+        self._connection.execute(f"DELETE FROM items WHERE number {LISTED}", numbers)
 
     def _withdraw(self, numbers: tuple[str]) -> None:
         self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {_LISTED}",
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {LISTED}",
             (self._version, *numbers),
         )
 
@@ -181,13 +180,13 @@ class Writer:
             return
         known = {
             row[0]
-            for row in self._connection.execute(f"SELECT id FROM documents WHERE id {_LISTED}", (reading.listed(ids),))
+            for row in self._connection.execute(f"SELECT id FROM documents WHERE id {LISTED}", (reading.listed(ids),))
         }
         absent = [document for document in ids if document not in known]
         if absent:
             raise reading.missing("document", absent)
         self._connection.execute(
-            f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {_LISTED}", (reading.listed(ids),)
+            f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {LISTED}", (reading.listed(ids),)
         )
 
     # --- hyperedges ---
@@ -215,7 +214,7 @@ class Writer:
         changed = [edge for edge in edges if edge.id not in there or not _same_edge(edge, there[edge.id])]
         gone = [edge for edge in there if edge not in wanted] + [edge.id for edge in changed if edge.id in there]
         if gone:
-            self._connection.execute(f"DELETE FROM hyperedges WHERE id {_LISTED}", (reading.listed(gone),))
+            self._connection.execute(f"DELETE FROM hyperedges WHERE id {LISTED}", (reading.listed(gone),))
         numbers = reading.unit_numbers(self._connection, {unit for edge in changed for unit in edge.members})
         for edge in changed:
             self._add_hyperedge(edge, numbers)
@@ -246,11 +245,11 @@ class Writer:
 
     def _touch_regrouped(self, before: dict[int, tuple[str, ...]]) -> None:
         """Give own items whose hyperedges changed the new version: they read differently from now on."""
-        after = reading.derived_hyperedges(self._connection)
+        after = item_rows.derived_hyperedges(self._connection)
         touched = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
         if touched:
             self._connection.execute(
-                f"UPDATE items SET version = ? WHERE version < ? AND number {_LISTED}",
+                f"UPDATE items SET version = ? WHERE version < ? AND number {LISTED}",
                 (self._version, self._version, reading.listed(touched)),
             )
 
@@ -264,7 +263,7 @@ class Writer:
             raise StoreError("an own memory names no support", where=item.id, fix="give it the ids of its units")
         numbers = reading.unit_numbers(self._connection, item.support)
         self._check_units(item.support, numbers, item.id)
-        there = reading.items(self._connection, self._dimension, ids=[item.id])
+        there = item_rows.items(self._connection, self._dimension, ids=[item.id])
         if there and there[0].support == item.support and same_item(item, there[0]):
             return
         self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
-from fedrag_flwr.models.files import ModelFile
+from fedrag_flwr.models.registry import ModelFile
 from fedrag_flwr.records import Progress
 
 _CHUNK = 1 << 20

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
-from fedrag_flwr.models.files import DEFAULT_ENCODER, name_of, resolve
+from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.hashes import files_sha256
+from fedrag_flwr.models.registry import DEFAULT_ENCODER, name_of
 from fedrag_flwr.models.turns import Turns
 
 if TYPE_CHECKING:

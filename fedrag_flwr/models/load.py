@@ -7,8 +7,9 @@ from functools import lru_cache
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.colbert import ColbertEncoder
 from fedrag_flwr.models.encoder import SentenceEncoder
-from fedrag_flwr.models.files import DEFAULT_GENERATOR, resolve
+from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.models.reranker import CrossEncoderReranker, LateInteractionReranker
 from fedrag_flwr.records import Progress, silent
 

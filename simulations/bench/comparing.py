@@ -10,7 +10,8 @@ import numpy as np
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.bootstrap import Interval, paired_difference
-from fedrag_flwr.evaluation.results import AnswerRow, read_answers, read_summary
+from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -61,7 +62,8 @@ class Federated:
         nodes: list[dict[str, Plain]] = [
             {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
         ]
-        self._grid = LocalGrid(app, nodes, settings.flat())
+        own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
+        self._grid = LocalGrid(app, nodes, settings.flat(), own_run)
         self._seen = Traffic()
 
     def prepare(self) -> Prepared:

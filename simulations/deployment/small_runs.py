@@ -11,7 +11,8 @@ from client_app.app import app
 from fedrag_flwr.cli.flower import COMPLETED, Flower, stop_superlink, superlink_pid
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.evaluation.results import AnswerRow, read_answers
+from fedrag_flwr.evaluation.results import read_answers
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.deployment.federation import APP

@@ -20,7 +20,7 @@ from fedrag_flwr.cli.console import plain, settings_from, toml_value
 from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models.files import DEFAULT_GENERATOR, REGISTRY
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.records import Answer, AnswerBatch
 from fedrag_flwr.walk_notes import WalkNotes
 from fedrag_flwr.walking import NOTES

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from fedrag_flwr.models.files import ModelFile
+from fedrag_flwr.models.registry import ModelFile
 
 CONTENT = bytes(range(256)) * 8_192  # 2 MiB
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
-from fedrag_flwr.models import download, files, list_models, pull, resolve, verify
+from fedrag_flwr.models import download, list_models, pull, resolve, verify
 from fedrag_flwr.models.download import require_space
-from fedrag_flwr.models.files import REGISTRY, ModelFile
 from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.registry import REGISTRY, ModelFile
 from tests.models.hub import CONTENT, Hub, make_wheels, serve, tiny_model
 
 
@@ -277,7 +277,7 @@ def test_the_list_tells_what_is_at_hand(home: Path, monkeypatch: pytest.MonkeyPa
     assert found["all-minilm-l6-v2"].verified
     assert found["tiny"].path is None
     assert found["tiny"].verified is None
-    assert set(found) == set(files.REGISTRY)
+    assert set(found) == set(REGISTRY)
 
 
 def test_a_stamp_is_only_believed_for_the_same_file(home: Path, tmp_path: Path) -> None:

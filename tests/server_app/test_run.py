@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from fedrag_flwr import wire
 from fedrag_flwr.errors import DocumentError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.results import AnswerRow, read_answers, read_summary
+from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.memory.bank import MemoryBank
 from fedrag_flwr.memory.fusing import FUSION
 from fedrag_flwr.records import Answer, BuildReport, Delta

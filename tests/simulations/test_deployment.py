@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.evaluation.results import AnswerRow
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.records import Cost
 from simulations.deployment.processes import Processes
 from simulations.deployment.slow_link import relay

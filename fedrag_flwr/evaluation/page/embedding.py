@@ -6,13 +6,10 @@ import base64
 import gzip
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fedrag_flwr.evaluation.measures import seconds
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.path_drawing import for_page
-
-if TYPE_CHECKING:
-    from fedrag_flwr.evaluation.results import AnswerRow
 
 _BUDGET = 700_000  # characters; keeps the page under 1 MB
 
