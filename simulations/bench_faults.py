@@ -72,7 +72,11 @@ def device_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
 
 
 def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
-    """kill -9 of the process in which the ServerApp and all devices run; the same run again ends as in peace."""
+    """kill -9 of the process in which the ServerApp and all devices run; the same run again ends as in peace.
+
+    In peace there are two runs: in the second the door knows names that it learnt from what the first released, so a
+    memory may be masked where it was not before. A run in two parts may answer as either.
+    """
     world = FaultWorld(root)
     settings = world.settings(resume=True, baselines="local-rag")
     world.ask(world.settings(), world.grid(world.settings()))  # loads the models, which forks then have
@@ -80,6 +84,8 @@ def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
     start = time.monotonic()
     assert in_child(lambda: world.run_all(settings)) == 0
     lasts, expected = time.monotonic() - start, world.results()
+    assert in_child(lambda: world.run_all(settings)) == 0
+    allowed = [set(each) for each in zip(expected, world.results(), strict=True)]
     tally: Counter[str] = Counter()
     for _ in range(moments):
         world.forget()
@@ -88,7 +94,9 @@ def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
         journals = list((world.home / "runs").glob(f"*/{JOURNAL}"))
         tally["answers that stood"] += sum(file.read_bytes().count(b"\n") for file in journals)
         assert in_child(lambda: world.run_all(settings)) == 0, "the run did not go on"
-        assert world.results() == expected, "another answer than in peace"
+        told = world.results()
+        assert len(told) == len(expected), "answers were lost"
+        assert all(row in each for row, each in zip(told, allowed, strict=True)), "another answer than in peace"
         assert not list((world.home / "runs").glob(f"*/{JOURNAL}")), "the journal was left"
         world.check_stores(settings)
     return tally.pop("before its end"), dict(tally)

@@ -1,12 +1,13 @@
 """A SuperLink and five SuperNodes with TLS and node keys on loopback, and whether they answer as the simulation does.
 
-    python -m simulations.deployed_federation [--service] [--questions 5] [--documents 6] [--strategies NAME,...]
+    python -m simulations.deployed_federation [--service] [--flower] [--questions 5] [--documents 6] [--strategies ...]
 
 Makes an authority and keys, registers five devices over the demo's corpus, runs each strategy through them, reads from
-Flower how each run ended, and asks the in-process grid the same at the same seed. Then an unregistered node, one that
-trusts another authority and one without TLS try to join. Everything lies in one temporary directory, which stays with
-its logs; the processes end with the script, by their ids, also when it fails or is interrupted. Exits with status 1
-unless every run completed with equal answers, no stranger got in, and all processes are gone.
+Flower how each run ended, and asks the in-process grid the same at the same seed; ``--flower``: Flower's simulation
+engine, which takes longer. Then an unregistered node, one that trusts another authority and one without TLS try to
+join. Everything lies in one temporary directory, which stays with its logs; the processes end with the script, by their
+ids, also when it fails or is interrupted. Exits with status 1 unless every run completed with equal answers, no
+stranger got in, and all processes are gone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from pathlib import Path
 from fedrag_flwr.cli.flower import COMPLETED
 from simulations.deployment.federation import Deployment, Run
 from simulations.deployment.refusals import refusals, told
-from simulations.deployment.small_runs import STRATEGIES, differing, few_documents, node_configs, simulate, small_config
+from simulations.deployment.small_runs import (
+    STRATEGIES,
+    differing,
+    few_documents,
+    node_configs,
+    simulate,
+    simulate_by_flower,
+    small_config,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +51,18 @@ class Row:
         return self.run.status == COMPLETED and self.questions > 0 and not self.differing
 
 
-def compare(deployment: Deployment, strategies: Sequence[str], questions: int, data: Path) -> list[Row]:
-    """Run strategies one after the other, each through the deployment and then in the in-process grid."""
+def compare(
+    deployment: Deployment, strategies: Sequence[str], questions: int, data: Path, *, by_flower: bool
+) -> list[Row]:
+    """Run strategies one after the other, each through the deployment and then simulated."""
     rows = []
     for number, strategy in enumerate(strategies, 1):
         config = small_config(strategy, questions)
         run = deployment.run(config)
         if run.status != COMPLETED:
             print("\n".join(run.log[-30:]), file=sys.stderr)
-        simulated = simulate(config, data, deployment.root / "simulated", number)
+        root = deployment.root / "simulated"
+        simulated = simulate_by_flower(config, data, root) if by_flower else simulate(config, data, root, number)
         other = tuple(differing(run.answers, simulated)) if run.status == COMPLETED else ()
         result = run.system(strategy)
         rows.append(Row(strategy, run, result.messages if result else 0, len(run.answers), other))
@@ -79,6 +91,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=5)
     parser.add_argument("--documents", type=int, default=6, help="of each device, out of the demo's 20")
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
+    parser.add_argument("--flower", action="store_true", help="simulate in Flower's engine, not in this process")
     given = parser.parse_args()
     start = time.monotonic()
     root = Path(tempfile.mkdtemp(prefix="fedrag-deployed-"))
@@ -86,7 +99,7 @@ def main() -> None:
     with Deployment(root, node_configs(data), service=given.service) as deployment:
         print(f"five devices over TLS after {time.monotonic() - start:.0f} s")
         print("| strategy | status | seconds | messages | equal answers |\n|---|---|---|---|---|")
-        rows = compare(deployment, given.strategies.split(","), given.questions, data)
+        rows = compare(deployment, given.strategies.split(","), given.questions, data, by_flower=given.flower)
         strangers = list(refusals(deployment))
         print("\n".join(map(told, strangers)), flush=True)
     left = deployment.processes.marked()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -22,19 +23,41 @@ from rich.console import Console
 from fedrag_flwr import errors
 from fedrag_flwr.service.application import make_application
 from fedrag_flwr.service.config import device_config
-from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGE_TYPES, MESSAGES, frame
+from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGE_TYPES, MESSAGES, OUTBOX, frame
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.fuzz_messages import Acts, FuzzReport, Verdict, fuzz, go_on, samples_of, table_of
-from simulations.fuzz_world import DEVICES, RUN, FuzzWorld
+from simulations.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld
 from simulations.mutations import flipped, mutated
 
 _TOKEN = "token-of-the-fuzzer"
 _OWN = {one.__name__ for one in vars(errors).values() if isinstance(one, type)}
 _OWN |= {"HTTPException", "RequestError", "TooLargeError", "TooSlowError", "DeadlineError"}
+_VIEWS = {  # route -> what is asked for there, besides what the device holds
+    "GET /v1/answers/": ("none", "../health", "a" * 5_000),
+    "GET /v1/memories/": ("none", "0", "%00"),
+    "GET /v1/hyperedges/": ("none", "sentence/0", "'; DROP TABLE items; --"),
+    "GET /v1/documents/": ("none", "../../device.toml", "b1"),
+    "GET /v1/memories?": (
+        "query=tower&offset=0&limit=5",
+        "query=%25_&limit=0",
+        "offset=-1",
+        f"limit={10**20}",
+        "query=",
+    ),
+    "DELETE /v1/outbox/": ("none", "asked-0", "*"),
+}
 _BODIES: dict[str, tuple[object, ...]] = {
-    ASK: ({"question": "", "help": False}, {"question": 7}, {"question": "x" * 5_000}, {"help": True}, [], "x"),
+    ASK: (
+        {"question": QUESTIONS[0][1], "help": False},
+        {"question": "", "help": False},
+        {"question": 7},
+        {"question": "x" * 5_000},
+        {"help": True},
+        [],
+        "x",
+    ),
     FEEDBACK: ({"answer": "none", "verdict": "good"}, {"answer": "", "verdict": "bad"}, {"answer": "q1", "verdict": 1}),
 }
 
@@ -47,6 +70,7 @@ def service(world: FuzzWorld) -> Iterator[TestClient]:
     told = {
         "device-name": DEVICES[0],
         "data-path": str(folder),
+        "outbox": True,
         "home": str(world.root / "service-home"),
         "settings": settings,
         "serve": {"rate": 1e6, "burst": 1_000_000},
@@ -72,35 +96,48 @@ def verdict_of(response: httpx.Response) -> Verdict:
 
 
 def fuzz_route(client: TestClient, world: FuzzWorld, route: str, samples: tuple[bytes, ...], count: int) -> FuzzReport:
-    """Spoilt requests on one route, from valid bodies."""
-    rng = np.random.default_rng([11, *route.encode()])
-    send = _message_sender(client, route) if route.startswith(MESSAGES) else _json_sender(client, route, rng)
-    return fuzz("service", route, samples, send, count, 7, world.root / "service-home", spoil=_spoiler(route))
+    """Spoilt requests on one route, from valid bodies, or from ends of its path that show something."""
+    samples += tuple(end.encode() for end in held(client).get(route, ())) if route in _VIEWS else ()
+    spoil = _spoilt_message if route.startswith(MESSAGES) else _spoilt_text
+
+    def judge(sent: bytes) -> Verdict:
+        return _look(client, route, sent) if route in _VIEWS else _post(client, route, sent)
+
+    return fuzz("service", route, samples, judge, count, 7, world.root / "service-home", spoil=spoil)
 
 
-def _spoiler(route: str) -> Callable[[bytes, np.random.Generator], bytes]:
-    def spoil(body: bytes, rng: np.random.Generator) -> bytes:
-        if not route.startswith(MESSAGES):
-            return flipped(body, rng) if rng.random() < 0.7 else body
-        config = Settings.from_config({"federation.devices": int(rng.integers(1, 3))}).flat()
-        whole = frame(RUN, config, to_bytes(mutated(body, rng)))
-        return flipped(whole, rng) if rng.random() < 0.1 else whole
-
-    return spoil
+def _spoilt_text(body: bytes, rng: np.random.Generator) -> bytes:
+    return flipped(body, rng) if rng.random() < 0.7 else body
 
 
-def _message_sender(client: TestClient, route: str) -> Callable[[bytes], Verdict]:
-    return lambda body: verdict_of(client.post(route, content=body))
+def _spoilt_message(body: bytes, rng: np.random.Generator) -> bytes:
+    config = Settings.from_config({"federation.devices": int(rng.integers(1, 3))}).flat()
+    whole = frame(RUN, config, to_bytes(mutated(body, rng)))
+    return flipped(whole, rng) if rng.random() < 0.1 else whole
 
 
-def _json_sender(client: TestClient, route: str, rng: np.random.Generator) -> Callable[[bytes], Verdict]:
-    def send(body: bytes) -> Verdict:
-        if route == ANSWERS:
-            name = "".join(chr(int(one)) for one in rng.integers(33, 300, size=int(rng.integers(1, 40))))
-            return verdict_of(client.get(f"{ANSWERS}/{httpx.QueryParams({'x': name})!s}"))
-        return verdict_of(client.post(route, content=body, headers={"Content-Type": "application/json"}))
+def _post(client: TestClient, route: str, body: bytes) -> Verdict:
+    kind = {} if route.startswith(MESSAGES) else {"Content-Type": "application/json"}
+    return verdict_of(client.post(route, content=body, headers=kind))
 
-    return send
+
+def _look(client: TestClient, route: str, end: bytes) -> Verdict:
+    method, path = route.split()
+    return verdict_of(client.request(method, path + quote(end, safe="=&" if path.endswith("?") else "")))
+
+
+def held(client: TestClient) -> dict[str, list[str]]:
+    """What the device holds by the route that shows it: a question waits, memories and what they rest on are there."""
+    client.post(ASK, json={"question": "What did the Duke of Pell eat?", "help": True}).raise_for_status()
+    lines = client.get("/v1/memories", params={"limit": 20}).json()["memories"]
+    views = [client.get(f"/v1/memories/{line['id']}").json() for line in lines]
+    return {
+        "GET /v1/answers/": [one["id"] for one in client.get(ANSWERS).json()["answers"]],
+        "GET /v1/memories/": [line["id"] for line in lines],
+        "GET /v1/hyperedges/": [edge for view in views for edge in view["hyperedges"]],
+        "GET /v1/documents/": [unit["document"] for view in views for unit in view["support"]],
+        "DELETE /v1/outbox/": [one["id"] for one in client.get(OUTBOX).json()["waiting"]],
+    }
 
 
 def run_all(out: Path, count: int) -> list[FuzzReport]:
@@ -109,8 +146,11 @@ def run_all(out: Path, count: int) -> list[FuzzReport]:
     samples = samples_of(out)
     routes = {f"{MESSAGES}/{kind}": samples[kind].requests for kind in MESSAGE_TYPES}
     routes |= {route: tuple(json.dumps(body).encode() for body in bodies) for route, bodies in _BODIES.items()}
-    routes |= {ANSWERS: (b"",), f"{MESSAGES}/query.unknown": samples["query.describe"].requests}
+    routes |= {f"{MESSAGES}/query.unknown": samples["query.describe"].requests}
     with service(world) as client:
+        build = frame(RUN, Settings().flat(), samples["train.build"].requests[0])
+        client.post(f"{MESSAGES}/train.build", content=build).raise_for_status()
+        routes |= {route: tuple(end.encode() for end in ends) for route, ends in _VIEWS.items()}
         acts: Acts = {
             ("service", name): partial(fuzz_route, client, world, name, bodies, count)
             for name, bodies in routes.items()

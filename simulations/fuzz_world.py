@@ -20,6 +20,7 @@ from fedrag_flwr.records import Question
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.wire_bytes import to_bytes
+from server_app.serving import Serving
 from simulations.kill_store import TEXTS
 from simulations.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
@@ -44,6 +45,7 @@ RUNS: tuple[dict[str, Plain], ...] = (  # so that every type of message is sent
     {"strategy": "hybrid-fusion"},
     {"strategy": "centralized", "privacy.share-documents": True, "privacy.export": "none"},
     {"strategy": "controller-fedavg", "exchange": "encrypted", "controller.rounds": 1, "controller.local-epochs": 1},
+    {"strategy": "memory-fusion", "mode": "serve", "serving.outbox": True, "serving.polls": 1},
 )
 _MOST, _LARGEST = 8, 2**16  # samples of a type and side, and bytes of one
 
@@ -113,7 +115,13 @@ class FuzzWorld:
         asked = [Question(name, text, home) for name, text, home, _ in QUESTIONS]
         grid = LocalGrid(app, [{"partition-id": n} for n in range(len(DEVICES))], settings.flat())
         tools = ServerTools(settings)
-        make_strategy(settings.strategy, settings, asked, tools).run(grid, RUN)
+        strategy = make_strategy(settings.strategy, settings, asked, tools)
+        if settings.mode == "serve":
+            with Node({"partition-id": 0}, settings.flat()).device() as device:
+                device.ask_or_wait(Question("w1", "Who painted the largest ferry?", DEVICES[0]))
+            Serving(grid, RUN, strategy, settings).run()
+        else:
+            strategy.run(grid, RUN)
         tools.close()
         for data in grid.sent:
             message = message_from_proto(MessageProto.FromString(data))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -196,4 +197,11 @@ def superlink_pid() -> int | None:
     return None
 
 
-__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "superlink_pid")
+def stop_superlink(before: int | None) -> None:
+    """Stop the local SuperLink that a run started; one that was there before, with that process id, is not ours."""
+    started = superlink_pid()
+    if started is not None and started != before:
+        os.kill(started, signal.SIGTERM)
+
+
+__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "stop_superlink", "superlink_pid")

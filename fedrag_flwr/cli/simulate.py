@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import typer
 from rich.status import Status
 
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, with_errors
-from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, superlink_pid
+from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, stop_superlink, superlink_pid
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
@@ -53,7 +51,7 @@ def simulate(
             )
     finally:
         if not keep_superlink:
-            _stop_superlink(before)
+            stop_superlink(before)
     if outcome != COMPLETED:
         raise FederationError(f"the run ended as {outcome}", where=run_id, fix="see the log above, or --verbose")
     summary = read_summary(results / run_id)
@@ -80,10 +78,3 @@ def _forget(settings: Settings, home: Path) -> None:
 
     for place in ("devices", "bank", "fusion"):
         shutil.rmtree(home / place / settings.data_key, ignore_errors=True)
-
-
-def _stop_superlink(before: int | None) -> None:
-    """Stop the SuperLink that this run started; one that ran before is not ours."""
-    started = superlink_pid()
-    if started is not None and started != before:
-        os.kill(started, signal.SIGTERM)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from fedrag_flwr.cli.flower import Flower
-from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
+from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command, toml_of
 from fedrag_flwr.evaluation.results import ANSWERS, SUMMARY, read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
@@ -75,6 +75,8 @@ class Deployment:
         Where each device runs; this machine where nothing is said.
     service
         Give each device its resident service.
+    settings
+        Under which services answer the people at their devices, where the defaults do not fit.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Deployment:
         server: Place = HERE,
         places: Mapping[str, Place] | None = None,
         service: bool = False,
+        settings: Mapping[str, Plain] | None = None,
     ) -> None:
         self.root = root
         self.devices = devices
@@ -94,6 +97,7 @@ class Deployment:
         self._server = server
         self._places = dict(places or {})
         self._service = service
+        self._settings = dict(settings or {})
 
     def __enter__(self) -> Self:
         self.processes.__enter__()
@@ -114,10 +118,13 @@ class Deployment:
         """The certificate of the federation's authority."""
         return self.root / "certificates" / "ca.crt"
 
-    def run(self, config: Mapping[str, Plain]) -> Run:
-        """Run the app with settings that differ from its defaults, to its end, and read its status from Flower."""
+    def run(self, config: Mapping[str, Plain], log: list[str] | None = None) -> Run:
+        """Run the app with settings that differ from its defaults, to its end, and read its status from Flower.
+
+        `log` gets the lines of the run's log as they come.
+        """
         results, start = self.root / "results", time.monotonic()
-        lines: list[str] = []
+        lines = [] if log is None else log
         own: dict[str, Plain] = {"results": str(results), "federation.poll-seconds": _POLL_SECONDS}
         run_id, status = self.flower.run(APP, {**own, **config}, None, lines.append)
         return Run(run_id, status, time.monotonic() - start, results / run_id, tuple(lines))
@@ -174,6 +181,9 @@ class Deployment:
         for name, config in self.devices.items():
             files = self.files(name)
             files.create({"device-name": name, **config}, self.link())
+            if self._settings:
+                with files.config.open("a", encoding="utf-8") as file:
+                    file.write("[settings]\n" + toml_of({f'"{key}"': value for key, value in self._settings.items()}))
             self.flower.register(public_half(files.key), name)
             self.start_node(name)
 

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from client_app.app import app
-from fedrag_flwr.cli.flower import COMPLETED
+from fedrag_flwr.cli.flower import COMPLETED, Flower, stop_superlink, superlink_pid
 from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.errors import FederationError
+from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.deployment.federation import Run
+from simulations.deployment.federation import APP
 from simulations.local_grid import LocalGrid
 
 DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
@@ -50,17 +52,40 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
     }
 
 
+def simulate_by_flower(config: Mapping[str, Plain], data: Path, root: Path) -> list[AnswerRow]:
+    """The same run in Flower's simulation engine, as ``flwr run .`` has it; gives its answers.
+
+    The local SuperLink that Flower starts for it is stopped in the end.
+
+    Raises
+    ------
+    FederationError
+        The run did not complete.
+    """
+    flower, before = Flower(root / "flower"), superlink_pid()
+    lines: list[str] = []
+    try:
+        run_id, status = flower.run(APP, {**config, **_places(data, root)}, len(DEVICES), lines.append)
+    finally:
+        stop_superlink(before)
+    if status != COMPLETED:
+        raise FederationError(f"{status}: " + " | ".join(lines[-5:]), where="flwr run")
+    return read_answers(root / "results" / run_id)
+
+
+def _places(data: Path, root: Path) -> dict[str, Plain]:
+    return {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
+
+
 def simulate(config: Mapping[str, Plain], data: Path, root: Path, run_id: int) -> list[AnswerRow]:
     """The same run in the in-process grid, over simulated devices whose stores are under `root`; gives its answers."""
     logging.getLogger("flwr").setLevel(logging.WARNING)
-    places = {"home": str(root / "home"), "results": str(root / "results"), "data.root": str(data)}
-    settings = Settings.from_config({**config, **places})
+    settings = Settings.from_config({**config, **_places(data, root)})
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": len(DEVICES)} for n in range(len(DEVICES))]
-    folder = run_systems(LocalGrid(app, nodes, settings.flat(), run_id), str(run_id), settings)
-    return Run(str(run_id), COMPLETED, 0.0, folder).answers
+    return read_answers(run_systems(LocalGrid(app, nodes, settings.flat(), run_id), str(run_id), settings))
 
 
 def differing(ours: Sequence[AnswerRow], theirs: Sequence[AnswerRow]) -> list[str]:
-    """The questions whose answers differ in their words or their path, or which one side lacks."""
-    told, known = ({row.question_id: (row.answer, row.path) for row in rows} for rows in (ours, theirs))
-    return sorted(name for name in told.keys() | known.keys() if told.get(name) != known.get(name))
+    """The questions, by system, whose answers differ in their words or their path, or which one side lacks."""
+    told, known = ({(one.system, one.question_id): (one.answer, one.path) for one in rows} for rows in (ours, theirs))
+    return sorted(" ".join(name) for name in told.keys() | known.keys() if told.get(name) != known.get(name))
