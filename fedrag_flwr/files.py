@@ -8,13 +8,21 @@ from pathlib import Path
 
 
 def replace_file(path: Path, body: bytes) -> None:
-    """Put a file in place of an older one, if any, in one step."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with fresh.open("wb") as handle:
-        handle.write(body)
-        handle.flush()
-        os.fsync(handle.fileno())
-    fresh.replace(path)
+    """Put a file in place of an older one, if any, in one step that lasts; where it fails the older one stays."""
+    fresh = _fresh(path)
+    try:
+        with fresh.open("wb") as handle:
+            handle.write(body)
+            handle.flush()
+            os.fsync(handle.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def write_private(path: Path, body: bytes) -> None:
@@ -25,7 +33,7 @@ def write_private(path: Path, body: bytes) -> None:
     FileExistsError
         There is one already.
     """
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    fresh = _fresh(path)
     fresh.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:
@@ -35,3 +43,8 @@ def write_private(path: Path, body: bytes) -> None:
         os.link(fresh, path)  # whole or not at all, and never over another
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _fresh(path: Path) -> Path:
+    """A name beside a file that no other process or thread writes to."""
+    return path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
