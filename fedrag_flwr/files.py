@@ -18,11 +18,7 @@ def replace_file(path: Path, body: bytes) -> None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
 
 
 def write_private(path: Path, body: bytes) -> None:
@@ -43,6 +39,15 @@ def write_private(path: Path, body: bytes) -> None:
         os.link(fresh, path)  # whole or not at all, and never over another
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Push a file's bytes, or a directory's entries, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _fresh(path: Path) -> Path:
