@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,13 +14,13 @@ from fedrag_flwr.controlling import DeviceController, TrainingQuestion
 from fedrag_flwr.device_sources import DeviceSources
 from fedrag_flwr.doorkeeping import Doorkeeper
 from fedrag_flwr.engines import Engines, Memories
-from fedrag_flwr.errors import PrivacyError, StaleMessageError, WireError
+from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.giving import DeviceGiving
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.distilling import Distiller
-from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.message_log import FILE as MESSAGES
@@ -31,31 +30,20 @@ from fedrag_flwr.ordering import EvidenceOrders
 from fedrag_flwr.privacy.opening import open_door
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import (
-    START,
     Answer,
     AnswerBatch,
     AnswerMode,
     BuildReport,
-    Centroid,
-    CentroidBatch,
-    CentroidRequest,
     ControllerRequest,
     ControllerUpdate,
     Delta,
     DeviceCard,
-    DocumentBatch,
     Evidence,
-    EvidenceBatch,
-    EvidenceRequest,
     EvidenceUnit,
     ImportReport,
     OpenQuestion,
     Progress,
     Question,
-    RetrieveBy,
-    ShareRequest,
-    SummaryBatch,
-    SummaryRequest,
     WaitingBatch,
     WaitingRequest,
     WalkReply,
@@ -63,10 +51,9 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
-from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sealed_exchange import SealedExchange
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.sharing import OpaqueIds, Sharing
+from fedrag_flwr.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.summarising import DeviceSummaries
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
@@ -75,7 +62,6 @@ from fedrag_flwr.tracing import TraceLine, trace_answer
 from fedrag_flwr.waiting import DeviceWaiting
 from fedrag_flwr.walking import DeviceWalks
 
-BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 NAMES = "names.sqlite"
 CACHES = "caches"
 
@@ -143,7 +129,7 @@ class EdgeDevice:
         except BaseException:
             self.store.close()
             raise
-        self._doorkeeper = Doorkeeper(name, self.store, self.door, self._hide, settings)
+        self.doorkeeper = Doorkeeper(name, self.store, self.door, self._hide, settings)
         evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
         self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
@@ -152,6 +138,7 @@ class EdgeDevice:
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf)
         self.sealed = SealedExchange.of(
             name,
             key,
@@ -161,7 +148,7 @@ class EdgeDevice:
             self.graph.known_summaries,
             settings,
             self.waiting.outbox.recalled,
-            self.retrieve,
+            self.giving.evidence,
             self.finish,
         )
         self.summaries = DeviceSummaries(
@@ -169,8 +156,8 @@ class EdgeDevice:
             lambda: self.sources,
             self.store,
             self.door,
-            self._doorkeeper.inform,
-            self._doorkeeper.generation,
+            self.doorkeeper.inform,
+            self.doorkeeper.generation,
             root / CACHES,
             settings.caching,
         )
@@ -197,6 +184,7 @@ class EdgeDevice:
     def describe(self) -> DeviceCard:
         """Who this device is; counts only."""
         counts = self.store.counts()
+        bank, version = bank_of(self.store)
         return DeviceCard(
             name=self.name,
             sources=self.sources.kinds,
@@ -206,8 +194,8 @@ class EdgeDevice:
             documents=counts.documents,
             items=counts.items,
             version=self.store.version,
-            bank=self.store.meta(BANK) or "",
-            bank_version=int(self.store.meta(BANK_VERSION) or 0),
+            bank=bank,
+            bank_version=version,
             pending=self.store.pending(),
             key=self.sealed.key.public,
         )
@@ -244,72 +232,9 @@ class EdgeDevice:
             self.controller.forget()
         return self.graph.extend(report, progress) if graph else report
 
-    def release_report(self, report: BuildReport) -> BuildReport:
-        """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
-        return self._doorkeeper.report(report)
-
-    def share(self, request: ShareRequest) -> Delta:
-        """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
-
-        Where the other side knows another generation, everything is sent; where it has pages of another version than
-        the present one, they come again from the first.
-        """
-        self._doorkeeper.inform()
-        size = self.settings.federation.page_bytes
-        sharing = Sharing(self.name, self.store, self.door, self._hide, size)
-        return sharing.page(request, self._doorkeeper.generation())
-
-    def share_summaries(self, request: SummaryRequest) -> SummaryBatch:
-        """What the knowledge graph is about that the asking side does not know yet, through the door.
-
-        A name that is learnt to be private may stand in summaries that left before: then all are released anew.
-        """
-        self._doorkeeper.inform()
-        while True:
-            names = self.door.names_known()
-            batch = self.graph.share(request, f"{self._doorkeeper.generation()}.{names}")
-            if self.door.names_known() == names:
-                return batch
-            request = SummaryRequest("", ())
-
-    def share_centroids(self, request: CentroidRequest) -> CentroidBatch:
-        """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
-        vectors = self.store.units("paragraph").vectors
-        if not len(vectors):
-            return CentroidBatch(self.name, ())
-        found = centroids_of(vectors, request.most, self.settings.seed)
-        rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
-        told = tuple(Centroid(self.door.release_vector(vector), count, close) for vector, count, close in rows)
-        return CentroidBatch(self.name, told)
-
-    def share_documents(self) -> DocumentBatch:
-        """Whole documents, for the centralised reference; the door refuses unless this device allows it.
-
-        Raises
-        ------
-        PrivacyError
-            It does not.
-        SourceError
-            The documents cannot be read.
-        """
-        return DocumentBatch(self.name, self.door.release_documents(self.sources.read().documents))
-
     def import_bank(self, delta: Delta) -> ImportReport:
-        """Take in others' memories; what is malformed is refused and counted by reason.
-
-        Of a delta in pages each but the last is put aside: until then the bank is what it was.
-        """
-        bank, version = self.store.meta(BANK) or "", int(self.store.meta(BANK_VERSION) or 0)
-        if delta.since and (delta.origin != bank or delta.since > version):
-            raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
-        if delta.since and delta.version < version:
-            raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
-        if delta.next != START:
-            return self.store.import_delta(delta)
-        self.store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
-        report = self.store.import_delta(delta, snapshot=delta.since == 0)
-        self.store.set_meta(BANK, delta.origin)
-        return report
+        """Take in others' memories; what is malformed is refused and counted by reason."""
+        return take_bank(self.store, delta)
 
     def answer(self, questions: Sequence[Question], mode: AnswerMode, progress: Progress = silent) -> AnswerBatch:
         """Answer questions; those that home cannot close come back open, with what they need.
@@ -327,7 +252,7 @@ class EdgeDevice:
             else:
                 answers.append(outcome)
         self.waiting.keep(answers)
-        return self._doorkeeper.batch(answers, still_open)
+        return self.doorkeeper.batch(answers, still_open)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -345,7 +270,7 @@ class EdgeDevice:
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release them."""
-        batch = self._doorkeeper.batch(answers, ())
+        batch = self.doorkeeper.batch(answers, ())
         self.delivered.put(batch.answers)
         self.waiting.keep(answers)
         return batch
@@ -385,26 +310,6 @@ class EdgeDevice:
         """
         return trace_answer(self.store, self.name, answer)
 
-    def retrieve(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the door and within this device's own limit."""
-        start = time.perf_counter()
-        evidence = []
-        self._doorkeeper.inform()
-        for request in requests:
-            if request.vector.shape != (self.toolbox.encoder.dimension,):
-                raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
-            budget = min(request.budget, self.settings.inference.remote_units)
-            if by == "graph":
-                units = self.graph.retrieve(request.vector, budget)
-            elif by == "sentences":
-                units = self.shelf.nearest_sentences(request.vector, budget)
-            else:
-                edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
-                offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
-                units = offered(edges, request.vector)[:budget]
-            evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
-        return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
-
     def finish(
         self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
     ) -> AnswerBatch:
@@ -418,16 +323,16 @@ class EdgeDevice:
         ]
         answers = [one for one in done if isinstance(one, Answer)]
         self.waiting.keep(answers)
-        return self._doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)])
+        return self.doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)])
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""
-        self._doorkeeper.inform()
+        self.doorkeeper.inform()
         return self.waiting.offer(request)
 
     def walk(self, request: WalkRequest) -> WalkReply:
         """Reply to the hops of other devices' questions, through the door."""
-        self._doorkeeper.inform()
+        self.doorkeeper.inform()
         return self.walks.walk(request)
 
     # --- its parts --------------------------------------------------------------------------------

@@ -8,13 +8,17 @@ from pathlib import Path
 
 
 def replace_file(path: Path, body: bytes) -> None:
-    """Put a file in place of an older one, if any, in one step."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with fresh.open("wb") as handle:
-        handle.write(body)
-        handle.flush()
-        os.fsync(handle.fileno())
-    fresh.replace(path)
+    """Put a file in place of an older one, if any, in one step that lasts; where it fails the older one stays."""
+    fresh = _fresh(path)
+    try:
+        with fresh.open("wb") as handle:
+            handle.write(body)
+            handle.flush()
+            os.fsync(handle.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    sync(path.parent)
 
 
 def write_private(path: Path, body: bytes) -> None:
@@ -25,7 +29,7 @@ def write_private(path: Path, body: bytes) -> None:
     FileExistsError
         There is one already.
     """
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    fresh = _fresh(path)
     fresh.unlink(missing_ok=True)
     try:
         with os.fdopen(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as handle:
@@ -35,3 +39,17 @@ def write_private(path: Path, body: bytes) -> None:
         os.link(fresh, path)  # whole or not at all, and never over another
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Push a file's bytes, or a directory's entries, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _fresh(path: Path) -> Path:
+    """A name beside a file that no other process or thread writes to."""
+    return path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")

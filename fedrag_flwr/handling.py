@@ -72,7 +72,7 @@ def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = Fals
 
 
 def _build(visit: Visit, request: records.BuildRequest) -> records.BuildReport:
-    return visit.device.release_report(visit.device.build(memories=request.memories, graph=request.graph))
+    return visit.device.doorkeeper.report(visit.device.build(memories=request.memories, graph=request.graph))
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -83,8 +83,8 @@ HANDLERS: Mapping[str, Handler] = {
         lambda at, request: at.device.train_controller(request, at.host.training_questions()),
         writes=True,
     ),
-    "query.share": _on(records.ShareRequest, lambda at, request: at.device.share(request)),
-    "query.summaries": _on(records.SummaryRequest, lambda at, request: at.device.share_summaries(request)),
+    "query.share": _on(records.ShareRequest, lambda at, request: at.device.giving.memories(request)),
+    "query.summaries": _on(records.SummaryRequest, lambda at, request: at.device.giving.summaries(request)),
     "query.overview": _on(records.SummaryOverview, lambda at, told: at.device.graph.take_overview(told), writes=True),
     "query.rounded_overview": _on(
         records.RoundedOverview,
@@ -95,7 +95,7 @@ HANDLERS: Mapping[str, Handler] = {
     "query.import": _on(records.Delta, lambda at, delta: at.device.import_bank(delta), writes=True),
     "query.answer": _on(records.AnswerRequest, lambda at, request: at.device.answer(request.questions, request.mode)),
     "query.retrieve": _on(
-        records.RetrieveRequest, lambda at, request: at.device.retrieve(request.requests, request.by)
+        records.RetrieveRequest, lambda at, request: at.device.giving.evidence(request.requests, request.by)
     ),
     "query.hits": _on(records.HitsRequest, lambda at, request: at.device.summaries.answer(request)),
     "query.finish": _on(
@@ -107,7 +107,7 @@ HANDLERS: Mapping[str, Handler] = {
     "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
     "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),
     "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.sealed.finish_with(given, at.run)),
-    "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.share_centroids(request)),
+    "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.giving.centroids(request)),
     "query.confide": _on(records.ConfideRequest, lambda at, asked: at.device.sealed.confide(asked, at.run)),
     "query.open_answers": _on(
         records.SealedMessages,
@@ -116,7 +116,7 @@ HANDLERS: Mapping[str, Handler] = {
     "query.waiting": _on(records.WaitingRequest, lambda at, request: at.device.offer(request)),
     "query.walk": _on(records.WalkRequest, lambda at, request: at.device.walk(request)),
     "query.gossip": _on(records.GossipRequest, lambda at, request: at.device.walks.sketches.gossip(request)),
-    "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.share_documents()),
+    "query.documents": _on(records.DocumentsRequest, lambda at, _: at.device.giving.documents()),
 }
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fedrag_flwr.errors import StaleMessageError, WireError
+from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.paging import Page, Read, cut, weight
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor, Released
-from fedrag_flwr.records import Cursor, Delta, MemoryItem, ShareRequest
+from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 
+BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 SHARED = "shared"  # meta key: the latest version of the store that others may know of
 
 
@@ -122,3 +125,31 @@ class Sharing:
 
     def _shared(self) -> int:
         return int(self.store.meta(SHARED) or 0)
+
+
+def bank_of(store: MemoryStore) -> tuple[str, int]:
+    """The id and the version of the fused bank that a device took in last; "" and 0 where there is none."""
+    return store.meta(BANK) or "", int(store.meta(BANK_VERSION) or 0)
+
+
+def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
+    """Take in others' memories; what is malformed is refused and counted by reason.
+
+    Of a delta in pages each but the last is put aside: until then the bank is what it was.
+
+    Raises
+    ------
+    WireError
+        The delta goes on from a bank that the device does not have, or ends before what it has.
+    """
+    bank, version = bank_of(store)
+    if delta.since and (delta.origin != bank or delta.since > version):
+        raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
+    if delta.since and delta.version < version:
+        raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
+    if delta.next != START:
+        return store.import_delta(delta)
+    store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
+    report = store.import_delta(delta, snapshot=delta.since == 0)
+    store.set_meta(BANK, delta.origin)
+    return report

@@ -25,7 +25,7 @@ import numpy as np
 
 from fedrag_flwr.evaluation.bootstrap import mean_interval
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.scoring import judge
+from fedrag_flwr.evaluation.verdicts import judge
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings

@@ -19,7 +19,7 @@ from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers
-from fedrag_flwr.evaluation.scoring import is_unanswerable, judge
+from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match
 from fedrag_flwr.settings import Settings, fedrag_home

@@ -20,7 +20,7 @@ import numpy as np
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.scoring import is_unanswerable, judge
+from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.memory.fusing import FusionRules, merge

@@ -102,7 +102,7 @@ class SummaryWorld:
             with self.device(name, settings) as device:
                 device.graph.refresh(lambda *_: None)
                 known = shelf.known_of(name)
-                shelf.take(device.share_summaries(SummaryRequest(known.generation, known.known)))
+                shelf.take(device.giving.summaries(SummaryRequest(known.generation, known.known)))
         found = shelf.index(frozenset(self.devices))
         shelf.close()
         return found

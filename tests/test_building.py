@@ -210,7 +210,7 @@ def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
     (device.documents / "Quist: notes.md").write_text("# Nothing", encoding="utf-8")
     with device.open() as opened:
         report = opened.build()
-        shown = opened.release_report(report)
+        shown = opened.doorkeeper.report(report)
         assert len(report.failed) == len(shown.failed) == 2
         assert "Quist" in str(report.failed)
         assert "Quist" not in repr(shown)

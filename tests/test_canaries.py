@@ -215,13 +215,13 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, toolbox: Toolbox, device: str) -> None:
     silo = SILOS[device]
     with _open(outcome, device, toolbox) as opened:
-        delta = opened.share(ShareRequest("memories", 0))
+        delta = opened.giving.memories(ShareRequest("memories", 0))
         units = opened.store.units("sentence")
         asked: list[EvidenceRequest] = []
         for unit, vector in zip(units.ids, units.vectors, strict=True):
             edges = opened.store.opaque("own", opened.store.hyperedges_of([unit])[unit])
             asked.append(EvidenceRequest(f"q{len(asked)}", vector, tuple(edges.values()), 4))
-        batch = opened.retrieve(asked)
+        batch = opened.giving.evidence(asked)
         held = _sent(replace(delta, items=tuple(replace(i, hyperedges=()) for i in opened.store.items(device))))
     texts = " ".join(unit.text for evidence in batch.evidence for unit in evidence.units)
     assert silo.canaries.sentence in texts  # every sentence was asked for

@@ -9,7 +9,8 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.kill_store import SETTINGS, assert_whole, build_edition, kill_rounds, open_device
+from simulations.kill_store import kill_rounds
+from simulations.kill_world import SETTINGS, assert_whole, build_edition, open_device
 
 
 def test_a_killed_device_leaves_a_whole_store_and_goes_on(tmp_path: Path) -> None:

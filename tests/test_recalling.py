@@ -43,7 +43,7 @@ def send(device: Watched, bank: MemoryStore, since: Delta | None) -> Delta:
     """One round: what is new since a delta, taken by the bank."""
     with device.open() as opened:
         asked = ShareRequest("memories", since.version, since.generation) if since else ShareRequest("memories", 0)
-        delta = opened.share(asked)
+        delta = opened.giving.memories(asked)
     bank.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
     return delta
 

@@ -7,10 +7,11 @@ from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.results import read_answers, read_summary, refresh_report, write_results
 from fedrag_flwr.evaluation.rows import AnswerRow
-from fedrag_flwr.evaluation.scoring import SystemResult, Verdict, judge, judge_all, score_system
+from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary, summarise
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
 from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
+from fedrag_flwr.evaluation.verdicts import Verdict, judge, judge_all
 
 __all__ = [
     "AnswerRow",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +20,7 @@ from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import AnswerRow, answer_rows
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary, summarise
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Answer, BuildReport
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
@@ -129,20 +128,5 @@ def _parse(record: type[_Record], content: bytes, where: str) -> _Record:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Replace a file atomically and durably; lone surrogates, which UTF-8 cannot carry, become question marks."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode("utf-8", errors="replace"))
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    """Replace a text; lone surrogates, which UTF-8 cannot carry, become question marks."""
+    replace_file(target, text.encode("utf-8", errors="replace"))

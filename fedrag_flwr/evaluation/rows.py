@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.scoring import Verdict, judge_all
+from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
 from fedrag_flwr.records import Answer, ChosenPath, Cost, EvidenceUnit
 
 MISSING = "missing"

@@ -12,38 +12,15 @@ from annotated_types import Ge, Le
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.evaluation.traffic import PhaseTraffic, Traffic
+from fedrag_flwr.evaluation.verdicts import ABSTAINED, Verdict, is_unanswerable, judge_all
 from fedrag_flwr.records import Answer
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]
 Amount = Annotated[float, Ge(0.0)]
 Number = Annotated[int, Ge(0)]
 
-ABSTAINED = "abstained"
 PATHS = ("memorizer", "cognizer", "remote", "cache", ABSTAINED)
-UNANSWERABLE = "unanswerable"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One question's outcome; `answer` is None when the question went missing with its device."""
-
-    gold: GoldQuestion
-    answer: Answer | None
-    acc: float
-    f1: float
-    em: float
-
-    @property
-    def abstained(self) -> bool:
-        """Whether the system declined to answer."""
-        return self.answer is not None and self.answer.path == ABSTAINED
-
-    @property
-    def right(self) -> bool:
-        """Whether the answer counts as right (ACC)."""
-        return self.acc == 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,28 +122,6 @@ class SystemResult:
     counts: Mapping[str, Number] = field(default_factory=dict)
     acc_interval: Interval | None = None
     versus: Mapping[str, Interval] = field(default_factory=dict)
-
-
-def is_unanswerable(gold: GoldQuestion) -> bool:
-    """Tell whether abstaining is the only right answer."""
-    return gold.kind == UNANSWERABLE and not gold.answer
-
-
-def judge(gold: GoldQuestion, answer: Answer | None) -> Verdict:
-    """Judge one answer: an answerable question wants a gold answer or alias, an unanswerable one an abstention."""
-    if answer is None:
-        return Verdict(gold, None, 0.0, 0.0, 0.0)
-    if is_unanswerable(gold) or answer.path == ABSTAINED:
-        right = float(is_unanswerable(gold) and answer.path == ABSTAINED)
-        return Verdict(gold, answer, right, right, right)
-    golds = (gold.answer, *gold.aliases)
-    return Verdict(gold, answer, accuracy(answer.text, golds), f1(answer.text, golds), exact_match(answer.text, golds))
-
-
-def judge_all(gold: Sequence[GoldQuestion], answers: Sequence[Answer]) -> list[Verdict]:
-    """Judge each gold question once, in order; of several answers to one question the first counts."""
-    first = {answer.question_id: answer for answer in reversed(answers)}
-    return [judge(question, first.get(question.question_id)) for question in gold]
 
 
 def score_system(

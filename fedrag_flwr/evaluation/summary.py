@@ -10,7 +10,8 @@ import numpy as np
 from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
-from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult, judge_all
+from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult
+from fedrag_flwr.evaluation.verdicts import judge_all
 from fedrag_flwr.records import Answer, BuildReport
 
 

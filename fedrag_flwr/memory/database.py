@@ -20,6 +20,7 @@ from fedrag_flwr.errors import (
     StoreLockedError,
     StoreMismatchError,
 )
+from fedrag_flwr.files import sync
 from fedrag_flwr.memory.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
 
 FILE = "store.sqlite"
@@ -169,9 +170,9 @@ class Database:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.execute("COMMIT")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        sync_file(fresh)
+        sync(fresh)
         fresh.replace(path)
-        sync_directory(directory)
+        sync(directory)
 
     def check(self) -> None:
         """See that the file is whole, is a store and has this schema.
@@ -290,17 +291,3 @@ def _end(connection: sqlite3.Connection, statement: str) -> None:
             connection.execute(statement)
     except sqlite3.ProgrammingError:
         return  # closed by another thread in the middle: nothing is left to end
-
-
-def sync_file(path: Path) -> None:
-    """Push a file's bytes to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_directory(directory: Path) -> None:
-    """Push a directory's entries to the disk."""
-    sync_file(directory)

@@ -10,7 +10,8 @@ import secrets
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.memory.database import REBUILD, sync_directory
+from fedrag_flwr.files import sync
+from fedrag_flwr.memory.database import REBUILD
 
 SECRET = "secret.key"
 _BYTES = 32
@@ -27,7 +28,7 @@ def make_secret(directory: Path) -> bytes:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(directory / SECRET)
-    sync_directory(directory)
+    sync(directory)
     return secret
 
 

@@ -34,6 +34,11 @@ class StoreReader:
         return dict(self._identity)
 
     @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    @property
     def database(self) -> Database:
         """The file, for rooms that keep tables of their own in it."""
         return self._database

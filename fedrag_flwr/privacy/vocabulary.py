@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.normalise import normal_name
 
@@ -105,12 +105,7 @@ class EntityPartition:
         }
         lines = [header, *({"type": group.type, "members": list(group.members)} for group in self.groups)]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        replace_file(path, text.encode())
 
 
 def load_partition(path: Path) -> EntityPartition:

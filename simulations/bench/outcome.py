@@ -12,9 +12,10 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.results import read_summary, write_results
-from fedrag_flwr.evaluation.scoring import SystemResult, judge_all, score_system
+from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.evaluation.verdicts import judge_all
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.bench.construction import construction_table
 from simulations.bench.plan import BenchPlan

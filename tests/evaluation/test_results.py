@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, refresh_report, write_results
-from fedrag_flwr.evaluation.results import _replace
+from fedrag_flwr.files import replace_file
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
 
 DOCUMENTED = (
@@ -208,8 +208,8 @@ def test_a_failed_write_leaves_the_old_file(
 
 def test_replacing_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    _replace(target, "first")
-    _replace(target, "second")
+    replace_file(target, b"first")
+    replace_file(target, b"second")
     assert (target.read_text(), [file.name for file in tmp_path.iterdir()]) == ("second", ["file"])
 
 

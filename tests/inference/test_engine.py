@@ -170,9 +170,9 @@ def test_where_no_hyperedge_is_named_the_nearest_sentences_are_offered(people: E
 @pytest.mark.parametrize("budget", [1, 2, 4])
 def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    shared = people.share(ShareRequest("memories", 0)).items
+    shared = people.giving.memories(ShareRequest("memories", 0)).items
     edges = tuple(sorted({edge for item in shared for edge in item.hyperedges}))[:64]
-    [given] = people.retrieve([EvidenceRequest("q", vector, edges, budget)]).evidence
+    [given] = people.giving.evidence([EvidenceRequest("q", vector, edges, budget)]).evidence
     assert 0 < len(given.units) <= budget
 
 
@@ -203,4 +203,4 @@ def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encod
 def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:
     (edge, *_) = people.store.opaque("own", [people.store.hyperedges()[0].id]).values()
     with pytest.raises(WireError, match="length"):
-        people.retrieve([EvidenceRequest("q1", np.ones(3, dtype=np.float32), (edge,), 2)])
+        people.giving.evidence([EvidenceRequest("q1", np.ones(3, dtype=np.float32), (edge,), 2)])

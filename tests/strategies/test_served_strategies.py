@@ -71,7 +71,7 @@ def test_a_threshold_decides_how_many_are_asked(files: Federation) -> None:
 
 def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> None:
     with files.device("people") as device:
-        batch = device.share_centroids(CentroidRequest(16))
+        batch = device.giving.centroids(CentroidRequest(16))
         vectors = device.store.units("paragraph").vectors
     assert [one.passages for one in batch.centroids] == [len(vectors)]
     assert (vectors @ batch.centroids[0].vector).max() < 0.999
