@@ -24,7 +24,7 @@ _MOST_TOKENS = 128
 _MOST_WORDS = 120  # read at once
 _WORD = re.compile(r"\w+")
 _WITHIN = re.compile(r"[^.!?\s]\s*\Z")  # goes on within a sentence
-_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?]+(?=\s|\Z)|[.!?]+|\n+|\Z)")
+_SENTENCE = re.compile(r".+?(?:[.!?]\s+|\n|\Z)", re.DOTALL)
 _SYSTEM = (
     "You check a text before it is shown to strangers. Copy out every piece of it that is personal or confidential: "
     "names of people, places and companies, addresses, phone and account numbers, mail and web addresses, ages and "
