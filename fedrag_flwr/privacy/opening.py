@@ -39,7 +39,7 @@ def open_door(
     names
         The file of the names that were found private; it may go with the store, which finds them again.
     generator
-        Gives the model that writes summaries, where the settings ask for them.
+        Gives the model that masks or writes summaries, where the settings ask for that.
 
     Raises
     ------

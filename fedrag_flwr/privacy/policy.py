@@ -17,6 +17,7 @@ from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.model_masking import ModelMasking
 from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
@@ -26,7 +27,8 @@ from fedrag_flwr.privacy.vocabulary import EntityPartition
 from fedrag_flwr.text.base import Pipeline
 
 PrivacyMode = Literal["none", "type-masking", "ldp"]
-FURTHER = ("erasure", "presidio", "summary")  # operators beside the mode's, in the order in which they work
+FURTHER = ("erasure", "presidio", "model-masking", "summary")  # beside the mode's, in the order of their work
+_ASKING = frozenset({ModelMasking.name, ModelSummary.name})
 
 
 def make_door(
@@ -78,7 +80,7 @@ def make_door(
     budget_limit
         Most epsilon that an entity may ever spend; by default one draw.
     further, erasure_keep, generator
-        Operators beside the mode's, of `FURTHER`; what erasure keeps, and the model that writes summaries.
+        Operators beside the mode's, of `FURTHER`; what erasure keeps, and the model that masks or writes summaries.
 
     Raises
     ------
@@ -134,9 +136,18 @@ def make_door(
         operators.append(LocalDifferentialPrivacy(pipeline, response, sensitive_types, known))
     elif mode != "none":
         raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
-    if "summary" in further:
-        if generator is None:
-            raise SettingError("summaries need a model", where="privacy.operators")
-        operators.append(ModelSummary(generator))
+    operators += _by_model(further, generator, public_names)
     ledger = OutgoingLedger(None if folder is None else folder / FILE)
     return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents, ledger)
+
+
+def _by_model(
+    further: Sequence[str], generator: Callable[[], Generator] | None, public_names: Iterable[str]
+) -> list[Operator]:
+    """The operators that ask the model; they come after all others, so that it sees only what those have left."""
+    if not _ASKING & set(further):
+        return []
+    if generator is None:
+        raise SettingError("masking and summaries by the model need one", where="privacy.operators")
+    operators: list[Operator] = [ModelMasking(generator, public_names), ModelSummary(generator)]
+    return [operator for operator in operators if operator.name in further]

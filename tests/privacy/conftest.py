@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
 from fedrag_flwr.privacy import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text import SpacyPipeline
@@ -24,6 +26,28 @@ PUBLIC = {
 
 ItemMaker = Callable[..., MemoryItem]
 Opaque = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A model that says one thing, whatever it is asked, and keeps what it heard."""
+
+    told: str
+    tokens: int = 1
+    id: str = "saying"
+    heard: list[Prompt] = field(default_factory=list)
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        self.heard.append(prompt)
+        return [Completion(self.told, 1, self.tokens, 0.0)] * n
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+        return np.zeros(len(continuations))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
 
 
 @pytest.fixture(scope="session")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import Bundle, make_door
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text import SpacyPipeline
-from tests.privacy.conftest import Opaque
+from tests.privacy.conftest import Opaque, Saying
 
 TITLE = "Tarn Bridge"
 TEXT = (
@@ -58,25 +53,6 @@ def test_a_share_is_a_share(pipeline: SpacyPipeline, encoder: Encoder) -> None:
 
 
 # --- summaries --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """A model that says one thing, whatever it is asked."""
-
-    told: str
-    id: str = "saying"
-
-    def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
-    ) -> list[Completion]:
-        return [Completion(self.told, 1, 1, 0.0)] * n
-
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros(len(continuations))
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 LONG = "[PERSON] was admitted in March 2019 with 3 fractures of the left hand. " + "The ward was calm that day. " * 8
