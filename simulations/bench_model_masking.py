@@ -20,8 +20,8 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.models import load_generator
-from fedrag_flwr.models.files import DEFAULT_GENERATOR
 from fedrag_flwr.models.generator import LlamaGenerator
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.privacy.model_masking import CONFIDENTIAL, named, piece_pattern
 from fedrag_flwr.privacy.normalise import clean, probe
 from fedrag_flwr.privacy.rewriting import placeholder
