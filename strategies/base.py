@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from logging import INFO
 from typing import get_args
@@ -42,7 +43,10 @@ from strategies.server_tools import ServerTools
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts."""
+    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts.
+
+    `server_seconds` are those of the server's own work, without what messages and waiting for devices take.
+    """
 
     strategy: str
     answers: tuple[Answer, ...]
@@ -52,6 +56,7 @@ class RunOutcome:
     peak_rss_mb: dict[str, float]
     seconds: float
     counts: dict[str, int]
+    server_seconds: float = 0.0
 
 
 Note = Callable[[Iterable[Answer]], None]
@@ -103,6 +108,7 @@ class FederatedRag(Strategy):
         self.note: Note | None = None  # told of all answers after each phase that closes questions
         self.courier: Courier | None = None
         self._started = 0.0
+        self._worked = 0.0
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -146,10 +152,11 @@ class FederatedRag(Strategy):
             allowance=Allowance(federation.most_bytes),
             progress=self.progress,
         )
-        self.describe(grid)
-        replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-        self.aggregate_train(1, replies)
-        self.share()
+        with self._working():
+            self.describe(grid)
+            replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+            self.aggregate_train(1, replies)
+            self.share()
 
     def forget(self) -> None:
         """Drop the questions that were asked, and their answers."""
@@ -159,10 +166,11 @@ class FederatedRag(Strategy):
         """Ask questions at their homes and close those that stay open; it may be called again with others."""
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
-        messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
-        self.aggregate_evaluate(1, self._courier.deliver(messages))
-        self._note_answers()
-        self.resolve()
+        with self._working():
+            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
+            self.aggregate_evaluate(1, self._courier.deliver(messages))
+            self._note_answers()
+            self.resolve()
 
     def outcome(self) -> RunOutcome:
         """What the run has brought so far."""
@@ -175,6 +183,7 @@ class FederatedRag(Strategy):
             peak_rss_mb=self.peak_rss_mb,
             seconds=time.monotonic() - self._started,
             counts=self.counts,
+            server_seconds=self._worked,
         )
 
     def start(
@@ -314,6 +323,12 @@ class FederatedRag(Strategy):
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
         return self.courier
 
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        start = time.monotonic() - self._courier.waited
+        yield
+        self._worked += time.monotonic() - self._courier.waited - start
+
     def _note_answers(self) -> None:
         if self.note is not None:
             self.note(self.answers.values())
@@ -329,7 +344,7 @@ class FederatedRag(Strategy):
         wanted, courier = self.settings.federation.devices, self._courier
         deadline = courier.clock() + min(courier.timeout, self.patience)
         while len(node_ids := sorted(grid.get_node_ids())) < wanted and courier.clock() < deadline:
-            time.sleep(courier.poll)
+            courier.pause_for_nodes()
         for number in range(len(node_ids), wanted):
             courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
         return node_ids
