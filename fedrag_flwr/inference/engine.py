@@ -12,6 +12,7 @@ from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
+from fedrag_flwr.inference.voices import heard
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
@@ -179,6 +180,8 @@ class Engine:
             reading,
             wording=question.text,
         )
+        told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
+        verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
         remote = any(unit.origin != self.shelf.device for unit in units)
