@@ -18,7 +18,7 @@ from fedrag_flwr.engines import Engines, Memories
 from fedrag_flwr.errors import PrivacyError, StaleMessageError, WireError
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
-from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.inference.evidence import EvidenceShelf, measured
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.importing import BANK_VERSION
@@ -386,7 +386,10 @@ class EdgeDevice:
         return trace_answer(self.store, self.name, answer)
 
     def retrieve(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the door and within this device's own limit."""
+        """Evidence for others' questions, through the door and within this device's own limit.
+
+        Where the door rewrites, a score is that of what leaves: the sentence's own would tell what was taken out.
+        """
         start = time.perf_counter()
         evidence = []
         self._doorkeeper.inform()
@@ -402,7 +405,10 @@ class EdgeDevice:
                 edges = [own for _, own in self.store.resolve_opaque(request.hyperedges).values()]
                 offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
                 units = offered(edges, request.vector)[:budget]
-            evidence.append(Evidence(request.question_id, self.door.release_evidence(units).items))
+            shown = self.door.release_evidence(units).items
+            if self.door.rewrites:
+                shown = tuple(measured(shown, request.vector, self.toolbox.encoder))
+            evidence.append(Evidence(request.question_id, shown))
         return EvidenceBatch(self.name, tuple(evidence), time.perf_counter() - start)
 
     def finish(

@@ -31,7 +31,7 @@ from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.kept_rows import KeptRows, Row
-from simulations.leak_world import LeakWorld, Seen, Text, Vectors, seen_of
+from simulations.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 
 MODES: Mapping[str, Mapping[str, Plain]] = {
     "none": {"privacy.export": "none"},
@@ -45,6 +45,7 @@ MODES: Mapping[str, Mapping[str, Plain]] = {
         "graph.share": "vector",
     },
 }
+DEVICES = ("launchers", "missions", "observatories", "people", "worlds")
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
@@ -52,20 +53,18 @@ _PERSON = "PERSON"
 
 
 def member_scores(text: Text, seen: Seen, encoder: Encoder) -> dict[str, float]:
-    """How much a device seems to hold a document, by channel: by vectors of sentences, and by runs of words."""
+    """How much a device seems to hold a document, by channel: by vectors of sentences, by runs of words, by scores."""
     replies = seen.replies[text.name]
-    nearest = [_nearest(vector[None], encoder.encode(given)) for vector, given in _pairs(text.vectors, replies)]
+    shown = [[text_of(unit) for unit in given] for given in replies]
+    nearest = [_nearest(vector[None], encoder.encode(told)) for vector, told in zip(text.vectors, shown, strict=True)]
     return {
         "memories by vectors": _nearest(text.vectors, np.stack([item.embedding for item in seen.memories])),
         "memories by words": _told(text.sentences, [f"{item.question} {item.answer}" for item in seen.memories]),
         "summaries by vectors": _nearest(text.vectors, seen.summary_vectors),
-        "evidence by vectors": float(np.mean(nearest)) if nearest else 0.0,
-        "evidence by words": _told(text.sentences, [one for given in replies for one in given]),
+        "evidence by vectors": float(np.mean(nearest)),
+        "evidence by words": _told(text.sentences, [one for told in shown for one in told]),
+        "evidence by scores": float(np.mean([max((unit.score for unit in given), default=0.0) for given in replies])),
     }
-
-
-def _pairs(vectors: Vectors, replies: Sequence[Sequence[str]]) -> list[tuple[Vectors, Sequence[str]]]:
-    return [(vector, given) for vector, given in zip(vectors, replies, strict=True) if given]
 
 
 def _nearest(vectors: Vectors, shown: Vectors) -> float:
@@ -176,11 +175,13 @@ def main() -> None:
     """Measure the modes that were not measured yet, and print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", default=";".join(MODES), help="some of them, with semicolons between")
+    parser.add_argument("--devices", default=",".join(DEVICES), help="some of the demo's, with commas between")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
     arguments = parser.parse_args()
     home = fedrag_home() / "fedrag-leaks"
-    world = LeakWorld(home, load_toolbox(Settings().models, fedrag_home()))
-    kept = KeptRows(home / "rows.jsonl")
+    names = tuple(sorted(arguments.devices.split(",")))
+    world = LeakWorld(home, load_toolbox(Settings().models, fedrag_home()), names)
+    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl")
     world.prepare()
     rows = [kept.row(mode, partial(measure, world, mode)) for mode in arguments.modes.split(";")]
     arguments.out.mkdir(parents=True, exist_ok=True)

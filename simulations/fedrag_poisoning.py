@@ -39,7 +39,7 @@ from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")
 ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
-_UNLIMITED = 1_000_000
+_UNLIMITED = 1_000  # more than a question has memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ CASES: Mapping[str, Case] = {
     "none": Case(changes={"memory.fusion-quota": _UNLIMITED}, voices=False),
     "shipped": Case(),
     "two voices": Case(changes={"inference.least-voices": 2}),
-    "no attack, two voices": Case(frozenset(), {"inference.least-voices": 2}),
+    "no attack + two voices": Case(frozenset(), {"inference.least-voices": 2}),
     "memories alone": Case(frozenset(("memories",))),
     "evidence alone": Case(frozenset(("summaries", "evidence"))),
     "trust 0.5": Case(changes={"inference.least-trust": 0.5}),
-    "no attack, trust 0.5": Case(frozenset(), {"inference.least-trust": 0.5}),
+    "no attack + trust 0.5": Case(frozenset(), {"inference.least-trust": 0.5}),
 }
 
 

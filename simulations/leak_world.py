@@ -17,7 +17,7 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.private_routing import restored, rounded
-from fedrag_flwr.records import EvidenceRequest, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
+from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox
@@ -47,34 +47,30 @@ class Seen:
     summary_texts, summary_vectors
         What the server reads, and what members download in a byte a value, shape (n, dimension).
     replies
-        Evidence texts, by document and then by the sentence whose vector was sent.
+        Evidence, by document and then by the sentence whose vector was sent.
     """
 
     memories: tuple[MemoryItem, ...]
     summary_texts: tuple[str, ...]
     summary_vectors: Vectors
-    replies: Mapping[str, Sequence[Sequence[str]]]
+    replies: Mapping[str, Sequence[Sequence[EvidenceUnit]]]
 
     def texts(self) -> dict[str, list[str]]:
         """All texts by channel."""
         return {
             "memories": [" | ".join((item.question, item.answer, *item.anchors)) for item in self.memories],
             "summaries": list(self.summary_texts),
-            "evidence": [text for by_sentence in self.replies.values() for given in by_sentence for text in given],
+            "evidence": [text_of(unit) for asked in self.replies.values() for given in asked for unit in given],
         }
 
 
 @dataclass(frozen=True, slots=True)
 class LeakWorld:
-    """The devices' folders and stores in one home; what is released is released from a copy of the stores."""
+    """Devices' folders and stores in one home; what is released is released from a copy of the stores."""
 
     home: Path
     toolbox: Toolbox
-
-    @property
-    def names(self) -> list[str]:
-        """The devices' names."""
-        return sorted(path.name for path in CORPUS.iterdir() if path.is_dir())
+    names: tuple[str, ...]
 
     @property
     def folders(self) -> Path:
@@ -128,6 +124,11 @@ class LeakWorld:
         return EdgeDevice(name, self.folders / name, store_root(settings, name), settings, self.toolbox)
 
 
+def text_of(unit: EvidenceUnit) -> str:
+    """A sentence of evidence under its title."""
+    return under_title(unit.title, unit.text)
+
+
 def seen_of(device: EdgeDevice, texts: Sequence[Text]) -> Seen:
     """What a member gets who takes all memories and summaries, and asks with the vector of every sentence."""
     items = device.share(ShareRequest("memories", 0)).items if device.settings.fedrag.bank else ()
@@ -138,7 +139,7 @@ def seen_of(device: EdgeDevice, texts: Sequence[Text]) -> Seen:
     for text in texts:
         asked = [EvidenceRequest(f"{row}", vector, (), budget) for row, vector in enumerate(text.vectors)]
         given = device.retrieve(asked, "nearest").evidence
-        replies[text.name] = [[under_title(unit.title, unit.text) for unit in one.units] for one in given]
+        replies[text.name] = [one.units for one in given]
     return Seen(
         items,
         tuple(one.text for one in summaries if one.text),

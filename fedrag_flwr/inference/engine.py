@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
-from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
@@ -130,9 +130,10 @@ class Engine:
         return None if lead.known is None else self._recalled(question, lead, lead.known, self.clock() - start)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
-        """Answer an open question at home with whatever other devices gave."""
+        """Answer an open question at home with whatever other devices gave; how near that is home measures itself."""
         start = self.clock()
-        return self._reasoned(question, self.leads.lead(question.text), foreign, start)
+        lead = self.leads.lead(question.text)
+        return self._reasoned(question, lead, measured(foreign, lead.asked.vector, self.leads.encoder), start)
 
     # --- steps ----------------------------------------------------------------------------------
 
