@@ -166,8 +166,10 @@ def restoration_table(rows: Sequence[Row]) -> str:
         changes = MODES[str(row["mode"])]
         cells = [f"{100 * float(row[what]) / float(row['names']):.1f}" for what in (*CHANNELS, "anywhere")]
         size, covered = int(changes.get("privacy.group-size", 5)), int(row["covered"])
-        told = [f"{100 * float(row['kept']) / covered:.1f}", f"{100 * best_possible(size, 1.0):.1f}"]
-        lines.append((str(row["mode"]), str(row["names"]), *cells, str(covered), *(told if covered else ("-", "-"))))
+        told = ["-", "-"]
+        if covered:
+            told = [f"{100 * float(row['kept']) / covered:.1f}", f"{100 * best_possible(size, 1.0):.1f}"]
+        lines.append((str(row["mode"]), str(row["names"]), *cells, str(covered), *told))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
