@@ -88,7 +88,7 @@ class Engines:
         shelf = EvidenceShelf(self._device, self._store, inference.evidence_units)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
         leads = Leads(
-            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self._device),
+            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self._device, inference.least_voices),
             rewriter=rewriter,
             hops=Hops(matcher, fitting.misfit),
             encoder=tools.encoder,

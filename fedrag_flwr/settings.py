@@ -74,6 +74,7 @@ class InferenceSettings(_Group):
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
     abstain_below: float = Field(0.6, ge=-1, le=1)
     least_trust: float = Field(0.0, ge=0, le=1)
+    least_voices: int = Field(0, ge=0, le=1_000)
     free_answers: bool = False
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from logging import INFO
 from typing import get_args
@@ -86,6 +87,7 @@ class FederatedRag(Strategy):
         self.note: Note | None = None  # told of all answers after each phase that closes questions
         self.courier: Courier | None = None
         self._started = 0.0
+        self._worked = 0.0
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -129,10 +131,11 @@ class FederatedRag(Strategy):
             allowance=Allowance(federation.most_bytes),
             progress=self.progress,
         )
-        self.describe()
-        replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-        self.aggregate_train(1, replies)
-        self.share()
+        with self._working():
+            self.describe()
+            replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+            self.aggregate_train(1, replies)
+            self.share()
 
     def forget(self) -> None:
         """Drop the questions that were asked, and their answers."""
@@ -142,10 +145,11 @@ class FederatedRag(Strategy):
         """Ask questions at their homes and close those that stay open; it may be called again with others."""
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
-        messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
-        self.aggregate_evaluate(1, self._courier.deliver(messages))
-        self._note_answers()
-        self.resolve()
+        with self._working():
+            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
+            self.aggregate_evaluate(1, self._courier.deliver(messages))
+            self._note_answers()
+            self.resolve()
 
     def outcome(self) -> RunOutcome:
         """What the run has brought so far."""
@@ -158,6 +162,7 @@ class FederatedRag(Strategy):
             peak_rss_mb=self.peak_rss_mb,
             seconds=time.monotonic() - self._started,
             counts=self.counts,
+            server_seconds=self._worked,
         )
 
     def start(
@@ -284,6 +289,12 @@ class FederatedRag(Strategy):
         if self.courier is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
         return self.courier
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        start = time.monotonic() - self._courier.waited
+        yield
+        self._worked += time.monotonic() - self._courier.waited - start
 
     def _note_answers(self) -> None:
         if self.note is not None:

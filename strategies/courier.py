@@ -85,6 +85,8 @@ class Courier:
         Told of each reply.
     delays
         Seconds that the latest reply of each node took.
+    waited
+        Seconds that went into sending and waiting, of all rounds.
     """
 
     grid: Grid
@@ -100,6 +102,7 @@ class Courier:
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
     delays: dict[int, float] = field(default_factory=dict)
+    waited: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _away: set[int] = field(default_factory=set)  # nodes that no retry reached
 
@@ -151,9 +154,15 @@ class Courier:
                     self.progress(phase, len(replies), total)
             if (waiting or awaited) and not arrived:
                 time.sleep(self.poll)
+        self.waited += self.clock() - start
         for errand in (*awaited.values(), *waiting):
             self.miss(errand.node_id, f"no reply to {phase} within {patience:g} s")
         return replies
+
+    def pause_for_nodes(self) -> None:
+        """Wait a moment for devices to connect."""
+        time.sleep(self.poll)
+        self.waited += self.poll
 
     def _push(self, due: list[_Errand], awaited: dict[str, _Errand], deadline: float) -> list[_Errand]:
         """Send what is due, and give what was not accepted but may be tried again."""

@@ -13,7 +13,10 @@ from fedrag_flwr.records import Answer, BuildReport, DeviceCard
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts."""
+    """What a strategy's run brought: answers, build reports, traffic, peak memory by device, and its own counts.
+
+    `server_seconds` are those of the server's own work, without what messages and waiting for devices take.
+    """
 
     strategy: str
     answers: tuple[Answer, ...]
@@ -23,6 +26,7 @@ class RunOutcome:
     peak_rss_mb: dict[str, float]
     seconds: float
     counts: dict[str, int]
+    server_seconds: float = 0.0
 
 
 def metrics_of_builds(reports: Iterable[BuildReport]) -> MetricRecord:

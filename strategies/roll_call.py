@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Mapping
 
@@ -18,7 +17,7 @@ def wait_for_nodes(courier: Courier, wanted: int, patience: float) -> list[int]:
     """The nodes that connect within so many seconds, at most a round's; those that do not are named as missing."""
     deadline = courier.clock() + min(courier.timeout, patience)
     while len(node_ids := sorted(courier.grid.get_node_ids())) < wanted and courier.clock() < deadline:
-        time.sleep(courier.poll)
+        courier.pause_for_nodes()
     for number in range(len(node_ids), wanted):
         courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
     return node_ids

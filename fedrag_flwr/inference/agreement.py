@@ -18,8 +18,8 @@ class _Voice:
     owners: set[str] = field(default_factory=set)
 
 
-def agreed(matches: Sequence[Match], home: str) -> Match | None:
-    """The best match of the answer that most devices give; None where as many give another.
+def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
+    """The best match of the answer that most devices give; None where as many give another, or too few give this.
 
     A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
     voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
@@ -31,6 +31,8 @@ def agreed(matches: Sequence[Match], home: str) -> Match | None:
         Matches that answer a question, best first.
     home
         The device where it is asked.
+    least
+        How many devices must give what home does not; 0: none.
     """
     voices: list[_Voice] = []
     heard: set[str] = set()
@@ -50,4 +52,6 @@ def agreed(matches: Sequence[Match], home: str) -> Match | None:
     ranked = sorted(voices, key=weight, reverse=True)
     if len(ranked) > 1 and weight(ranked[0]) == weight(ranked[1]):
         return None
-    return ranked[0].match if ranked else None
+    if not ranked or (home not in ranked[0].owners and len(ranked[0].owners) < least):
+        return None
+    return ranked[0].match

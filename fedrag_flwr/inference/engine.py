@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict
-from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
+from fedrag_flwr.inference.voices import heard
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
@@ -129,9 +130,10 @@ class Engine:
         return None if lead.known is None else self._recalled(question, lead, lead.known, self.clock() - start)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
-        """Answer an open question at home with whatever other devices gave."""
+        """Answer an open question at home with whatever other devices gave; how near that is home measures itself."""
         start = self.clock()
-        return self._reasoned(question, self.leads.lead(question.text), foreign, start)
+        lead = self.leads.lead(question.text)
+        return self._reasoned(question, lead, measured(foreign, lead.asked.vector, self.leads.encoder), start)
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -179,6 +181,8 @@ class Engine:
             reading,
             wording=question.text,
         )
+        told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
+        verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
         verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
         remote = any(unit.origin != self.shelf.device for unit in units)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
 from fedrag_flwr.retrieval import Ranking
+from fedrag_flwr.text.segment import under_title
 
 POOL = 64  # near sentences among which evidence is chosen
 
@@ -148,6 +150,14 @@ def _in_reading_order(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
         passage, _, place = unit.id.rpartition(".")
         passages.setdefault(passage, []).append((int(place), unit))
     return [unit for sentences in passages.values() for _, unit in sorted(sentences, key=lambda pair: pair[0])]
+
+
+def measured(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
+    """Units with the cosine of what they say to a vector of shape (dimension,), in the place of any that they claim."""
+    if not units:
+        return []
+    rows = encoder.encode([under_title(unit.title, unit.text) for unit in units])
+    return [replace(unit, score=float(np.float16(row @ vector))) for unit, row in zip(units, rows, strict=True)]
 
 
 def owner_of(origin: str, reference: str) -> tuple[str, str]:

@@ -27,12 +27,15 @@ class Memorizer:
         Why an item cannot answer a question.
     home
         The device where questions are asked.
+    least_voices
+        How many devices must tell what home's own documents do not; 0: none.
     """
 
     matcher: Matcher
     delta: float
     misfit: Misfit
     home: str
+    least_voices: int = 0
 
     def recall(self, vector: Vector, analysis: QuestionAnalysis, k: int) -> list[Match]:
         """The k best memories for a question with an embedding of shape (dimension,), best first (eq. 14)."""
@@ -46,6 +49,6 @@ class Memorizer:
     def answer(self, question: str, analysis: QuestionAnalysis, matches: Sequence[Match]) -> Match | None:
         """The best of the matches that answers a question, is near enough and is not contested by others.
 
-        None where memory does not know, or where as many devices contradict it.
+        None where memory does not know, where as many devices contradict it, or where too few tell it.
         """
-        return agreed(self.fitting(question, analysis, matches), self.home)
+        return agreed(self.fitting(question, analysis, matches), self.home, self.least_voices)

@@ -19,7 +19,10 @@ PLAN, ROWS = "plan.json", "rows.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system's answer to one question, or what it did before its first (then `answer` is None)."""
+    """One system's answer to one question, or what it did before its first (then `answer` is None).
+
+    `server_seconds` are those of the server's own work for it.
+    """
 
     dataset: str
     system: str
@@ -29,6 +32,7 @@ class Row:
     builds: tuple[BuildReport, ...] = ()
     peak_rss_mb: float = 0.0
     constructions: tuple[Construction, ...] = ()
+    server_seconds: float = 0.0
 
 
 _ROW = TypeAdapter(Row)

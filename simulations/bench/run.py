@@ -56,8 +56,17 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
             if gold.question_id not in waiting[name]:
                 continue
             _forget_prompt(world)
-            answer, traffic = systems[name].ask(question)
-            rows.add(Row(world.name, name, gold.question_id, answer, traffic))
+            asked = systems[name].ask(question)
+            rows.add(
+                Row(
+                    world.name,
+                    name,
+                    gold.question_id,
+                    asked.answer,
+                    asked.traffic,
+                    server_seconds=asked.server_seconds,
+                )
+            )
             tell(f"{world.name}: {pace.step()}, {name}")
 
 
@@ -82,6 +91,7 @@ def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:
                 builds=prepared.builds,
                 peak_rss_mb=prepared.peak_rss_mb,
                 constructions=prepared.constructions,
+                server_seconds=prepared.server_seconds,
             )
         )
     tell(f"{world.name}: {name} is ready after {time.perf_counter() - start:.0f} s")

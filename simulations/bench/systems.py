@@ -29,6 +29,16 @@ class Prepared:
     traffic: Traffic = field(default_factory=Traffic)
     peak_rss_mb: float = 0.0
     constructions: tuple[Construction, ...] = ()
+    server_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question's answer, None if none came, what was sent for it, and the seconds that the server worked on it."""
+
+    answer: Answer | None
+    traffic: Traffic = field(default_factory=Traffic)
+    server_seconds: float = 0.0
 
 
 class System(Protocol):
@@ -38,8 +48,8 @@ class System(Protocol):
         """Do what comes before questions."""
         ...
 
-    def ask(self, question: Question) -> tuple[Answer | None, Traffic]:
-        """Answer one question, None if no answer came; traffic is what was sent for this one."""
+    def ask(self, question: Question) -> Asked:
+        """Answer one question."""
         ...
 
 
@@ -65,21 +75,24 @@ class Federated:
         own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
         self._grid = LocalGrid(app, nodes, settings.flat(), own_run)
         self._seen = Traffic()
+        self._worked = 0.0
 
     def prepare(self) -> Prepared:
         """Describe, build and share."""
         self._strategy.prepare(self._grid, str(self._grid.run.run_id))
         outcome = self._strategy.outcome()
-        self._seen = outcome.traffic
-        return Prepared(outcome.builds, outcome.traffic, max(outcome.peak_rss_mb.values(), default=0.0))
+        self._seen, self._worked = outcome.traffic, outcome.server_seconds
+        peak = max(outcome.peak_rss_mb.values(), default=0.0)
+        return Prepared(outcome.builds, outcome.traffic, peak, server_seconds=outcome.server_seconds)
 
-    def ask(self, question: Question) -> tuple[Answer | None, Traffic]:
+    def ask(self, question: Question) -> Asked:
         """Ask at the question's home."""
         self._strategy.ask([question])
         self._grid.sent.clear()
         outcome = self._strategy.outcome()
-        sent, self._seen = _since(self._seen, outcome.traffic), outcome.traffic
-        return self._strategy.answers.get(question.id), sent
+        sent, worked = _since(self._seen, outcome.traffic), outcome.server_seconds - self._worked
+        self._seen, self._worked = outcome.traffic, outcome.server_seconds
+        return Asked(self._strategy.answers.get(question.id), sent, worked)
 
 
 class OnDevice:
@@ -107,9 +120,9 @@ class OnDevice:
         reports = tuple(device.build() for device in self._devices.values())
         return Prepared(reports, peak_rss_mb=peak_rss_mb())
 
-    def ask(self, question: Question) -> tuple[Answer, Traffic]:
+    def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
-        return self._ask(self._devices[question.home], question), Traffic()
+        return Asked(self._ask(self._devices[question.home], question))
 
 
 class Local:
@@ -135,9 +148,9 @@ class Local:
         self._baselines = {name: one.baseline for name, one in built.items()}
         return Prepared(peak_rss_mb=peak_rss_mb(), constructions=tuple(one.construction for one in built.values()))
 
-    def ask(self, question: Question) -> tuple[Answer, Traffic]:
+    def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
-        return self._baselines[question.home].answer(question), Traffic()
+        return Asked(self._baselines[question.home].answer(question))
 
 
 def memory_then_model(device: EdgeDevice, question: Question) -> Answer:

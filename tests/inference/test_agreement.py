@@ -42,3 +42,19 @@ def match(number: int, said: Said) -> Match:
 def test_whom_a_device_believes(said: list[Said], answer: str) -> None:
     found = agreed([match(number, one) for number, one in enumerate(said)], "home")
     assert (found.item.answer if found else "") == answer
+
+
+ENOUGH: list[tuple[str, list[Said], int, str]] = [
+    ("one of two that are needed", [("a", "Ada", "q")], 2, ""),
+    ("one device, five memories", [("a", "Ada", "q")] * 5, 2, ""),
+    ("two of two", [("a", "Ada", "q"), ("b", "Ada", "else")], 2, "Ada"),
+    ("a merged memory", [("a+b", "Ada", "q")], 2, "Ada"),
+    ("a composed memory", [("", "Ada", "q")], 1, ""),
+    ("home alone", [("home", "Ada", "q")], 3, "Ada"),
+]
+
+
+@pytest.mark.parametrize(("said", "least", "answer"), [case[1:] for case in ENOUGH], ids=[case[0] for case in ENOUGH])
+def test_what_too_few_devices_say_is_not_believed(said: list[Said], least: int, answer: str) -> None:
+    found = agreed([match(number, one) for number, one in enumerate(said)], "home", least)
+    assert (found.item.answer if found else "") == answer

@@ -10,6 +10,7 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.evidence import measured
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     Answer,
@@ -204,3 +205,27 @@ def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:
     (edge, *_) = people.store.opaque("own", [people.store.hyperedges()[0].id]).values()
     with pytest.raises(WireError, match="length"):
         people.giving.evidence([EvidenceRequest("q1", np.ones(3, dtype=np.float32), (edge,), 2)])
+
+
+def test_how_near_foreign_evidence_is_home_measures_itself(encoder: Encoder) -> None:
+    vector = encoder.encode(["Who commanded the frigate Windhover?"])[0]
+    boasting = EvidenceUnit("a" * 32, "The sea is wide.", "rivers", 1.0)
+    modest = EvidenceUnit("b" * 32, "Jonas Keel commanded the frigate Windhover.", "rivers", -1.0, "Jonas Keel")
+    far, near = measured([boasting, modest], vector, encoder)
+    assert (far.text, near.text) == (boasting.text, modest.text)
+    assert far.score < 0.5 < near.score
+    assert measured([], vector, encoder) == []
+
+
+def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
+    tmp_path_factory: pytest.TempPathFactory, encoder: Encoder
+) -> None:
+    [vector] = encoder.encode(["Mount Cairl. The climber Enno Tveit reached its summit in 1868."])
+    with shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("masked")).device("rivers") as device:
+        device.build(memories=False)
+        own = device.shelf.nearest_sentences(vector, 1)[0]
+        [shown] = device.giving.evidence([EvidenceRequest("q", vector, (), 1)], "nearest").evidence[0].units
+    assert "Enno Tveit" in own.text
+    assert "[PERSON]" in shown.text
+    assert own.score > 0.99 > shown.score
+    assert shown.score == pytest.approx(measured([shown], vector, encoder)[0].score)

@@ -27,6 +27,7 @@ from simulations.bench.run import run_plan
 from simulations.bench.systems import order_of, system_names
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
+from simulations.bench_scaling import point
 from tests.simulations.tiny_data import write_data, write_pool
 
 SMALL: dict[str, Plain] = {
@@ -75,6 +76,13 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     for name in ("table.md", "table.csv", "report.html"):
         assert MEMORIZER in (tmp_path / "out" / name).read_text(encoding="utf-8")
     assert read_summary(tmp_path / "out") == summary
+    answers_of = [row for row in rows.of("tiny", "memory-fusion") if row.question_id]
+    assert all(row.server_seconds > 0.0 for row in answers_of)
+    assert not any(row.server_seconds for row in rows.of("tiny", MEMORIZER))
+    found = point(2, "memory-fusion", worlds[0], rows)
+    assert (found.questions, found.low <= found.acc <= found.high) == (4, True)
+    assert found.messages == sum(row.traffic.messages for row in answers_of) / 4 > 0.0
+    assert found.sharing_up > found.bytes_up
 
 
 def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     assert {answer.question_id: answer.text for answer in single.outcome().answers} == by_id
     assert len(by_id) == len(questions)
     assert all(later > earlier for earlier, later in itertools.pairwise(sent))
+    told = single.outcome()
+    assert 0.0 < told.server_seconds < told.seconds - single.post.waited
+    assert single.post.waited > 0.0
 
 
 def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -1,0 +1,194 @@
+"""One device of a federation lies to `fedrag` in every way that is open to it: whose answers do people get?
+
+    python simulations/fedrag_poisoning.py [--limit 40] [--cases "none,shipped,..."] [--out docs/benchmarks]
+
+Over the demo's five devices and a sixth that lies, with questions of the training half. The liar knows every question
+that will be asked, and its answer. It uploads five near copies of each with one false answer of the right type, and a
+summary that lies exactly on the question. Asked for evidence, it gives the true sentence in which the answer is
+exchanged, under the true title, and the question itself as a statement. Each case runs over the whole federation
+through the in-process grid, from a copy of the same stores. Rows are kept under the home; a stopped run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from client_app.app import app
+from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.evaluation.metrics import accuracy
+from fedrag_flwr.evaluation.verdicts import judge
+from fedrag_flwr.records import Answer, Match, Question
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.toolbox import load_toolbox
+from server_app.run import questions_of
+from simulations.kept_rows import KeptRows, Row
+from simulations.liar import LIAR, Channel, Liar, Lie, lies_about
+from simulations.local_grid import LocalGrid
+from strategies import FedRag, ServerTools
+
+OUTCOMES = ("right", "liar's", "other", "declined")
+ALL: frozenset[Channel] = frozenset(("memories", "summaries", "evidence"))
+_UNLIMITED = 1_000  # more than a question has memories
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """How the liar lies, under which settings, and whether each device has one voice among memories."""
+
+    channels: frozenset[Channel] = ALL
+    changes: Mapping[str, Plain] = field(default_factory=dict)
+    voices: bool = True
+
+
+CASES: Mapping[str, Case] = {
+    "no attack": Case(frozenset()),
+    "none": Case(changes={"memory.fusion-quota": _UNLIMITED}, voices=False),
+    "shipped": Case(),
+    "two voices": Case(changes={"inference.least-voices": 2}),
+    "no attack + two voices": Case(frozenset(), {"inference.least-voices": 2}),
+    "memories alone": Case(frozenset(("memories",))),
+    "evidence alone": Case(frozenset(("summaries", "evidence"))),
+    "trust 0.5": Case(changes={"inference.least-trust": 0.5}),
+    "no attack + trust 0.5": Case(frozenset(), {"inference.least-trust": 0.5}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The devices' folders, and the stores that each case begins with, in one home."""
+
+    home: Path
+
+    @property
+    def stores(self) -> Path:
+        """The home of a federation in which nobody has lied yet."""
+        return self.home / "stores"
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices' names in the order of the nodes."""
+        return sorted(path.name for path in self.folders.iterdir())
+
+    @property
+    def folders(self) -> Path:
+        """One folder a device."""
+        return self.home / "devices"
+
+    def settings(self, home: Path, changes: Mapping[str, Plain]) -> Settings:
+        """Of a run over stores in this home."""
+        return Settings.from_config(
+            {
+                "home": str(home),
+                "strategy": "fedrag",
+                "data.root": str(self.folders),
+                "federation.devices": len(self.devices),
+                "federation.poll-seconds": 0.001,
+                "federation.round-timeout": 36_000.0,
+                "fedrag.cache": False,
+                **changes,
+            }
+        )
+
+    def lay_out(self) -> None:
+        """Write the devices' folders; the liar has one short document, as a device without any takes no part."""
+        if not self.folders.is_dir():
+            shutil.copytree(CORPUS, self.folders)
+            (self.folders / LIAR).mkdir()
+            (self.folders / LIAR / "notes.md").write_text("# Notes\n\nThese are notes about nothing.\n", "utf-8")
+
+    def run(self, case: Case, home: Path, lies: Mapping[str, Lie]) -> tuple[Answer, ...]:
+        """Ask the questions that are lied about, over the stores of this home."""
+        settings = self.settings(home, case.changes)
+        nodes: list[dict[str, Plain]] = [
+            {"partition-id": number, "num-partitions": len(self.devices)} for number in range(len(self.devices))
+        ]
+        liar = Liar(lies, case.channels, 100 + self.devices.index(LIAR), settings.inference.remote_units)
+        grid = LocalGrid(app, nodes, settings.flat(), tamper=liar.tamper)
+        asked = [Question(lie.question.question_id, lie.question.text, lie.question.home) for lie in lies.values()]
+        tools = ServerTools(settings)
+        try:
+            return FedRag(settings, asked, tools).run(grid, "1").answers
+        finally:
+            tools.close()
+
+
+def first(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
+    """The best match, whoever says it: in the place of one voice for each device."""
+    return matches[0] if matches else None
+
+
+def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
+    """Run one case from a copy of the stores, and count what its answers are."""
+    case = CASES[name]
+    with tempfile.TemporaryDirectory(dir=world.home) as folder:
+        home = Path(folder) / "home"
+        shutil.copytree(world.stores, home)
+        with nullcontext() if case.voices else mock.patch("fedrag_flwr.inference.memorizer.agreed", first):
+            answers = world.run(case, home, lies)
+    given = {answer.question_id: answer for answer in answers}
+    row: dict[str, float | str] = {"case": name}
+    for group, answerable in (("answerable", True), ("unanswerable", False)):
+        of = [lie for lie in lies.values() if bool(lie.question.answer) == answerable]
+        outcomes = [outcome(lie, given.get(lie.question.question_id)) for lie in of]
+        row |= {group: len(of)} | {f"{group} {what}": outcomes.count(what) for what in OUTCOMES}
+    stolen = [given[key] for key, lie in lies.items() if key in given and outcome(lie, given[key]) == "liar's"]
+    recalled = sum(answer.path == "memorizer" for answer in stolen)
+    return row | {"liar's from memory": recalled, "liar's from evidence": len(stolen) - recalled}
+
+
+def outcome(lie: Lie, answer: Answer | None) -> str:
+    """Whose answer a question got."""
+    if answer is None or not answer.text:
+        return "declined"
+    if judge(lie.question, answer).right:
+        return "right"
+    return "liar's" if accuracy(answer.text, [lie.answer]) else "other"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown: per cent of the answerable questions, then numbers of questions."""
+    heads = ("case", *OUTCOMES, "unanswerable: liar's", "declined", "liar's from memory", "from evidence")
+    lines = [heads, ("---",) * len(heads)]
+    for row in rows:
+        share = [f"{100 * float(row[f'answerable {what}']) / float(row['answerable']):.1f}" for what in OUTCOMES]
+        none = [str(row[f"unanswerable {what}"]) for what in ("liar's", "declined")]
+        by = [str(row[f"liar's from {path}"]) for path in ("memory", "evidence")]
+        lines.append((str(row["case"]), *share, *none, *by))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> None:
+    """Run the cases that were not run yet, print and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=int, default=40, help="questions; 0 for all")
+    parser.add_argument("--cases", default=",".join(CASES), help="some of them, with commas between")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    arguments = parser.parse_args()
+    world = World(fedrag_home() / "fedrag-poisoning")
+    world.lay_out()
+    gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": arguments.limit}))
+    settings = world.settings(world.stores, {})
+    toolbox = load_toolbox(settings.models, world.stores)
+    lies = {lie.question.question_id: lie for lie in lies_about(gold, toolbox, np.random.default_rng(settings.seed))}
+    if not (world.stores / "bank").is_dir():
+        world.run(CASES["no attack"], world.stores, {})
+    kept = KeptRows(world.home / f"rows-{arguments.limit}.jsonl")
+    rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
