@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from fedrag_flwr.giving import DeviceGiving
 from fedrag_flwr.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.memory.database import write_lock
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.outbox import Outbox
@@ -62,6 +64,7 @@ from fedrag_flwr.tracing import TraceLine, trace_answer
 from fedrag_flwr.waiting import DeviceWaiting
 from fedrag_flwr.walking import DeviceWalks
 
+BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
 
@@ -203,6 +206,8 @@ class EdgeDevice:
     def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
         """Bring the memory up to date with the documents; unchanged ones cost nothing.
 
+        While another process builds, this waits.
+
         Parameters
         ----------
         memories
@@ -219,18 +224,19 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        reading = self.sources.read()
-        distiller = Distiller(
-            self.toolbox.encoder,
-            self.toolbox.generator,
-            self.settings.memory.tokens_per_kilotoken,
-            self.settings.seed,
-        )
-        builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
-        report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
-        if report.added or report.changed or report.removed:
-            self.controller.forget()
-        return self.graph.extend(report, progress) if graph else report
+        with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
+            reading = self.sources.read()
+            distiller = Distiller(
+                self.toolbox.encoder,
+                self.toolbox.generator,
+                self.settings.memory.tokens_per_kilotoken,
+                self.settings.seed,
+            )
+            builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
+            report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+            if report.added or report.changed or report.removed:
+                self.controller.forget()
+            return self.graph.extend(report, progress) if graph else report
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,14 @@ def test_an_unchanged_source_costs_nothing(device: Watched) -> None:
     assert (again.added, again.changed, again.removed, again.loss) == (0, 0, 0, ())
     assert (again.cost.llm_calls, again.cost.tokens_out, device.calls) == (0, 0, 0)
     assert device.items() == held
+
+
+def test_two_builds_at_a_time_do_the_work_once(device: Watched) -> None:
+    with device.open() as one, device.open() as other, ThreadPoolExecutor(2) as pool:
+        reports = list(pool.map(lambda each: each.build(), (one, other)))
+        assert sorted(report.added for report in reports) == [0, 3]
+        assert reports[0].items == reports[1].items
+        one.store.verify()
 
 
 def test_touched_files_are_unchanged_documents(device: Watched) -> None:

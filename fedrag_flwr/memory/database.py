@@ -80,7 +80,7 @@ def _own_error(error: sqlite3.Error, name: str) -> StoreError:
 
 
 @contextlib.contextmanager
-def write_lock(directory: Path, timeout: float) -> Iterator[None]:
+def write_lock(directory: Path, timeout: float, name: str = LOCK) -> Iterator[None]:
     """Hold the store's write lock, across threads and processes.
 
     Parameters
@@ -89,6 +89,8 @@ def write_lock(directory: Path, timeout: float) -> Iterator[None]:
         The store's directory.
     timeout
         Seconds to wait for another writer.
+    name
+        The lock's file.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def write_lock(directory: Path, timeout: float) -> Iterator[None]:
         If another writer still holds it then; names the writer's process id.
     """
     deadline = time.monotonic() + timeout
-    handle = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while True:
             try:
@@ -104,7 +106,7 @@ def write_lock(directory: Path, timeout: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise _locked(directory, handle, timeout) from None
+                    raise _locked(directory / name, handle, timeout) from None
                 time.sleep(_POLL_SECONDS)
         with contextlib.suppress(OSError):  # the pid only helps the waiting reader; a full disk must not stop a removal
             os.ftruncate(handle, 0)
@@ -117,11 +119,11 @@ def write_lock(directory: Path, timeout: float) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(directory: Path, handle: int, timeout: float) -> StoreLockedError:
+def _locked(file: Path, handle: int, timeout: float) -> StoreLockedError:
     pid = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
     return StoreLockedError(
         f"process {pid} has been writing to the store for more than {timeout:g} s",
-        where=f"{directory.name}/{LOCK}",
+        where=f"{file.parent.name}/{file.name}",
         fix=f"wait for process {pid} or end it",
     )
 
