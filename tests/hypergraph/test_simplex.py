@@ -28,7 +28,7 @@ def brute_force(row: np.ndarray) -> np.ndarray:
             chosen = list(support)
             point = np.zeros(len(row))
             point[chosen] = row[chosen] + (1.0 - row[chosen].sum()) / size
-            distance = float(((point - row) ** 2).sum())
+            distance = float((point * (point - 2 * row)).sum())  # less row @ row, in which small ones would be lost
             if point.min() >= -1e-12 and distance < nearest:
                 best, nearest = point, distance
     return best

@@ -84,9 +84,9 @@ def row(question_id: str, answer: str, path: str) -> AnswerRow:
     )
 
 
-def test_answers_are_compared_by_question() -> None:
+def test_answers_are_compared_by_system_and_question() -> None:
     ours = [row("a", "x", "memorizer"), row("b", "y", "remote")]
     assert differing(ours, ours[::-1]) == []
-    assert differing(ours, ours[:1]) == ["b"]
-    assert differing(ours, [ours[0], row("b", "y", "cognizer")]) == ["b"]
-    assert differing(ours, [row("a", "z", "memorizer"), ours[1]]) == ["a"]
+    assert differing(ours, ours[:1]) == ["memory-fusion b"]
+    assert differing(ours, [ours[0], row("b", "y", "cognizer")]) == ["memory-fusion b"]
+    assert differing(ours, [row("a", "z", "memorizer"), ours[1]]) == ["memory-fusion a"]
