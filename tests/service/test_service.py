@@ -35,6 +35,7 @@ from fedrag_flwr.records import (
     ShareRequest,
 )
 from fedrag_flwr.service.protocol import ASK, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
+from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.local_grid import LocalGrid
 from simulations.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
@@ -127,6 +128,21 @@ def _lasting(reply: object) -> object:
 def test_a_message_that_cannot_be_handled_comes_back_as_a_failure(service: ServiceProcess) -> None:
     spoilt = exchange(service, "query.answer", ShareRequest("memories", 0), wire.Failure)
     assert (spoilt.device, spoilt.error) == (NAME, "WireError")
+
+
+def test_late_and_oversized_messages_are_refused_and_logged(service: ServiceProcess) -> None:
+    def described(step: int) -> bytes:
+        return to_bytes(wire.encode(DescribeRequest(""), run="77", step=step))
+
+    with service.client() as client:
+        client.message("query.describe", "77", RUN_CONFIG, described(9))
+        late = client.message("query.describe", "77", RUN_CONFIG, described(8))
+        assert wire.decode(from_bytes(late, "late"), wire.Failure, run="77").error == "StaleMessageError"
+        with pytest.raises(ServiceError, match="TooLarge"):
+            client.message("query.describe", "77", RUN_CONFIG, bytes(2**20))
+    lines = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+    assert any(line["event"].startswith("query.describe of run 77: StaleMessageError") for line in lines)
+    assert any(line.get("status") == 413 and line["by"] == "socket" for line in lines)
 
 
 def test_the_device_s_own_settings_are_not_the_caller_s_to_choose(service: ServiceProcess, tmp_path: Path) -> None:
