@@ -22,18 +22,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedrag_flwr.cli.flower import RUN_ID
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.service.answers import GivenAnswer, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import default_socket
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import questions_of
-from simulations.deployment.federation import Deployment, Run
+from simulations.deployment.federation import CONNECTION, Deployment, Run
 from simulations.deployment.small_runs import DEVICES, few_documents, node_configs, small_config
 
 STOPPED = "finished:stopped"
 _SERVES = re.compile(r"serves (\d+) devices")
-_RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
 _PATIENCE = 600.0  # seconds for whatever a device or the run is to do
 _DEVICE_KEYS = ("models.context-tokens", "memory.tokens-per-kilotoken", "inference.max-answer-tokens")
 
@@ -67,9 +67,9 @@ class ServingRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        found = [match[1] for line in self.log if (match := _RUN_ID.search(line))]
+        found = [match[1] for line in self.log if (match := RUN_ID.search(line))]
         if found:
-            self.deployment.flower.call("stop", found[0], "deployment")
+            self.deployment.flower.call("stop", found[0], CONNECTION)
         self._thread.join(60.0)
 
     def wait_for(self, devices: int) -> float:

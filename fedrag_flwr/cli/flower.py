@@ -17,7 +17,7 @@ from fedrag_flwr.errors import FederationError, SettingError
 from fedrag_flwr.settings import Plain
 
 COMPLETED = "finished:completed"
-_RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
+RUN_ID = re.compile(r"run (?:ID:? )?(\d{6,})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Flower:
             assert process.stdout is not None
             for line in process.stdout:
                 tail = [*tail[-20:], line.rstrip()]
-                run_id = run_id or _found(_RUN_ID, line)
+                run_id = run_id or _found(RUN_ID, line)
                 follow(line.rstrip("\n"))
         if not run_id:
             raise FederationError(
@@ -204,4 +204,4 @@ def stop_superlink(before: int | None) -> None:
         os.kill(started, signal.SIGTERM)
 
 
-__all__: Sequence[str] = ("COMPLETED", "Flower", "app_directory", "stop_superlink", "superlink_pid")
+__all__: Sequence[str] = ("COMPLETED", "RUN_ID", "Flower", "app_directory", "stop_superlink", "superlink_pid")
