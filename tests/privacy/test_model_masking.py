@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from fedrag_flwr.errors import ModelMissingError, SettingError
 from fedrag_flwr.models import load_generator
 from fedrag_flwr.models.base import Encoder, Generator, Prompt
 from fedrag_flwr.privacy import Bundle, make_door
+from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.model_masking import (
     MODEL_FAILED,
     MODEL_UNCLEAR,
@@ -142,21 +144,20 @@ def test_the_grammar_is_what_forces_it(model: Generator) -> None:
 # --- at the door ----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def guarded(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> Callable[..., ExportDoor]:
+    """Makes a door with the model's filter behind its rules."""
+    further = ("model-masking",)
+    return partial(make_door, encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=further)
+
+
 @pytest.mark.parametrize(
     ("generator", "reason"), [(_absent, MODEL_FAILED), (lambda: Saying("It is all fine."), MODEL_UNCLEAR)]
 )
 def test_what_the_model_cannot_vouch_for_stays_and_is_counted(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, generator: Callable[[], Generator], reason: str
+    guarded: Callable[..., ExportDoor], generator: Callable[[], Generator], reason: str
 ) -> None:
-    door = make_door(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="ward",
-        further=("model-masking",),
-        generator=generator,
-    )
+    door = guarded("type-masking", generator=generator)
     unit = EvidenceUnit("record-0001", "The spare key lies under the third stone.", "ward", 0.5, "Keys")
     released = door.release_evidence([unit])
     assert (released.items, released.withheld) == ((), {reason: 1})
@@ -173,17 +174,9 @@ def test_what_the_model_cannot_vouch_for_stays_and_is_counted(
     door.close()
 
 
-def test_the_model_reads_what_the_rules_left(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
+def test_the_model_reads_what_the_rules_left(guarded: Callable[..., ExportDoor]) -> None:
     heard = Saying("the third stone")
-    door = make_door(
-        "type-masking",
-        encoder=encoder,
-        pipeline=pipeline,
-        opaque=opaque,
-        device="ward",
-        further=("model-masking",),
-        generator=lambda: heard,
-    )
+    door = guarded("type-masking", generator=lambda: heard)
     unit = EvidenceUnit("record-0001", "Mrs. Ilse Brandwein hid it under the third stone.", "ward", 0.5, "Keys")
     [shown] = door.release_evidence([unit]).items
     assert shown.text.endswith("hid it under [CONFIDENTIAL].")
@@ -191,11 +184,4 @@ def test_the_model_reads_what_the_rules_left(pipeline: SpacyPipeline, encoder: E
     assert heard.heard
     assert "type-masking+model-masking" in door.id
     with pytest.raises(SettingError, match="need one"):
-        make_door(
-            "none",
-            encoder=encoder,
-            pipeline=pipeline,
-            opaque=opaque,
-            device="ward",
-            further=("model-masking",),
-        )
+        guarded("none")
