@@ -73,16 +73,17 @@ class ServingRun:
         self._thread.join(60.0)
 
     def wait_for(self, devices: int) -> float:
-        """Wait until the run serves so many devices, said after this call began; gives the seconds.
+        """Wait until so many devices are the last that the run said it serves; gives the seconds.
 
         Raises
         ------
         FederationError
             It does not, or it ended.
         """
-        start, seen = time.monotonic(), len(self.log)
+        start = time.monotonic()
         while time.monotonic() - start < _PATIENCE and self._thread.is_alive():
-            if any((match := _SERVES.search(line)) and int(match[1]) == devices for line in self.log[seen:]):
+            said = [int(match[1]) for line in self.log if (match := _SERVES.search(line))]
+            if said[-1:] == [devices]:
                 return time.monotonic() - start
             time.sleep(0.2)
         raise FederationError(f"the run does not serve {devices} devices:\n" + "\n".join(self.log[-20:]), where="run")
@@ -103,18 +104,18 @@ def ask_all(deployment: Deployment, questions: Sequence[tuple[str, str]]) -> Ite
         with service(deployment, home) as at:
             firsts.append((home, read_answer(at.ask(text, help=True)), time.monotonic()))
     for home, first, since in firsts:
-        helped = wait_for_help(deployment, home, first.id) if first.waiting else None
+        helped = wait_for_help(deployment, home, first) if first.waiting else None
         yield Asked(home, first, helped, time.monotonic() - since)
 
 
-def wait_for_help(deployment: Deployment, home: str, question_id: str) -> GivenAnswer | None:
-    """Look at a device until the federation's answer is there; None where it does not come."""
+def wait_for_help(deployment: Deployment, home: str, first: GivenAnswer) -> GivenAnswer | None:
+    """Look at a device until what the federation said is there; None where it does not come."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with service(deployment, home) as at:
-            answers = [read_answer(one) for one in at.answers()]
-        if any(one.id == question_id and not one.waiting for one in answers):
-            return next(one for one in answers if one.id == question_id)
+            for one in map(read_answer, at.answers()):
+                if one.id == first.id and not one.waiting and one.explanation != first.explanation:
+                    return one
         time.sleep(0.5)
     return None
 
@@ -182,9 +183,9 @@ def main() -> None:
 
 
 def waiting(deployment: Deployment, name: str) -> bool:
-    """Whether a question waits at a device."""
+    """Whether a question waits in a device's outbox."""
     with service(deployment, name) as at:
-        return any(read_answer(one).waiting for one in at.answers())
+        return "fedrag_outbox_length 0.0" not in at.metrics().splitlines()
 
 
 if __name__ == "__main__":
