@@ -14,10 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import mean_interval
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import RandomisedResponse, SurrogateMemo, load_partition
+from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
@@ -49,6 +51,7 @@ DEVICES = ("launchers", "missions", "observatories", "people", "worlds")
 CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
+_DRAWS = 100  # of surrogates, each by a device that never drew before
 _PERSON = "PERSON"
 
 
@@ -100,11 +103,11 @@ def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, floa
     return {"auc": found.value, "low": found.low, "high": found.high, "above all": float(np.mean(above))}
 
 
-def restoration(device: EdgeDevice, seen: Seen) -> dict[str, int]:
+def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
     """Counts of persons' names in the documents, of those that can be read by channel, and of surrogates that tell."""
     persons = {normal_name(f.text): f.text for p in device.store.passages() for f in p.facts if f.type == _PERSON}
     shown = {channel: " | ".join(map(normal_name, texts)) for channel, texts in seen.texts().items()}
-    counts = {"names": len(persons)}
+    counts: dict[str, float] = {"names": len(persons)}
     read: set[str] = set()
     for channel, text in shown.items():
         here = {name for name in persons if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)}
@@ -113,24 +116,30 @@ def restoration(device: EdgeDevice, seen: Seen) -> dict[str, int]:
     return counts | {"anywhere": len(read)} | surrogates(device, list(persons.values()))
 
 
-def surrogates(device: EdgeDevice, names: Sequence[str]) -> dict[str, int]:
-    """Of names in the partition: how many there are, and how many have themselves for a surrogate."""
+def surrogates(device: EdgeDevice, names: Sequence[str]) -> dict[str, float]:
+    """Of names in the partition: how many there are, and how many a device gives themselves, mean of fresh draws."""
     privacy = device.settings.privacy
     if privacy.export != "ldp":
         return {"covered": 0, "kept": 0}
     partition = load_partition(PARTITION_STRONG if privacy.partition == "demo-strong" else PARTITION)
     covered = [name for name in names if partition.find(_PERSON, name) is not None]
-    memo = SurrogateMemo(device.kept / "surrogates.sqlite")
-    drawn = RandomisedResponse(partition, privacy.epsilon, memo).perturb([(_PERSON, name) for name in covered])
-    memo.close()
-    same = sum(normal_name(one.name) == normal_name(name) for one, name in zip(drawn, covered, strict=True))
-    return {"covered": len(covered), "kept": same}
+    return {
+        "covered": len(covered),
+        "kept": float(np.mean([_kept(partition, privacy.epsilon, covered) for _ in range(_DRAWS)])),
+    }
+
+
+def _kept(partition: EntityPartition, epsilon: float, names: Sequence[str]) -> int:
+    """How many of some persons' names a device that never drew before leaves as they are."""
+    with TemporaryDirectory() as folder, closing(SurrogateMemo(Path(folder) / "surrogates.sqlite")) as memo:
+        drawn = RandomisedResponse(partition, epsilon, memo).perturb([(_PERSON, name) for name in names])
+    return sum(normal_name(one.name) == normal_name(name) for one, name in zip(drawn, names, strict=True))
 
 
 def measure(world: LeakWorld, mode: str) -> Row:
     """Release everything under one mode, and attack it."""
     scored: defaultdict[str, list[list[tuple[bool, float]]]] = defaultdict(list)
-    totals: Counter[str] = Counter()
+    totals: defaultdict[str, float] = defaultdict(float)
     with world.opened(MODES[mode]) as devices:
         for device in devices:
             texts = world.texts(device.name)
@@ -138,7 +147,8 @@ def measure(world: LeakWorld, mode: str) -> Row:
             scores = [member_scores(text, seen, world.toolbox.encoder) for text in texts]
             for attack in scores[0]:
                 scored[attack].append([(text.held, one[attack]) for text, one in zip(texts, scores, strict=True)])
-            totals.update(restoration(device, seen) | {"shared": len(seen.memories)})
+            for what, count in (restoration(device, seen) | {"shared": len(seen.memories)}).items():
+                totals[what] += count
     row: dict[str, float | str] = {"mode": mode, **totals}
     for attack, by_device in scored.items():
         row |= {f"{attack}: {what}": value for what, value in membership(by_device).items()}
@@ -154,7 +164,7 @@ def membership_table(rows: Sequence[Row]) -> str:
             f"{float(row[f'{a}: auc']):.2f} ({float(row[f'{a}: low']):.2f} to {float(row[f'{a}: high']):.2f})"
             for a in attacks
         ]
-        lines.append((str(row["mode"]), str(row["shared"]), *cells))
+        lines.append((str(row["mode"]), f"{float(row['shared']):.0f}", *cells))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -169,7 +179,7 @@ def restoration_table(rows: Sequence[Row]) -> str:
         told = ["-", "-"]
         if covered:
             told = [f"{100 * float(row['kept']) / covered:.1f}", f"{100 * best_possible(size, 1.0):.1f}"]
-        lines.append((str(row["mode"]), str(row["names"]), *cells, str(covered), *told))
+        lines.append((str(row["mode"]), f"{float(row['names']):.0f}", *cells, str(covered), *told))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
