@@ -114,8 +114,8 @@ class World:
 
 
 def answers(world: World, system: str, asked: Sequence[tuple[PeerQuestion, str]], threshold: float) -> list[Row]:
-    """A system's answers; those given before are read back."""
-    file = world.root / f"answers-{system.replace(', ', '-')}.jsonl"
+    """A system's answers; those given before are read back. Another number of questions is another draw of homes."""
+    file = world.root / f"answers-{system.replace(', ', '-')}-{len(asked)}.jsonl"
     known = {row["id"]: Row(**row) for row in map(json.loads, file.read_text().splitlines())} if file.is_file() else {}
     waiting = [pair for pair in asked if pair[0].id not in known]
     if waiting:
