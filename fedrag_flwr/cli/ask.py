@@ -12,6 +12,7 @@ from rich.markup import escape
 from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, with_errors
 from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store, open_device, print_path
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
@@ -19,7 +20,6 @@ from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
-from fedrag_flwr.service.protocol import CONFIG
 
 
 @with_errors
@@ -68,7 +68,7 @@ def _in_process(question: str, name: str, store: Path | None, wait: bool, change
 def _opened(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:
     """The device under its own config, where it has one and no other store is named."""
     root = existing_store(name, store)
-    if store is not None or not (root / CONFIG).exists():
+    if store is not None or not DeviceFiles.of(name).config.exists():
         return open_device(name, None, root, changes)
     told = config_of(name)
     return Node(told.own, {**told.settings, **changed(changes)}).device()

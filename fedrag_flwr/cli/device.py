@@ -27,8 +27,9 @@ from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.path_drawing import drawn
-from fedrag_flwr.places import deployed_root, fedrag_home
+from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
+from fedrag_flwr.service.config import config_of
 from fedrag_flwr.toolbox import load_toolbox
 from fedrag_flwr.viewing import MemoryLine, view_document, view_hyperedge
 
@@ -191,7 +192,7 @@ def open_device(
 
 
 def _store_of(name: str, store: Path | None) -> Path:
-    return store or deployed_root(fedrag_home(), name)
+    return store or config_of(name).root
 
 
 def existing_store(name: str, store: Path | None) -> Path:

@@ -16,7 +16,8 @@ from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.service.config import config_of
+from fedrag_flwr.settings import Settings
 
 app = typer.Typer(help="Questions that wait for a federation's help.", no_args_is_help=True)
 
@@ -53,4 +54,4 @@ def withdraw(
 def _outbox(name: str, store: StoreOption) -> Iterator[Outbox]:
     with MemoryStore.open(existing_store(name, store), {}, create=False) as memory:
         retry = Settings().serving.retry_seconds
-        yield Outbox(memory.database, fedrag_home() / "privacy" / name, retry)
+        yield Outbox(memory.database, config_of(name).home / "privacy" / name, retry)

@@ -19,7 +19,9 @@ from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import plain, settings_from, toml_value
 from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
+from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.files import write_private
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.records import Answer, AnswerBatch
 from fedrag_flwr.walk_notes import WalkNotes
@@ -147,6 +149,20 @@ def test_a_question_waits_where_the_device_has_an_outbox_and_can_be_withdrawn(bu
     assert again.exit_code == 1
     assert "no such question waits" in again.stderr
     assert parsed("outbox", "list", "--name", "desk", "--json") == []
+
+
+def test_a_device_whose_config_names_another_home_is_found_there(built: Any, home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "home"
+    run("build", built["folder"], "--name", "away", "--store", str(other / "devices" / "local" / "away"), *SMALL)
+    (folder := home / "devices" / "local" / "away").mkdir()
+    config = {"device-name": "away", "data-path": built["folder"], "home": str(other), "outbox": True}
+    write_private(folder / "device.toml", toml_of(config).encode())
+    asking = ("ask", "What did the Duke of Pell eat?", "--name", "away", "--wait", "--json")
+    assert parsed(*asking, "--set", "models.generator=smollm2-135m")["waiting"]
+    [waiting] = parsed("outbox", "list", "--name", "away", "--json")
+    assert waiting["text"] == "What did the Duke of Pell eat?"
+    assert run("inspect", "document", "marks", "--name", "away").exit_code == 0
+    assert list(folder.iterdir()) == [folder / "device.toml"]
 
 
 def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
