@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.evaluation.gold import read_gold
+from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.settings import ModelSettings, Plain, Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
-from fedrag_flwr.private_routing import restored, rounded
 from fedrag_flwr.records import OwnedRows
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop

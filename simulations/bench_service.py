@@ -25,12 +25,12 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr import wire
-from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node
+from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import (
     AnswerRequest,
     BuildRequest,

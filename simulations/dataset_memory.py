@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedrag_flwr.building import Builder, BuildPlan
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore

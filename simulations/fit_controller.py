@@ -3,7 +3,7 @@
     python simulations/fit_controller.py [--data FOLDER] [--train 100] [--seed 7] [--write]
 
 For each multi-hop set the paragraphs of its first rows with ``split = train`` are put into one pool, and the rows'
-questions are ranked over it by the sources that a device has (``fedrag_flwr/device_sources.py``). Prints what the
+questions are ranked over it by the sources that a device has (``fedrag_flwr/ordering/sources.py``). Prints what the
 sources, and controllers that were fitted without the question's fold, place among the first, with 95 % paired-bootstrap
 intervals. `--write` fits one on all questions and puts it into the package. Vectors and tuples are kept: a second run
 takes seconds.
@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.controlling import SHIPPED_WEIGHTS
-from fedrag_flwr.device_sources import FEATURES, PathKeys, Sources, by_passage
 from fedrag_flwr.evaluation import paired_difference
 from fedrag_flwr.models import load_encoder
+from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
+from fedrag_flwr.ordering.sources import FEATURES, PathKeys, Sources, by_passage
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval import (
     FittingSettings,

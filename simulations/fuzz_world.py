@@ -13,9 +13,9 @@ from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
 from client_app.app import app
-from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.nodes import Node
+from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Plain, Settings

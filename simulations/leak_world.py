@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.nodes import store_root
-from fedrag_flwr.private_routing import restored, rounded
 from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title

@@ -9,8 +9,8 @@ from logging import WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
-from fedrag_flwr.enclave import EnclaveProcess
 from fedrag_flwr.errors import FederationError, FedragError
+from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -31,7 +31,7 @@ class ConfidentialBroadcast(FederatedRag):
     """Homes seal questions for an enclave, which asks all devices and answers; the server relays boxes.
 
     The server sees who asks, who replies and how much; owners see vectors of questions, and not whose. What the enclave
-    is here, and what its key proves, is told in `fedrag_flwr.enclave`.
+    is here, and what its key proves, is told in `fedrag_flwr.exchange.enclave`.
     """
 
     name = "confidential-broadcast"

@@ -10,9 +10,9 @@ from flwr.app import Array, ArrayRecord, MetricRecord, RecordDict
 from flwr.serverapp.strategy.strategy_utils import aggregate_arrayrecords
 from numpy.typing import NDArray
 
-from fedrag_flwr.controlling import features_id
-from fedrag_flwr.device_sources import FEATURES
 from fedrag_flwr.errors import FederationError
+from fedrag_flwr.ordering.controller import features_id
+from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate
 from fedrag_flwr.retrieval import Moments
 from strategies.base import EVERY_EXCHANGE, FederatedRag

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.exchange.routing import rounded, tagged_question, tagged_scores
 from fedrag_flwr.privacy.sealing import check_tag, tag
-from fedrag_flwr.private_routing import rounded, tagged_question, tagged_scores
 from fedrag_flwr.records import (
     DeviceCard,
     EncryptedQuestions,

@@ -8,10 +8,10 @@ from logging import INFO
 from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.exchange.training import tagged_update
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag
-from fedrag_flwr.private_training import tagged_update
 from fedrag_flwr.records import (
     Ciphertext,
     ControllerRequest,

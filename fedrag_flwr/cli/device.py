@@ -23,6 +23,7 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
@@ -31,7 +32,6 @@ from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
 from fedrag_flwr.toolbox import load_toolbox
-from fedrag_flwr.viewing import MemoryLine, view_document, view_hyperedge
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field
 
 from fedrag_flwr.inference.support import is_choice, tokens
-from fedrag_flwr.memory.synthesis_lexicon import words_of
+from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import MemoryItem, Vector

@@ -6,9 +6,9 @@ from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.index import VectorIndex
 from fedrag_flwr.memory.matching import Effort, Matcher
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
-from fedrag_flwr.memory.synthesis_model import ModelSynthesizer, Synthesis
-from fedrag_flwr.memory.synthesis_plan import EdgeContext
+from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, Synthesis
+from fedrag_flwr.memory.synthesis.plan import EdgeContext
+from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
 from fedrag_flwr.memory.verify import RoundTrip, round_trip, round_trip_model, verify
 
 __all__ = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrag_flwr.memory.descriptions import describe
-from fedrag_flwr.memory.synthesis_lexicon import words_of
+from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.records import MemoryItem
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-–'’/.][^\W_]+)*")

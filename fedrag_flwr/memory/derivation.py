@@ -16,8 +16,8 @@ from itertools import chain, combinations, product
 from fedrag_flwr.memory.composition import CONTEXT
 from fedrag_flwr.memory.descriptions import statement
 from fedrag_flwr.memory.grounding import NUMBERS, name_list, normalise
-from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.synthesis_inflection import is_past, singular
+from fedrag_flwr.memory.synthesis.inflection import is_past, singular
+from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.records import Fact
 
 _WHEN = re.compile(r"^(?:When|In what year) (?P<verb>was|were|did) (?P<rest>.+)\?$")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fedrag_flwr.memory.synthesis_classes import CLASS_WORDS, type_of_noun
-from fedrag_flwr.memory.synthesis_inflection import is_participle, is_past, past, third_person
+from fedrag_flwr.memory.synthesis.classes import CLASS_WORDS, type_of_noun
+from fedrag_flwr.memory.synthesis.inflection import is_participle, is_past, past, third_person
 
 _BE = frozenset(("is", "was", "are", "were"))
 _HAVE = frozenset(("has", "had", "have"))

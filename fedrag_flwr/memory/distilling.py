@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.derivation import derive
-from fedrag_flwr.memory.synthesis import Draft, RuleSynthesizer
-from fedrag_flwr.memory.synthesis_model import LEAST_TOKENS, ModelSynthesizer
-from fedrag_flwr.memory.synthesis_plan import EdgeContext
+from fedrag_flwr.memory.synthesis.model import LEAST_TOKENS, ModelSynthesizer
+from fedrag_flwr.memory.synthesis.plan import EdgeContext
+from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
 from fedrag_flwr.memory.verify import round_trip, round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress

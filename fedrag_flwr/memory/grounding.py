@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fedrag_flwr.memory.synthesis import Draft
-from fedrag_flwr.memory.synthesis_lexicon import words_of
+from fedrag_flwr.memory.synthesis.lexicon import words_of
+from fedrag_flwr.memory.synthesis.rules import Draft
 
 _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"

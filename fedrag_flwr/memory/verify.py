@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.grounding import NUMBERS, STOP, grounded, normalise
-from fedrag_flwr.memory.synthesis import Draft
+from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Generator, Prompt
 from fedrag_flwr.records import Cost, Sentence
 

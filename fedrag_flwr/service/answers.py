@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
+from fedrag_flwr.device.tracing import TraceLine
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.records import Answer, AnswerPath, ChosenPath
-from fedrag_flwr.tracing import TraceLine
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,8 @@ from fastapi import APIRouter, FastAPI, Query, Response
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
-from fedrag_flwr.accounting import SharedView, view_shared
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE
-from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.settings import Settings
-from fedrag_flwr.viewing import (
+from fedrag_flwr.device.viewing import (
     DeviceView,
     DocumentView,
     HyperedgeView,
@@ -29,6 +25,10 @@ from fedrag_flwr.viewing import (
     view_memories,
     view_memory,
 )
+from fedrag_flwr.evaluation.page.path_picture import PATH_PICTURE
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.service.accounting import SharedView, view_shared
+from fedrag_flwr.settings import Settings
 
 STATIC = Path(__file__).parent / "static"
 _MOST_QUERY, _MOST_OFFSET, _MOST_LINES = 500, 10_000_000, 200

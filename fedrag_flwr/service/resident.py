@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from fedrag_flwr.controlling import TrainingQuestion
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
@@ -18,6 +17,7 @@ from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
+from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import Answer, Clock, Question
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig

@@ -24,8 +24,8 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.records import Answer, AnswerBatch
-from fedrag_flwr.walk_notes import WalkNotes
-from fedrag_flwr.walking import NOTES
+from fedrag_flwr.walking.notes import WalkNotes
+from fedrag_flwr.walking.peer import NOTES
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
 SMALL = [word for change in CHANGES for word in ("--set", change)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.memory.derivation import derive, document_of
-from fedrag_flwr.memory.synthesis import Draft
+from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.verify import verify
 from fedrag_flwr.records import Fact
 

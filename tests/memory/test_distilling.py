@@ -8,7 +8,7 @@ import pytest
 
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.distilling import Distilled, Distiller
-from fedrag_flwr.memory.synthesis_plan import KINDS
+from fedrag_flwr.memory.synthesis.plan import KINDS
 from fedrag_flwr.memory.verify import verify
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Document, Hyperedge, silent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.grounding import is_of_kind, normalise
-from fedrag_flwr.memory.synthesis import Draft
+from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.verify import agrees, fits, round_trip, verify
 from fedrag_flwr.records import Fact, Sentence
 

@@ -8,10 +8,10 @@ import pytest
 from flwr.app import Message
 
 from fedrag_flwr import wire
+from fedrag_flwr.device.waiting import GIVEN_UP
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.waiting import GIVEN_UP
 from server_app.serving import Serving, serve
 from simulations.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy

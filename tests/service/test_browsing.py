@@ -14,16 +14,16 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from fedrag_flwr.accounting import view_shared
+from fedrag_flwr.device.viewing import view_device, view_document, view_hyperedge, view_memories, view_memory
 from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger
+from fedrag_flwr.service.accounting import view_shared
 from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.browsing import STATIC, Window, add_page, make_router
 from fedrag_flwr.service.sites import OwnSiteOnly
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.viewing import view_device, view_document, view_hyperedge, view_memories, view_memory
 from tests.memory.store_samples import delta, memory, new_document, open_store, two_documents
 
 HERE = "http://127.0.0.1:8100"

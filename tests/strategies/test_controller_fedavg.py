@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr import wire
-from fedrag_flwr.controlling import TrainingQuestion, features_id
-from fedrag_flwr.device_sources import FEATURES
 from fedrag_flwr.errors import FederationError, WireError
+from fedrag_flwr.ordering.controller import TrainingQuestion, features_id
+from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, Question
 from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
 from fedrag_flwr.settings import Settings

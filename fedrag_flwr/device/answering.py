@@ -1,0 +1,109 @@
+"""How a device answers a question in each mode, and finishes one that others helped with."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from fedrag_flwr.device.engines import Engines
+from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.errors import FedragError
+from fedrag_flwr.inference.engine import Engine
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.ordering.controller import DeviceController
+from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.walking.cache import AnswerCache
+from fedrag_flwr.walking.peer import DeviceWalks
+
+_SAME = 0.9999  # cosine from which two questions are one, but for rounding
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAnswers:
+    """The ways in which a device answers.
+
+    Parameters
+    ----------
+    engines, graph, walks, controller
+        Its memory with evidence, its knowledge graph, its part in walks, and what orders passages.
+    encoder
+        Of questions.
+    settings
+        Of the run.
+    """
+
+    engines: Engines
+    graph: DeviceGraph
+    walks: DeviceWalks
+    controller: DeviceController
+    encoder: Encoder
+    settings: Settings
+
+    def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
+        """Answer one question at home, with its evidence."""
+        if mode in ("graph", "gated"):
+            return self.graph.ask(question, gated=mode == "gated")
+        if mode == "walk":
+            return self.walks.ask(question)
+        if mode == "routed":
+            return OpenQuestion(question.id, self.encoder.encode([question.text])[0], ())
+        engine = self._engine(mode)
+        if mode == "closed-book":
+            return engine.closed_book(question)
+        if mode == "passages":
+            return engine.from_passages(question)
+        if mode == "controlled":
+            return engine.from_passages(question, self.controller.retriever())
+        if mode == "assisted":
+            return self._assisted(engine, question)
+        return engine.from_memory(question)
+
+    def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
+        """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
+        return self.engines.over("all").at_home(question)
+
+    def _assisted(self, engine: Engine, question: Question) -> Answer | OpenQuestion:
+        """What was answered before, home's memory, home's own evidence; else whom home would ask."""
+        parts, named = self.settings.fedrag, self.settings.exchange == "plain"  # else names would tell too much
+        if parts.cache and (before := self._before(question)) is not None:
+            return before
+        near = self.graph.near if parts.summaries and named else None
+        return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
+
+    def _before(self, question: Question) -> Answer | None:
+        start = time.perf_counter()
+        [vector] = self.encoder.encode([question.text])
+        known = self.cache.find(question, vector)
+        return None if known is None else replace(known, cost=Cost(time.perf_counter() - start))
+
+    @property
+    def cache(self) -> AnswerCache:
+        """Answers of `fedrag`, for the same question alone."""
+        return replace(self.walks.cache, similarity=_SAME)
+
+    def finish(self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode) -> Answer | OpenQuestion:
+        """Answer an open question with what other devices gave."""
+        if mode == "gated":
+            return self.graph.finish(question, given)
+        if mode == "walk":
+            return self.walks.finish(question, given)
+        answer = self._engine(mode).finish(question, given)
+        if mode == "assisted" and self.settings.fedrag.cache:
+            self.cache.keep(answer, self.encoder.encode([question.text])[0], answer.evidence)
+        return answer
+
+    def _engine(self, mode: AnswerMode) -> Engine:
+        alone = mode == "own-memory" or (mode == "assisted" and not self.settings.fedrag.bank)
+        return self.engines.over("own" if alone else "all")
+
+    def isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
+        """Answer one question; what goes wrong with it costs no other question its answer."""
+        try:
+            return act(question)
+        except FedragError as error:
+            _LOG.error("question %s: %s", question.id, error.abroad)
+            return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")

@@ -1,0 +1,84 @@
+"""What a device lets out through its door: answers, reports, and the name of everything that decides what passes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedrag_flwr.device.sharing import OpaqueIds
+from fedrag_flwr.machine import peak_rss_mb
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.opening import policy_digest
+from fedrag_flwr.privacy.register import read_register
+from fedrag_flwr.records import Answer, AnswerBatch, BuildReport, OpenQuestion, Vector
+from fedrag_flwr.settings import Settings
+
+_MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
+
+
+@dataclass(slots=True)
+class Doorkeeper:
+    """Keeps a device's door up to date with its documents, and takes through it what parts of the device have made.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store
+        Its memory.
+    door, hide
+        What lets texts and vectors leave, and the device's opaque ids.
+    settings
+        Of the run.
+    """
+
+    device: str
+    store: MemoryStore
+    door: ExportDoor
+    hide: OpaqueIds
+    settings: Settings
+    _informed: int = -1  # the store's version that the door knows the private names of
+
+    def inform(self) -> None:
+        """Tell the door what the documents as they are now show to be private."""
+        if self.door.rewrites and self._informed != (version := self.store.version):
+            self.door.know(read_register(self.store.passages()))
+            self._informed = version
+
+    def generation(self) -> str:
+        """Names the store and everything that decides what the door lets pass."""
+        parts = (self.store.id, self.door.id, policy_digest(self.settings.privacy))
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+    def report(self, report: BuildReport) -> BuildReport:
+        """A build's report as it may leave: failed documents under opaque ids, and no more than a message holds."""
+        failed = [failure.rpartition(": ") for failure in report.failed[:_MOST_FAILED]]
+        self.hide.prepare([name for name, _, _ in failed])
+        return replace(
+            report,
+            failed=tuple(f"{self.hide(name)}: {reason}" for name, _, reason in failed),
+            loss=report.loss[:_MOST_LOSS],
+        )
+
+    def batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
+        """Answers and open questions as they may leave."""
+        self.inform()
+        released = tuple(self.door.release_answer(answer) for answer in answers)
+        asking = tuple(
+            replace(
+                question,
+                vector=self._told(question),
+                drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
+            )
+            for question in still_open
+        )
+        return AnswerBatch(self.device, released, asking, peak_rss_mb())
+
+    def _told(self, question: OpenQuestion) -> Vector:
+        """The vector that stands for a question abroad; nothing where homes route by themselves."""
+        hidden = self.settings.exchange != "plain"
+        return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)

@@ -1,0 +1,378 @@
+"""EdgeDevice: one device's documents, memory, inference and privacy door behind one face; no Flower here."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.device.answering import DeviceAnswers
+from fedrag_flwr.device.building import Builder, BuildPlan
+from fedrag_flwr.device.doorkeeping import Doorkeeper
+from fedrag_flwr.device.engines import Engines, Memories
+from fedrag_flwr.device.giving import DeviceGiving
+from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.message_log import FILE as MESSAGES
+from fedrag_flwr.device.message_log import MessageLog
+from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
+from fedrag_flwr.device.summarising import DeviceSummaries
+from fedrag_flwr.device.tracing import TraceLine, trace_answer
+from fedrag_flwr.device.waiting import DeviceWaiting
+from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.exchange.device import SealedExchange
+from fedrag_flwr.inference.engine import Engine
+from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.memory.database import write_lock
+from fedrag_flwr.memory.delivered import DeliveredAnswers
+from fedrag_flwr.memory.distilling import Distiller
+from fedrag_flwr.memory.outbox import Outbox
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.naming import valid_name
+from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
+from fedrag_flwr.ordering.order import EvidenceOrders
+from fedrag_flwr.ordering.sources import DeviceSources
+from fedrag_flwr.privacy.opening import open_door
+from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    BuildReport,
+    ControllerRequest,
+    ControllerUpdate,
+    Delta,
+    DeviceCard,
+    Evidence,
+    EvidenceUnit,
+    ImportReport,
+    OpenQuestion,
+    Progress,
+    Question,
+    WaitingBatch,
+    WaitingRequest,
+    WalkReply,
+    WalkRequest,
+    silent,
+)
+from fedrag_flwr.retrieval import FittingSettings
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
+from fedrag_flwr.toolbox import Toolbox
+from fedrag_flwr.walking.peer import DeviceWalks
+
+BUILDING = "building.lock"
+NAMES = "names.sqlite"
+CACHES = "caches"
+
+
+class EdgeDevice:
+    """One device: builds its memory, answers, shares through its door, and helps others.
+
+    Parameters
+    ----------
+    name
+        The device's name in the federation.
+    documents
+        The folder that it reads; None where it has none.
+    root
+        The directory that holds its store.
+    settings
+        Of the run.
+    toolbox
+        The models.
+    sources
+        Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
+
+    Raises
+    ------
+    StoreError
+        The store cannot be opened, or was written with other models.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        documents: Path | None,
+        root: Path,
+        settings: Settings,
+        toolbox: Toolbox,
+        sources: Sequence[str] = (),
+    ) -> None:
+        self.name = valid_name(name)
+        self.documents = documents
+        self.sources = SourceSet(documents, sources, toolbox)
+        self.settings = settings
+        self.toolbox = toolbox
+        self.store = MemoryStore.open(
+            root,
+            self._identity(),
+            foreign_limit=settings.memory.max_items,
+            most_pages=settings.federation.most_pages,
+        )
+        self._hide = OpaqueIds(self.store)
+        # not in the store: a rebuilt one must not reset budgets
+        self.kept = kept = fedrag_home(settings.home) / "privacy" / name
+        self.messages = MessageLog(kept / MESSAGES)
+        try:
+            key = BoxKey.kept(kept / "box.key")
+            self.door = open_door(
+                settings.privacy,
+                toolbox.encoder,
+                toolbox.pipeline,
+                self._hide,
+                name,
+                kept,
+                root / NAMES,
+                toolbox.generator,
+            )
+        except BaseException:
+            self.store.close()
+            raise
+        self.doorkeeper = Doorkeeper(name, self.store, self.door, self._hide, settings)
+        evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
+        self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
+        self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
+        outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
+        self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
+        self._engines = Engines(name, self.store, settings, toolbox, self.orders)
+        self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, toolbox.encoder)
+        self.sealed = SealedExchange.of(
+            name,
+            key,
+            kept,
+            toolbox.encoder,
+            self.door,
+            self.graph.known_summaries,
+            settings,
+            self.waiting.outbox.recalled,
+            self.giving.evidence,
+            self.finish,
+        )
+        self.summaries = DeviceSummaries(
+            name,
+            lambda: self.sources,
+            self.store,
+            self.door,
+            self.doorkeeper.inform,
+            self.doorkeeper.generation,
+            root / CACHES,
+            settings.caching,
+        )
+        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
+        self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
+
+    def close(self) -> None:
+        """Close the sources, the caches, the store and what the door keeps beside it."""
+        self.sources.close()
+        self.summaries.close()
+        self.door.close()
+        self.messages.close()
+        self.walks.close()
+        self.store.close()
+
+    def __enter__(self) -> EdgeDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what it does -----------------------------------------------------------------------------
+
+    def describe(self) -> DeviceCard:
+        """Who this device is; counts only."""
+        counts = self.store.counts()
+        bank, version = bank_of(self.store)
+        return DeviceCard(
+            name=self.name,
+            sources=self.sources.kinds,
+            encoder_id=self.toolbox.encoder.id,
+            dimension=self.toolbox.encoder.dimension,
+            generator_id=self.toolbox.generator_id,
+            documents=counts.documents,
+            items=counts.items,
+            version=self.store.version,
+            bank=bank,
+            bank_version=version,
+            pending=self.store.pending(),
+            key=self.sealed.key.public,
+        )
+
+    def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
+        """Bring the memory up to date with the documents; unchanged ones cost nothing.
+
+        While another process builds, this waits.
+
+        Parameters
+        ----------
+        memories
+            Whether to learn the hypergraph and synthesise memories, or units and vectors only.
+        graph
+            Whether to bring the knowledge graph with its communities and summaries up to date, too.
+        progress
+            Told how far the build is.
+
+        Raises
+        ------
+        SourceError
+            The documents cannot be read or there are none.
+        StoreError
+            The store cannot be written.
+        """
+        with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
+            reading = self.sources.read()
+            distiller = Distiller(
+                self.toolbox.encoder,
+                self.toolbox.generator,
+                self.settings.memory.tokens_per_kilotoken,
+                self.settings.seed,
+            )
+            builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
+            report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+            if report.added or report.changed or report.removed:
+                self.controller.forget()
+            return self.graph.extend(report, progress) if graph else report
+
+    def import_bank(self, delta: Delta) -> ImportReport:
+        """Take in others' memories; what is malformed is refused and counted by reason."""
+        return take_bank(self.store, delta)
+
+    def answer(self, questions: Sequence[Question], mode: AnswerMode, progress: Progress = silent) -> AnswerBatch:
+        """Answer questions; those that home cannot close come back open, with what they need.
+
+        Every answer in the batch has passed the privacy door; `ask` gives the full one to the people at the device.
+        """
+        answers: list[Answer] = []
+        still_open: list[OpenQuestion] = []
+        asked = self.waiting.outbox.recalled(questions)
+        for done, question in enumerate(asked):
+            progress("answer", done, len(asked))
+            outcome = self.answers.isolated(question, lambda asked: self.ask(asked, mode))
+            if isinstance(outcome, OpenQuestion):
+                still_open.append(outcome)
+            else:
+                answers.append(outcome)
+        self.waiting.keep(answers)
+        return self.doorkeeper.batch(answers, still_open)
+
+    def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
+        """Answer one question at home, with its evidence."""
+        return self.answers.ask(question, mode)
+
+    def ask_at_home(self, question: Question) -> Answer:
+        """Answer one question from memory, and with home's own evidence where memory is not enough."""
+        answer, _ = self.answers.ask_at_home(question)
+        return answer
+
+    def ask_or_wait(self, question: Question) -> tuple[Answer, bool]:
+        """Home's answer, and whether the question waits for a better one of the federation."""
+        answer, sure = self.answers.ask_at_home(question)
+        return answer, not sure and self.waiting.let_wait(question)
+
+    def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
+        """Keep answers that were made elsewhere for this device, and release them."""
+        batch = self.doorkeeper.batch(answers, ())
+        self.delivered.put(batch.answers)
+        self.waiting.keep(answers)
+        return batch
+
+    def keep(self, batch: AnswerBatch) -> ImportReport:
+        """Keep answers that the server made for this device.
+
+        Raises
+        ------
+        WireError
+            The answers are another device's.
+        """
+        if batch.device != self.name:
+            raise WireError("the answers are another device's", where="AnswerBatch")
+        self.delivered.put(batch.answers)
+        self.waiting.keep(batch.answers)
+        return ImportReport(self.name, len(batch.answers), 0, (), self.store.version)
+
+    def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
+        """Take one step of training the controller together with other devices, on own questions."""
+        if request.encrypted:
+            noise, rng = self.settings.controller.noise, np.random.default_rng()  # nobody may foresee this noise
+            update = self.sealed.training.train(
+                request, noise, rng, lambda plain: self.controller.train(plain, questions)
+            )
+        elif self.settings.exchange == "encrypted":
+            raise PrivacyError("this device trains on encrypted sums only", where=self.name)
+        else:
+            update = self.controller.train(request, questions)
+        self._engines.forget()  # they may order evidence by the weights before
+        return update
+
+    def trace(self, answer: Answer) -> list[TraceLine]:
+        """From an answer to documents: the units that it rests on, with passage and document.
+
+        References to other devices' items and units end at the owner: their ids are opaque here.
+        """
+        return trace_answer(self.store, self.name, answer)
+
+    def finish(
+        self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
+    ) -> AnswerBatch:
+        """Answer open questions with what other devices gave; what poses as this device's own is dropped."""
+        given: dict[str, list[EvidenceUnit]] = defaultdict(list)
+        for part in evidence:
+            given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
+        done = [
+            self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
+            for question in self.waiting.outbox.recalled(questions)
+        ]
+        answers = [one for one in done if isinstance(one, Answer)]
+        self.waiting.keep(answers)
+        return self.doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)])
+
+    def offer(self, request: WaitingRequest) -> WaitingBatch:
+        """Questions of the people here that a run may close."""
+        self.doorkeeper.inform()
+        return self.waiting.offer(request)
+
+    def walk(self, request: WalkRequest) -> WalkReply:
+        """Reply to the hops of other devices' questions, through the door."""
+        self.doorkeeper.inform()
+        return self.walks.walk(request)
+
+    # --- its parts --------------------------------------------------------------------------------
+
+    @property
+    def shelf(self) -> EvidenceShelf:
+        """Its own evidence."""
+        return EvidenceShelf(self.name, self.store, self.settings.inference.evidence_units)
+
+    @property
+    def engine(self) -> Engine:
+        """The inference engine over all memories of the store's present version."""
+        return self.engine_over("all")
+
+    def engine_over(self, memories: Memories) -> Engine:
+        """The inference engine over the store's present version.
+
+        Parameters
+        ----------
+        memories
+            Which memories it knows: all, this device's own, or none.
+        """
+        return self._engines.over(memories)
+
+    def _extractor(self) -> Extractor:
+        if self.settings.retrieval.extractor == "model":
+            return ModelExtractor(self.toolbox.generator(), self.settings.seed)
+        return ParseExtractor()
+
+    def _identity(self) -> dict[str, str]:
+        encoder = self.toolbox.encoder
+        return {
+            "device": self.name,
+            "encoder": encoder.id,
+            "dimension": str(encoder.dimension),
+            "pipeline": self.toolbox.pipeline.id,
+        }

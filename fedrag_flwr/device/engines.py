@@ -1,0 +1,99 @@
+"""A device's inference engines: one for each choice of the memories that it answers from."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.engine import Engine
+from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.inference.fitting import Fitting
+from fedrag_flwr.inference.hops import Hops
+from fedrag_flwr.inference.leads import EvidenceLimits, Leads
+from fedrag_flwr.inference.memorizer import Memorizer
+from fedrag_flwr.inference.rewriting import Rewriter
+from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.ordering.order import EvidenceOrders
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.toolbox import Toolbox
+
+Memories = Literal["all", "own", "none"]
+
+
+class Engines:
+    """Makes engines over the store's present version, and keeps them while it stays as it is.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store
+        Its memory.
+    settings
+        Of the run.
+    toolbox
+        The models.
+    orders
+        Whose sentences the slow path reads.
+    """
+
+    def __init__(
+        self, device: str, store: MemoryStore, settings: Settings, toolbox: Toolbox, orders: EvidenceOrders
+    ) -> None:
+        self._device = device
+        self._store = store
+        self._settings = settings
+        self._toolbox = toolbox
+        self._orders = orders
+        self._kept: dict[Memories, tuple[int, Engine]] = {}
+        self._making = threading.Lock()
+
+    def over(self, memories: Memories) -> Engine:
+        """The engine that knows all memories, this device's own, or none.
+
+        While one thread makes the engine over a new version of the store, others go on with the one before.
+        """
+        engine = self._present(memories)
+        if engine is not None:
+            return engine
+        _, before = self._kept.get(memories, (-1, None))
+        if not self._making.acquire(blocking=before is None):
+            assert before is not None
+            return before
+        try:
+            engine = self._present(memories)
+            if engine is None:
+                version = self._store.version  # first: a change in the meantime must not go unnoticed
+                engine = self._made(memories)
+                self._kept[memories] = (version, engine)
+            return engine
+        finally:
+            self._making.release()
+
+    def forget(self) -> None:
+        """Make all engines anew when they are next needed."""
+        self._kept.clear()
+
+    def _present(self, memories: Memories) -> Engine | None:
+        version, engine = self._kept.get(memories, (-1, None))
+        return engine if version == self._store.version else None
+
+    def _made(self, memories: Memories) -> Engine:
+        memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
+        known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
+        matcher = Matcher(known, memory.alpha)
+        fitting = Fitting(tools.encoder, matcher.items)
+        shelf = EvidenceShelf(self._device, self._store, inference.evidence_units)
+        rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
+        leads = Leads(
+            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self._device, inference.least_voices),
+            rewriter=rewriter,
+            hops=Hops(matcher, fitting.misfit),
+            encoder=tools.encoder,
+            pipeline=tools.pipeline,
+            limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
+        )
+        cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
+        return Engine(leads, shelf, cognizer, self._orders.chosen())

@@ -1,0 +1,128 @@
+"""What a device gives to others who ask: memories, summaries, centroids, documents and evidence, through its door."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.device.doorkeeping import Doorkeeper
+from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.sharing import Sharing
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.evidence import EvidenceShelf, measured
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import (
+    Centroid,
+    CentroidBatch,
+    CentroidRequest,
+    Delta,
+    DocumentBatch,
+    Evidence,
+    EvidenceBatch,
+    EvidenceRequest,
+    RetrieveBy,
+    ShareRequest,
+    SummaryBatch,
+    SummaryRequest,
+)
+from fedrag_flwr.retrieval.source_router import centroids_of
+from fedrag_flwr.sources.opening import SourceSet
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGiving:
+    """What leaves a device because another party asked for it.
+
+    Parameters
+    ----------
+    doorkeeper
+        Keeps the door up to date that it leaves by, and knows the device's memory.
+    sources
+        Where the documents are.
+    graph, shelf
+        The device's knowledge graph and its own evidence.
+    encoder
+        Measures how near masked evidence is.
+    """
+
+    doorkeeper: Doorkeeper
+    sources: Callable[[], SourceSet]
+    graph: DeviceGraph
+    shelf: EvidenceShelf
+    encoder: Encoder
+
+    def memories(self, request: ShareRequest) -> Delta:
+        """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
+
+        Where the other side knows another generation, everything is sent; where it has pages of another version than
+        the present one, they come again from the first.
+        """
+        keeper = self.doorkeeper
+        keeper.inform()
+        size = keeper.settings.federation.page_bytes
+        return Sharing(keeper.device, keeper.store, keeper.door, keeper.hide, size).page(request, keeper.generation())
+
+    def summaries(self, request: SummaryRequest) -> SummaryBatch:
+        """What the knowledge graph is about that the asking side does not know yet, through the door.
+
+        A name that is learnt to be private may stand in summaries that left before: then all are released anew.
+        """
+        keeper = self.doorkeeper
+        keeper.inform()
+        while True:
+            names = keeper.door.names_known()
+            batch = self.graph.share(request, f"{keeper.generation()}.{names}")
+            if keeper.door.names_known() == names:
+                return batch
+            request = SummaryRequest("", ())
+
+    def centroids(self, request: CentroidRequest) -> CentroidBatch:
+        """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
+        vectors = self.doorkeeper.store.units("paragraph").vectors
+        if not len(vectors):
+            return CentroidBatch(self.doorkeeper.device, ())
+        found = centroids_of(vectors, request.most, self.doorkeeper.settings.seed)
+        rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
+        release = self.doorkeeper.door.release_vector
+        told = tuple(Centroid(release(vector), count, close) for vector, count, close in rows)
+        return CentroidBatch(self.doorkeeper.device, told)
+
+    def documents(self) -> DocumentBatch:
+        """Whole documents, for the centralised reference; the door refuses unless this device allows it.
+
+        Raises
+        ------
+        PrivacyError
+            It does not.
+        SourceError
+            The documents cannot be read.
+        """
+        documents = self.sources().read().documents
+        return DocumentBatch(self.doorkeeper.device, self.doorkeeper.door.release_documents(documents))
+
+    def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
+        """Evidence for others' questions, through the door and within this device's own limit.
+
+        Where the door rewrites, a score is that of what leaves: the sentence's own would tell what was taken out.
+        """
+        start = time.perf_counter()
+        evidence, keeper = [], self.doorkeeper
+        keeper.inform()
+        for request in requests:
+            if request.vector.shape != (keeper.store.dimension,):
+                raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
+            budget = min(request.budget, keeper.settings.inference.remote_units)
+            if by == "graph":
+                units = self.graph.retrieve(request.vector, budget)
+            elif by == "sentences":
+                units = self.shelf.nearest_sentences(request.vector, budget)
+            else:
+                edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
+                offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
+                units = offered(edges, request.vector)[:budget]
+            shown = keeper.door.release_evidence(units).items
+            if keeper.door.rewrites:
+                shown = tuple(measured(shown, request.vector, self.encoder))
+            evidence.append(Evidence(request.question_id, shown))
+        return EvidenceBatch(keeper.device, tuple(evidence), time.perf_counter() - start)

@@ -1,0 +1,241 @@
+"""A device's part in routing by summaries: its knowledge graph, what of it others see, what it finds for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport
+from fedrag_flwr.device.sharing import OpaqueIds
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel
+from fedrag_flwr.inference.gate_signals import UNKNOWN_LEAD, SignalReader
+from fedrag_flwr.inference.graph_answers import GraphAnswers
+from fedrag_flwr.knowledge_graph.communities import CutSettings
+from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
+from fedrag_flwr.knowledge_graph.retrieval import (
+    LEVELS,
+    GraphIndex,
+    GraphRetriever,
+    Level,
+    RetrievalSettings,
+    VectorTable,
+)
+from fedrag_flwr.knowledge_graph.routing import choose_owners
+from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
+from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import (
+    Answer,
+    BuildReport,
+    Cost,
+    EvidenceUnit,
+    ImportReport,
+    OpenQuestion,
+    Progress,
+    Question,
+    SubgraphSummary,
+    SummaryBatch,
+    SummaryOverview,
+    SummaryRequest,
+    Vector,
+)
+from fedrag_flwr.settings import GraphSettings, Settings
+from fedrag_flwr.toolbox import Toolbox
+
+TOGETHER = 32  # summaries that are released together
+_EACH = 100  # bytes of a summary beside its text and its vector
+
+
+@dataclass(slots=True)
+class DeviceGraph:
+    """What a device does with its knowledge graph.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, door, hide
+        Its memory, what lets texts and vectors leave, and its opaque ids.
+    toolbox
+        The models.
+    settings
+        Of the run.
+    """
+
+    device: str
+    store: MemoryStore
+    door: ExportDoor
+    hide: OpaqueIds
+    toolbox: Toolbox
+    settings: Settings
+    _retriever: tuple[int, GraphRetriever] | None = None
+    _overview: tuple[list[str], NDArray[np.float32]] | None = None
+
+    def refresh(self, progress: Progress) -> GraphReport:
+        """Bring graph, communities and summaries up to date with the documents in the store."""
+        return self._builder().refresh(progress)
+
+    def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
+        """Refresh after a build, and add the seconds and the model's work to its report."""
+        summarizer = make_summarizer(self.settings.graph, self.toolbox, self.settings.seed)
+        made = self._builder(summarizer).refresh(progress)
+        self._retriever = None
+        cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
+        return replace(report, cost=replace(cost, seconds=report.cost.seconds + made.seconds))
+
+    def knowledge(self) -> KnowledgeGraph:
+        """The graph over the statements that are kept."""
+        return self._builder().graph()
+
+    def share(self, request: SummaryRequest, generation: str) -> SummaryBatch:
+        """Release the summaries that the asking side lacks, a page of them, and name those that are no longer true.
+
+        Parameters
+        ----------
+        request
+            What the asking side knows.
+        generation
+            Names the store and the door as they are; where the request names another, everything is sent.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator of the door fails; nothing is shared then.
+        """
+        known = frozenset(request.known) if request.generation == generation else frozenset()
+        summaries = self._store().communities()
+        texts = {name: one.summary for name, one in summaries.items()}
+        self.hide.prepare(texts)
+        shown = {name: self.hide(name) for name in texts}
+        new = [name for name in texts if shown[name] not in known]
+        released: list[SubgraphSummary] = []
+        withheld: Counter[str] = Counter()
+        done, size = 0, 0
+        while done < len(new) and size < self.settings.federation.page_bytes:  # what is withheld fills no page
+            part = {name: texts[name] for name in new[done : done + TOGETHER]}
+            passed = self.door.release_summaries(part, text=self.settings.graph.share == "text")
+            released += passed.items
+            withheld.update(passed.withheld)
+            size += sum(len(one.text.encode()) + 2 * len(one.vector) + _EACH for one in passed.items)
+            done += len(part)
+        return SummaryBatch(
+            device=self.device,
+            generation=generation,
+            version=self.store.version,
+            summaries=tuple(released),
+            retracted=tuple(sorted(known - set(shown.values()))),
+            withheld=tuple(f"{reason}={count}" for reason, count in withheld.items()),
+            more=done < len(new),
+        )
+
+    def retrieve(self, vector: Vector, budget: int) -> list[EvidenceUnit]:
+        """The sentences that the graph leads to from a question's vector, shape (dimension,), best first."""
+        return self.retriever().retrieve(vector, budget)
+
+    def retriever(self) -> GraphRetriever:
+        """Dual-level retrieval over the store's present version."""
+        if self._retriever is None or self._retriever[0] != self.store.version:
+            self._retriever = (self.store.version, self._make_retriever())
+        return self._retriever[1]
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def ask(self, question: Question, *, gated: bool) -> Answer | OpenQuestion:
+        """Answer over the graph's evidence; gated, a question that home cannot answer stays open."""
+        return self.answering().gated(question) if gated else self.answering().local(question)
+
+    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
+        """Answer an open question with what other devices gave."""
+        return self.answering().finish(question, foreign)
+
+    def take_overview(self, overview: SummaryOverview) -> ImportReport:
+        """Keep the vectors of all devices' summaries.
+
+        Raises
+        ------
+        WireError
+            A vector has another length than this device's encoder gives.
+        """
+        if any(one.vector.shape != (self.toolbox.encoder.dimension,) for one in overview.summaries):
+            raise WireError("a vector of another length than this device's encoder gives", where="SummaryOverview")
+        self._store().put_overview(overview.summaries)
+        self._overview = None
+        return ImportReport(self.device, len(overview.summaries), 0, (), self.store.version)
+
+    def known_summaries(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Owners and vectors, (n, dimension), of the overview that was handed out last; empty before the first."""
+        if self._overview is None:
+            self._overview = self._store().overview()
+        return self._overview
+
+    def lead(self, vector: Vector) -> float:
+        """How far this device's summaries are nearer to a question than all others', in [0, 1]; 0.5 where unknown."""
+        owners, vectors = self.known_summaries()
+        own = np.array([owner == self.device for owner in owners], dtype=bool)
+        if not own.any() or own.all():
+            return UNKNOWN_LEAD
+        scores: NDArray[np.float32] = vectors @ vector
+        return float(np.clip(UNKNOWN_LEAD + scores[own].max() - scores[~own].max(), 0.0, 1.0))
+
+    def near(self, vector: Vector) -> tuple[str, ...]:
+        """The other devices whose summaries come nearest to a question's vector, shape (dimension,), best first."""
+        owners, vectors = self.known_summaries()
+        routing = self.settings.routing
+        return choose_owners(vectors @ vector, owners, routing.summaries, routing.devices, (self.device,))
+
+    def answering(self) -> GraphAnswers:
+        """How this device answers over its graph: evidence, candidates and gate."""
+        inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
+        model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
+        if gate.threshold >= 0:
+            model = replace(model, threshold=gate.threshold)
+        return GraphAnswers(
+            device=self.device,
+            retrieve=self.retrieve,
+            lead=self.lead,
+            encoder=tools.encoder,
+            pipeline=tools.pipeline,
+            cognizer=Cognizer.of(self.settings, tools.generator),
+            gate=Gate(SignalReader(tools.encoder, tools.pipeline), model),
+            units=inference.evidence_units,
+            candidates=gate.candidates,
+        )
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _make_retriever(self) -> GraphRetriever:
+        """Loads the graph with its vectors; a device keeps it while its documents stay as they are."""
+        graphs = self._store()
+        paragraphs, sentences = self.store.units("paragraph"), self.store.units("sentence")
+        passages = self.store.passages(paragraphs.ids)
+        index = GraphIndex(
+            self.knowledge(),
+            VectorTable.of({name: one.vector for name, one in graphs.vectors("entity").items()}),
+            VectorTable.of({name: one.vector for name, one in graphs.vectors("relation").items()}),
+            VectorTable(paragraphs.ids, paragraphs.vectors),
+            VectorTable(sentences.ids, sentences.vectors),
+        )
+        levels: frozenset[Level] = LEVELS if self.settings.graph.retrieval == "graph" else frozenset({"chunk"})
+        return GraphRetriever(self.device, index, passages, RetrievalSettings(levels=levels))
+
+    def _store(self) -> GraphStore:
+        return GraphStore(self.store.database, self.toolbox.encoder.dimension)
+
+    def _builder(self, summarizer: Summarizer | None = None) -> GraphBuilder:
+        graph, seed = self.settings.graph, self.settings.seed
+        cutting = CutSettings(graph.community_most, graph.community_least, seed=seed)
+        summarizer = summarizer or make_summarizer(graph, self.toolbox, seed)
+        return GraphBuilder(self.store, self.toolbox.encoder, self.toolbox.pipeline, summarizer, cutting)
+
+
+def make_summarizer(settings: GraphSettings, toolbox: Toolbox, seed: int) -> Summarizer:
+    """The way of summing up that settings name."""
+    extractive = ExtractiveSummarizer(settings.detail, settings.most_copied)
+    return extractive if settings.summaries == "extractive" else ModelSummarizer(toolbox.generator, extractive, seed)

@@ -1,0 +1,99 @@
+"""What a device does with its keys: private routing, encrypted training, and all that comes and goes in boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from fedrag_flwr.exchange.boxes import Retrieve, give_sealed, open_evidence
+from fedrag_flwr.exchange.confiding import confide, open_answers
+from fedrag_flwr.exchange.routing import Overview, PrivateRouting
+from fedrag_flwr.exchange.training import PrivateTraining
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    AnswerMode,
+    ConfideRequest,
+    Evidence,
+    Question,
+    SealedFinish,
+    SealedMessages,
+)
+from fedrag_flwr.settings import Settings
+
+Recall = Callable[[Sequence[Question]], Sequence[Question]]
+Finish = Callable[[Sequence[Question], Sequence[Evidence], AnswerMode], AnswerBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedExchange:
+    """A device's keys and what they are for.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    key
+        For which others seal.
+    routing, training
+        Its parts in private routing and in encrypted training.
+    recall
+        Puts texts to questions that come without.
+    retrieve, finish
+        What it does with requests and evidence once they are in clear.
+    most
+        Units of evidence that an owner may give for one question.
+    """
+
+    device: str
+    key: BoxKey
+    routing: PrivateRouting
+    training: PrivateTraining
+    recall: Recall
+    retrieve: Retrieve
+    finish: Finish
+    most: int
+
+    @classmethod
+    def of(
+        cls,
+        device: str,
+        key: BoxKey,
+        folder: Path,
+        encoder: Encoder,
+        door: ExportDoor,
+        overview: Overview,
+        settings: Settings,
+        recall: Recall,
+        retrieve: Retrieve,
+        finish: Finish,
+    ) -> Self:
+        """With CKKS keys kept in a folder, made when they are first needed."""
+        sandbox = shared_sandbox()
+        cipher = QuestionCipher(folder, encoder.dimension, sandbox)
+        routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, settings)
+        training = PrivateTraining(device, folder, key, sandbox)
+        return cls(device, key, routing, training, recall, retrieve, finish, settings.inference.remote_units)
+
+    def give(self, asked: SealedMessages, run: str) -> SealedMessages:
+        """Evidence for requests in boxes, sealed for those who asked."""
+        return give_sealed(self.device, self.key, asked, self.retrieve, run)
+
+    def finish_with(self, given: SealedFinish, run: str) -> AnswerBatch:
+        """Answer open questions with what other devices sealed for this one."""
+        return self.finish(given.questions, open_evidence(self.key, given.messages, self.most, run), given.mode)
+
+    def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
+        """Seal own questions for an enclave."""
+        return confide(self.device, self.key, request, self.recall(request.questions), run)
+
+    def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
+        """What an enclave sealed for this device."""
+        return open_answers(self.device, self.key, sealed.messages, run)

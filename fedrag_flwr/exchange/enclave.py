@@ -1,0 +1,180 @@
+"""The enclave of C-FedRAG: a process with a key of its own, in which questions and evidence come together in clear.
+
+Nothing that it writes is in clear but its public key: questions come in and answers go out in boxes between it and
+homes, requests and evidence in boxes between it and owners. It keeps nothing on disk. It is an ordinary process:
+nothing proves what it runs, and who owns the machine can read its memory. In use it would run in a trusted execution
+environment, whose attestation devices check before they seal anything for its key.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import CipherError, FedragError
+from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_request
+from fedrag_flwr.inference.serving import answer_over
+from fedrag_flwr.models.reranker import LateInteractionReranker
+from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.processes import Child, private_streams, read_frames, write_frames
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    ConfidedQuestion,
+    Cost,
+    Evidence,
+    EvidenceRequest,
+    EvidenceUnit,
+    PeerKey,
+    SealedMessage,
+    SealedMessages,
+)
+from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
+
+_MOST_BYTES = 2**28
+_SELF = "enclave"
+
+
+class Enclave:
+    """What happens inside.
+
+    Parameters
+    ----------
+    settings
+        Of the run.
+    run
+        The run's id.
+    toolbox
+        The enclave's own models.
+    """
+
+    def __init__(self, settings: Settings, run: str, toolbox: Toolbox) -> None:
+        self.key = BoxKey.fresh()
+        self._settings = settings
+        self._run = run
+        self._toolbox = toolbox
+        self._open: dict[str, ConfidedQuestion] = {}
+
+    def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
+        """Open questions, and seal a request for each peer that stands for the question by its vector alone."""
+        requests = []
+        for message in questions.messages:
+            name = message.question_id
+            data = self.key.open(message.box, context_of("question", self._run, name, message.device))
+            confided = wire.unpack(data, ConfidedQuestion, run=self._run)
+            if (confided.question.id, confided.question.home) != (name, message.device):
+                raise CipherError("a box that holds another question", where=_SELF)
+            self._open[name] = confided
+            [vector] = self._toolbox.encoder.encode([confided.question.text])
+            asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
+            requests += [seal_request(asked, "sentences", peer, self.key.public, self._run) for peer in peers]
+        return SealedMessages(_SELF, tuple(requests))
+
+    def answer(self, evidence: SealedMessages) -> SealedMessages:
+        """Rank all hits for each open question together, answer, and seal the answers for their homes."""
+        most = self._settings.inference.remote_units
+        given: dict[str, list[Evidence]] = defaultdict(list)
+        for part in open_evidence(self.key, evidence.messages, most, self._run):
+            given[part.question_id].append(part)
+        sealed = []
+        for name, confided in self._open.items():
+            answer = self._answered(confided, [unit for part in given[name] for unit in part.units])
+            home = confided.question.home
+            data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
+            box = seal(data, confided.reply, context_of("answer", self._run, name, home))
+            sealed.append(SealedMessage(name, home, box))
+        self._open.clear()
+        return SealedMessages(_SELF, tuple(sealed))
+
+    def _answered(self, confided: ConfidedQuestion, units: Sequence[EvidenceUnit]) -> Answer:
+        question, start = confided.question, time.perf_counter()
+        if not units:
+            return Answer(question.id, "", "abstained", 0.0, "no device found anything")
+        reranker = LateInteractionReranker(self._toolbox.tokens or self._toolbox.encoder)
+        scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
+        ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
+        before = time.perf_counter() - start
+        answer = answer_over(question, ranked, self._settings, self._toolbox, _SELF)
+        return replace(answer, cost=answer.cost + Cost(seconds=before))
+
+
+class EnclaveProcess:
+    """The server's handle on the enclave: it hands boxes in and takes boxes out.
+
+    Parameters
+    ----------
+    settings
+        Of the run; the enclave keeps no generations, whatever they say.
+    run
+        The run's id.
+    """
+
+    def __init__(self, settings: Settings, run: str) -> None:
+        flat: Mapping[str, Plain] = settings.flat() | {"models.generation-cache": False}
+        told = json.dumps({"run": run, "settings": flat})
+        self._run = run
+        self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
+        [self.public] = self._told([b"key"])
+
+    def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
+        """Requests for peers, sealed inside; raises `CipherError` where the enclave refuses or dies."""
+        names = [part for peer in peers for part in (peer.device.encode(), peer.key)]
+        [found] = self._told([b"ask", wire.pack(questions, run=self._run), *names])
+        return wire.unpack(found, SealedMessages, run=self._run)
+
+    def answer(self, evidence: SealedMessages) -> SealedMessages:
+        """Answers for homes, sealed inside; raises as `ask`."""
+        [found] = self._told([b"answer", wire.pack(evidence, run=self._run)])
+        return wire.unpack(found, SealedMessages, run=self._run)
+
+    def close(self) -> None:
+        """End the enclave, and with it its key."""
+        self._child.close()
+
+    def _told(self, frames: Sequence[bytes]) -> list[bytes]:
+        error, *found = self._child.call(frames)
+        if error or len(found) != 1:
+            raise CipherError(error[:200].decode(errors="replace") or "no single reply", where=_SELF)
+        return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve requests until there are no more; an error leaves as its kind alone."""
+    told = json.loads(arguments[0])
+    settings = Settings.from_config(told["settings"])
+    enclave = Enclave(settings, told["run"], load_toolbox(settings.models, fedrag_home(settings.home)))
+    asked, reply = private_streams()
+    while True:
+        try:
+            what, *parts = read_frames(asked, _MOST_BYTES)
+        except EOFError:
+            return
+        try:
+            write_frames(reply, [b"", _serve(enclave, what, parts, told["run"])])
+        except (FedragError, ValueError, RuntimeError, OSError) as error:
+            write_frames(reply, [f"the enclave failed ({type(error).__name__})".encode()])
+
+
+def _serve(enclave: Enclave, what: bytes, parts: Sequence[bytes], run: str) -> bytes:
+    if what == b"key":
+        return enclave.key.public
+    boxes = wire.unpack(parts[0], SealedMessages, run=run)
+    if what == b"answer":
+        return wire.pack(enclave.answer(boxes), run=run)
+    names, keys = parts[1::2], parts[2::2]
+    peers = [PeerKey(name.decode(), key) for name, key in zip(names, keys, strict=True)]
+    return wire.pack(enclave.ask(boxes, peers), run=run)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -1,0 +1,179 @@
+"""A device's part in private routing: it alone chooses whom to ask, by its overview or by scores that it decrypts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.exchange.boxes import seal_request
+from fedrag_flwr.knowledge_graph.routing import choose_owners
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.sealing import BoxKey, check_tag, tag
+from fedrag_flwr.records import (
+    EncryptedQuestion,
+    EncryptedQuestions,
+    EncryptedScores,
+    EncryptRequest,
+    EvidenceRequest,
+    OwnedRows,
+    Question,
+    RoundedOverview,
+    RouteRequest,
+    SealedMessage,
+    SealedMessages,
+    SubgraphSummary,
+    Vector,
+)
+from fedrag_flwr.settings import Settings
+
+Floats = NDArray[np.float32]
+Overview = Callable[[], tuple[list[str], Floats]]
+
+
+class PrivateRouting:
+    """Encrypts questions, chooses owners and seals requests for them.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    key
+        For which evidence is sealed.
+    cipher
+        The device's CKKS keys.
+    encoder, door
+        Make vectors of questions, and let them leave.
+    overview
+        Gives owners and vectors of all summaries, as they were handed out.
+    recall
+        Puts texts to questions that come without.
+    settings
+        Of the run.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        key: BoxKey,
+        cipher: QuestionCipher,
+        encoder: Encoder,
+        door: ExportDoor,
+        overview: Overview,
+        recall: Callable[[Sequence[Question]], Sequence[Question]],
+        settings: Settings,
+    ) -> None:
+        self._device = device
+        self._key = key
+        self._cipher = cipher
+        self._encoder = encoder
+        self._door = door
+        self._overview = overview
+        self._recall = recall
+        self._settings = settings
+
+    def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
+        """Open questions' vectors under this device's own key, tagged for the server."""
+        questions = self._recall(request.questions)
+        vectors = self._vectors(questions)
+        key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
+        encrypted = [
+            EncryptedQuestion(question.id, data, tag(key, *tagged_question(question.id, fingerprint, data)))
+            for question, data in zip(questions, self._cipher.encrypt(vectors), strict=True)
+        ]
+        public = b"" if request.known == fingerprint else self._cipher.public
+        return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted))
+
+    def route(self, request: RouteRequest, run: str) -> SealedMessages:
+        """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
+
+        Raises
+        ------
+        CipherError
+            Scores are another question's, or of another key.
+        WireError
+            A question comes without scores, or there are other numbers of rows than scores.
+        """
+        peers = {peer.device: peer for peer in request.peers}
+        messages: list[SealedMessage] = []
+        questions = self._recall(request.questions)
+        vectors = self._vectors(questions)
+        by_scores = self._by_scores(request, questions) if request.owners else None
+        chosen = by_scores or [self._by_overview(vector) for vector in vectors]
+        for question, vector, owners in zip(questions, vectors, chosen, strict=True):
+            budget = self._settings.inference.remote_units
+            asked = EvidenceRequest(question.id, vector, (), budget)
+            messages += [
+                seal_request(asked, request.by, peers[owner], self._key.public, run)
+                for owner in owners
+                if owner in peers
+            ]
+        return SealedMessages(self._device, tuple(messages))
+
+    def _by_overview(self, vector: Vector) -> tuple[str, ...]:
+        owners, vectors = self._overview()
+        return self._choose(vectors @ vector, owners) if owners else ()
+
+    def _by_scores(self, request: RouteRequest, questions: Sequence[Question]) -> list[tuple[str, ...]]:
+        owners = [one.owner for one in request.owners for _ in range(one.rows)]
+        key, scores = self._key.tag_key(request.server), {one.question_id: one for one in request.scores}
+        chosen = []
+        for question in questions:
+            if (found := scores.get(question.id)) is None:
+                raise WireError("a question without scores", where="RouteRequest")
+            check_tag(key, found.tag, *tagged_scores(found, self._cipher.fingerprint))
+            chosen.append(self._cipher.choose(found.chunks, len(owners), lambda row: self._choose(row, owners)))
+        return chosen
+
+    def _choose(self, scores: NDArray[np.floating], owners: Sequence[str]) -> tuple[str, ...]:
+        routing = self._settings.routing
+        return choose_owners(scores, owners, routing.summaries, routing.devices, (self._device,))
+
+    def _vectors(self, questions: Sequence[Question]) -> list[Vector]:
+        if any(question.home != self._device for question in questions):
+            raise WireError("a question of another home", where="questions")
+        encoded = self._encoder.encode([question.text for question in questions]) if questions else ()
+        return [self._door.release_vector(vector) for vector in encoded]
+
+
+def tagged_question(question_id: str, fingerprint: str, ciphertext: bytes) -> tuple[bytes, ...]:
+    """What the tag of an encrypted question stands for."""
+    return (b"question", question_id.encode(), fingerprint.encode(), ciphertext)
+
+
+def tagged_scores(scores: EncryptedScores, fingerprint: str) -> tuple[bytes, ...]:
+    """What the tag of encrypted scores stands for."""
+    return (b"scores", scores.question_id.encode(), fingerprint.encode(), *scores.chunks)
+
+
+def rounded(owners: Sequence[OwnedRows], vectors: Floats) -> RoundedOverview:
+    """Vectors, shape (n, dimension), in a byte a value: each relative to the largest of its row."""
+    largest = np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-12)
+    codes = np.rint(vectors / largest * 127.0).astype(np.int8)
+    return RoundedOverview(vectors.shape[1], tuple(owners), codes.tobytes())
+
+
+def restored(overview: RoundedOverview) -> tuple[SubgraphSummary, ...]:
+    """The summaries of an overview in bytes: numbered ids, no texts, unit rows.
+
+    Raises
+    ------
+    WireError
+        It does not hold as many rows as it says, or a row is zero.
+    """
+    owners = [one.owner for one in overview.owners for _ in range(one.rows)]
+    if len(overview.codes) != len(owners) * overview.dimension:
+        raise WireError("there is another number of vectors than of owners", where="RoundedOverview")
+    codes = np.frombuffer(overview.codes, dtype=np.int8).reshape(len(owners), overview.dimension).astype(np.float32)
+    lengths = np.linalg.norm(codes, axis=1, keepdims=True)
+    if not lengths.all():
+        raise WireError("a vector without direction", where="RoundedOverview")
+    rows = codes / lengths
+    return tuple(
+        SubgraphSummary(f"{number:08d}", "", row, owner)
+        for number, (owner, row) in enumerate(zip(owners, rows, strict=True))
+    )

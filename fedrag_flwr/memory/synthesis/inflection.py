@@ -1,0 +1,135 @@
+"""English verb and noun forms that questions need: past, participle, third person, plural and singular."""
+
+from __future__ import annotations
+
+from fedrag_flwr.memory.synthesis.lexicon import words_of
+
+# lemma past participle; verbs whose past and participle agree name it once
+_TABLE = """
+arise arose arisen|be was been|bear bore born|beat beat beaten|become became become|begin began begun|bend bent
+bind bound|bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built
+burn burned|burst burst|buy bought|cast cast|catch caught|choose chose chosen|cling clung|come came come
+cost cost|creep crept|cut cut|deal dealt|dig dug|do did done|draw drew drawn|drink drank drunk
+drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|flee fled
+fling flung|fly flew flown|forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven
+freeze froze frozen|get got|give gave given|go went gone|grind ground|grow grew grown|hang hung|have had
+hear heard|hide hid hidden|hit hit|hold held|hurt hurt|keep kept|know knew known|lay laid|lead led|leave left
+lend lent|let let|lie lay lain|light lit|lose lost|make made|mean meant|meet met|overcome overcame overcome
+oversee oversaw overseen|overtake overtook overtaken|pay paid|put put|quit quit|read read|rebuild rebuilt
+ride rode ridden|ring rang rung|rise rose risen|run ran run|say said|see saw seen|seek sought|sell sold
+send sent|set set|shake shook shaken|shed shed|shine shone|shoot shot|show showed shown|shrink shrank shrunk
+shut shut|sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|speak spoke spoken|speed sped|spend spent
+spin spun|split split|spread spread|spring sprang sprung|stand stood|steal stole stolen|stick stuck
+strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung|take took taken|teach taught
+tear tore torn|tell told|think thought|throw threw thrown|undergo underwent undergone|understand understood
+undertake undertook undertaken|upset upset|wake woke woken|wear wore worn|weave wove woven|win won|wind wound
+withdraw withdrew withdrawn|withstand withstood|write wrote written|outlive outlived|rewrite rewrote rewritten
+"""
+_IRREGULAR: dict[str, tuple[str, str]] = {}
+for _row in _TABLE.replace("\n", "|").split("|"):
+    _forms = _row.split()
+    if _forms:
+        _IRREGULAR[_forms[0]] = (_forms[1], _forms[-1])
+_DOUBLING = words_of(
+    "skim swim strip knit chip clip flip wrap hop chop plug stir beg plan stop map ship drop trap tap tip step grab "
+    "equip control patrol refer transfer permit commit submit admit occur omit compel propel expel fit ban scan "
+    "spot dub rub tag log plot star span skip trim slam drag top cap pin win rob"
+)
+_IRREGULAR_PLURALS = {
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "person": "people",
+    "foot": "feet",
+    "spacecraft": "spacecraft",
+    "aircraft": "aircraft",
+    "craft": "craft",
+    "series": "series",
+    "species": "species",
+    "nebula": "nebulae",
+    "supernova": "supernovae",
+    "nova": "novae",
+}
+_IRREGULAR_SINGULARS = {plural: singular for singular, plural in _IRREGULAR_PLURALS.items()}
+_VOWELS = "aeiou"
+
+
+def past(lemma: str) -> str:
+    """Inflect a verb's lemma to its simple past ("launch" -> "launched")."""
+    if lemma in _IRREGULAR:
+        return _IRREGULAR[lemma][0]
+    return _regular_past(lemma)
+
+
+def past_of_participle(word: str, lemma: str) -> str:
+    """Give the simple past for a participle as it stands in a text ("written" -> "wrote", "built" -> "built")."""
+    return _IRREGULAR[lemma][0] if lemma in _IRREGULAR else word
+
+
+def participle_of_past(word: str, lemma: str) -> str:
+    """Give the participle for a simple past as it stands in a text ("wrote" -> "written")."""
+    return _IRREGULAR[lemma][1] if lemma in _IRREGULAR else word
+
+
+def third_person(lemma: str) -> str:
+    """Inflect a verb's lemma to the third person singular ("carry" -> "carries")."""
+    if lemma == "be":
+        return "is"
+    if lemma == "have":
+        return "has"
+    return plural(lemma) if lemma not in _IRREGULAR_PLURALS else lemma + "s"
+
+
+def plural(noun: str) -> str:
+    """Inflect a singular noun to its plural ("galaxy" -> "galaxies")."""
+    if noun in _IRREGULAR_PLURALS:
+        return _IRREGULAR_PLURALS[noun]
+    if noun.endswith("y") and noun[-2:-1] not in _VOWELS:
+        return noun[:-1] + "ies"
+    if noun.endswith(("s", "x", "z", "ch", "sh", "o")) and not noun.endswith("io"):
+        return noun + "es"
+    return noun + "s"
+
+
+def singular(noun: str) -> str:
+    """Undo :func:`plural` where the form allows it ("galaxies" -> "galaxy")."""
+    if noun in _IRREGULAR_SINGULARS:
+        return _IRREGULAR_SINGULARS[noun]
+    if noun.endswith("ies") and len(noun) > 4:
+        return noun[:-3] + "y"
+    if noun.endswith(("ses", "xes", "zes", "ches", "shes")) and len(noun) > 4:
+        return noun[:-2]
+    if noun.endswith("s") and not noun.endswith(("ss", "us", "is")):
+        return noun[:-1]
+    return noun
+
+
+def article(phrase: str) -> str:
+    """Choose "a" or "an" for a phrase by its first letter."""
+    return "an" if phrase[:1].lower() in _VOWELS else "a"
+
+
+def _regular_past(lemma: str) -> str:
+    if lemma.endswith("e"):
+        return lemma + "d"
+    if lemma.endswith("y") and lemma[-2:-1] not in _VOWELS:
+        return lemma[:-1] + "ied"
+    if lemma in _DOUBLING:
+        return lemma + lemma[-1] + "ed"
+    if lemma.endswith("ic"):
+        return lemma + "ked"
+    return lemma + "ed"
+
+
+_PASTS = frozenset(forms[0] for forms in _IRREGULAR.values())
+_PARTICIPLES = frozenset(forms[1] for forms in _IRREGULAR.values())
+
+
+def is_past(word: str) -> bool:
+    """Whether a lower-case word looks like a simple past."""
+    return word.islower() and (word in _PASTS or (word.endswith("ed") and len(word) > 4))
+
+
+def is_participle(word: str) -> bool:
+    """Whether a lower-case word looks like a past participle."""
+    return word.islower() and (word in _PARTICIPLES or (word.endswith("ed") and len(word) > 4))

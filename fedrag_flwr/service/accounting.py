@@ -1,0 +1,105 @@
+"""What left a device, what it cost in privacy budget, what the device holds to, and whose memories it took in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.memory.finding import origins
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.privacy import outgoing
+from fedrag_flwr.privacy.ledger import BUDGET, BudgetAccount, BudgetLedger
+from fedrag_flwr.privacy.outgoing import Outgoing, OutgoingLedger
+from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.walking.gossip import BUDGET as SKETCH_BUDGET
+
+_MOST_ROWS = 200
+_HELD_TO = (
+    "exchange",
+    "privacy.export",
+    "privacy.operators",
+    "privacy.public-names",
+    "privacy.share-documents",
+    "privacy.epsilon",
+    "privacy.budget",
+    "privacy.group-size",
+    "privacy.partition",
+    "privacy.epoch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A privacy budget: whose, and what was spent of it."""
+
+    whose: str  # "entities" that surrogates stand for, or "documents" that sketches of peers count
+    account: BudgetAccount
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A setting that the device holds to."""
+
+    name: str
+    value: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A device, or the bank, from which memories came, and how many."""
+
+    name: str
+    memories: int
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedView:
+    """The account of a device: by kind since the first day, the newest hours, budgets, settings, origins."""
+
+    kinds: tuple[Outgoing, ...]
+    newest: tuple[Outgoing, ...]
+    budgets: tuple[Budget, ...]
+    held: tuple[Held, ...]
+    origins: tuple[Origin, ...]
+
+
+def view_shared(store: MemoryStore, settings: Settings, kept: Path) -> SharedView:
+    """Draw up the account of a device.
+
+    Parameters
+    ----------
+    store
+        Its memory.
+    settings
+        Those that it holds to.
+    kept
+        The folder with its ledgers, beside the store.
+
+    Raises
+    ------
+    StoreError
+        A ledger cannot be read.
+    """
+    ledger = OutgoingLedger(kept / outgoing.FILE)
+    try:
+        kinds, newest = ledger.by_kind(), ledger.newest(_MOST_ROWS)
+    finally:
+        ledger.close()
+    files = (("entities", kept / BUDGET), ("documents", kept / SKETCH_BUDGET))
+    flat, device = settings.flat(), store.identity["device"]
+    return SharedView(
+        tuple(kinds),
+        tuple(newest),
+        tuple(Budget(whose, _account(path, settings.privacy.budget)) for whose, path in files if path.exists()),
+        tuple(Held(name, flat[name]) for name in _HELD_TO),
+        tuple(Origin(name, count, name == device) for name, count in origins(store).items()),
+    )
+
+
+def _account(path: Path, limit: float) -> BudgetAccount:
+    ledger = BudgetLedger(path, limit)
+    try:
+        return ledger.account()
+    finally:
+        ledger.close()

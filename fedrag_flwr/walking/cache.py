@@ -1,0 +1,109 @@
+"""Answers that a device gives again: to questions like one before, and never beyond the life of their evidence."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.memory.schema import pack_vector, unpack_vectors
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector
+from fedrag_flwr.walking.notes import Json, WalkNotes
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCache:
+    """A device's own answers with the vectors of their questions.
+
+    An answer is void as soon as one of its own sentences is gone or says something else; one that rests on others'
+    evidence also after `hours`, as nobody tells when that changes.
+
+    Parameters
+    ----------
+    device
+        Whose sentences are its own.
+    store, notes
+        The sentences, and where answers are kept.
+    similarity
+        Cosine from which questions are alike; above 1 nothing is given again.
+    hours
+        Longest life of an answer over others' evidence.
+    clock
+        Seconds since the epoch.
+    """
+
+    device: str
+    store: MemoryStore
+    notes: WalkNotes
+    similarity: float
+    hours: float
+    clock: Clock = time.time
+
+    def find(self, question: Question, vector: Vector) -> Answer | None:
+        """The answer to the most similar question that still holds; None without one."""
+        known = self.notes.all("answer")
+        for name in nearest_first(known, vector, self.similarity):
+            if self._holds(known[name]):
+                return _answer(question, name, known[name])
+            self.notes.drop("answer", name)
+        return None
+
+    def keep(self, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
+        """Keep an answer with the sentences that it rests on."""
+        if self.similarity > 1 or not answer.text:
+            return
+        read = list(units)
+        own = {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
+        foreign = any(unit.origin != self.device for unit in read)
+        body = {
+            "text": answer.text,
+            "score": answer.score,
+            "sources": list(answer.sources),
+            "vector": packed(vector),
+            "own": own,
+            "until": self.clock() + 3600 * self.hours if foreign else None,
+        }
+        self.notes.put("answer", {answer.question_id: body})
+
+    def _holds(self, body: Json) -> bool:
+        until, own = body["until"], body["own"]
+        if isinstance(until, float) and not until - 3600 * self.hours - 1 <= self.clock() < until:
+            return False  # over, or kept by a clock that was ahead of this one
+        assert isinstance(own, dict)
+        try:
+            now = {one.id: _digest(one.text) for one in self.store.sentences(list(own))} if own else {}
+        except NotFoundError:
+            return False
+        return now == own
+
+
+def nearest_first(bodies: dict[str, Json], vector: Vector, least: float) -> list[str]:
+    """The ids of notes whose vectors come at least so near to one of shape (dimension,), the nearest first."""
+    if not bodies or least > 1:
+        return []
+    names = list(bodies)
+    kept = [base64.b64decode(str(bodies[name]["vector"])) for name in names]
+    scores = unpack_vectors(kept, len(vector)) @ vector
+    return [names[row] for row in np.argsort(-scores, kind="stable") if scores[row] >= least]
+
+
+def packed(vector: Vector) -> str:
+    """A vector as a text that a note can hold."""
+    return base64.b64encode(pack_vector(vector)).decode()
+
+
+def _answer(question: Question, known_as: str, body: Json) -> Answer:
+    score, sources = body["score"], body["sources"]
+    assert isinstance(score, float)
+    assert isinstance(sources, list)
+    return Answer(question.id, str(body["text"]), "cache", score, f"as {known_as} was answered", tuple(sources), Cost())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

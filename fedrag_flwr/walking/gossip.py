@@ -1,0 +1,114 @@
+"""What a device tells its neighbours of what it holds and reaches, within a budget, and what they told it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import BudgetError, WireError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.overlay import Levels, Topics, claim, noisy_sketch, offers
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.ledger import BudgetLedger
+from fedrag_flwr.records import GossipReply, GossipRequest, Told
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.walking.notes import Json, WalkNotes
+
+SKETCHES, BUDGET = "sketches.sqlite", "sketch-budget.sqlite"
+_ANY_DOCUMENT = "any document"  # the budget's entity: a sketch spends it for all documents alike
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSketches:
+    """A device's sketch and those that its neighbours told.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, door
+        Its memory, and what lets sketches leave.
+    notes
+        Where what was told is kept.
+    topics
+        The federation's headings.
+    settings
+        Of the run.
+    kept
+        Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
+    """
+
+    device: str
+    store: MemoryStore
+    door: ExportDoor
+    notes: WalkNotes
+    topics: Topics
+    settings: Settings
+    kept: Path
+
+    def gossip(self, request: GossipRequest) -> GossipReply:
+        """Keep what neighbours told, and tell each what is reached without it.
+
+        Raises
+        ------
+        WireError
+            A sketch has another length than there are topics.
+        """
+        if any(len(one.levels) != len(self.topics) for one in request.told):
+            raise WireError("a sketch of another length than there are topics", where="GossipRequest")
+        self.notes.put("told", {one.neighbour: {"levels": list(one.levels)} for one in request.told})
+        known, none = self.notes.all("told"), np.zeros(len(self.topics), dtype=np.uint8)
+        near = [self._levels(known[name]) if name in known else none for name in request.neighbours]
+        said = offers(self.own(), np.array(near, dtype=np.uint8).reshape(-1, len(self.topics)))
+        rows = zip(request.neighbours, said, strict=True)
+        return GossipReply(self.device, tuple(Told(name, self.door.release_levels(row)) for name, row in rows))
+
+    def claim(self, neighbour: str, topics: Mapping[int, float]) -> float:
+        """How many documents a neighbour has promised on a question's weighted topics."""
+        body = self.notes.get("told", neighbour)
+        return claim(self._levels(body), topics) if body else 0.0
+
+    def own(self) -> Levels:
+        """This device's own sketch, shape (topics,).
+
+        Documents that change make a new one as long as `privacy.budget` lasts; then the last one stays. What was drawn
+        once is told again, so that noise cannot be averaged away.
+        """
+        counts = self.topics.counts(self._document_vectors())
+        epsilon = self.settings.overlay.epsilon
+        digest = hashlib.sha256(repr((counts.tolist(), epsilon, self.topics.names)).encode()).hexdigest()
+        notes = WalkNotes(self.kept / SKETCHES)
+        ledger = BudgetLedger(self.kept / BUDGET, self.settings.privacy.budget)
+        try:
+            drawn = notes.get("sketch", digest)
+            if drawn is None:
+                ledger.spend(_ANY_DOCUMENT, digest, epsilon)
+                rng = np.random.default_rng(secrets.randbits(128))
+                drawn = {"levels": noisy_sketch(counts, epsilon, rng).tolist()}
+                notes.put("sketch", {digest: drawn})
+        except BudgetError:
+            drawn = next(reversed(notes.all("sketch").values()), {"levels": []})
+        finally:
+            notes.close()
+            ledger.close()
+        return self._levels(drawn)
+
+    def _levels(self, body: Json) -> Levels:
+        """A sketch as it was kept; nothing is reached where it was of other topics."""
+        levels = np.array(body["levels"], dtype=np.uint8)
+        return levels if len(levels) == len(self.topics) else np.zeros(len(self.topics), dtype=np.uint8)
+
+    def _document_vectors(self) -> NDArray[np.float32]:
+        """A vector for each document, the sum of its passages', shape (documents, dimension)."""
+        units = self.store.units("paragraph")
+        owner = {passage.id: passage.document_id for passage in self.store.passages(units.ids)} if units.ids else {}
+        sums: dict[str, NDArray[np.float32]] = {}
+        for name, vector in zip(units.ids, units.vectors, strict=True):
+            sums[owner[name]] = sums.get(owner[name], np.zeros_like(vector)) + vector
+        return np.array(list(sums.values()), dtype=np.float32).reshape(len(sums), self.topics.centroids.shape[1])

@@ -1,0 +1,278 @@
+"""A device's part in walks: what it answers by itself, what it gives to others, and whom it would ask."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from fedrag_flwr.errors import NotFoundError, WireError
+from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
+from fedrag_flwr.overlay.expertise import ExpertiseState
+from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
+from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.records import (
+    Answer,
+    Clock,
+    EvidenceUnit,
+    Hop,
+    HopReply,
+    Lesson,
+    OpenQuestion,
+    Outcome,
+    Question,
+    RankedPeer,
+    TopicWeight,
+    Vector,
+    WalkKind,
+    WalkReply,
+    WalkRequest,
+)
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.toolbox import Toolbox
+from fedrag_flwr.walking.cache import AnswerCache, nearest_first
+from fedrag_flwr.walking.gossip import DeviceSketches
+from fedrag_flwr.walking.notes import WalkNotes
+
+NOTES = "walks.sqlite"
+_MASKING = 0.15  # cosine that honest evidence may lose on its way through its owner's door
+_MOST_RANKED = 1_000
+
+
+class DeviceWalks:
+    """What a device does for questions that walk.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store, door
+        Its memory, and what lets evidence leave.
+    toolbox
+        The models.
+    settings
+        Of the run.
+    root
+        Where notes are kept; they go with the store.
+    kept
+        Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        store: MemoryStore,
+        door: ExportDoor,
+        toolbox: Toolbox,
+        settings: Settings,
+        root: Path,
+        kept: Path,
+    ) -> None:
+        self.device = device
+        self.store = store
+        self.door = door
+        self.toolbox = toolbox
+        self.settings = settings
+        self._root = root
+        self._kept = kept
+        self.clock: Clock = time.time  # seconds since the epoch
+
+    # --- questions of this device -----------------------------------------------------------------
+
+    def ask(self, question: Question) -> Answer | OpenQuestion:
+        """Answer from the cache, or over home's evidence if it is near enough; else the question is open."""
+        start = time.perf_counter()
+        vector = self._vector(question)
+        if (known := self.cache.find(question, vector)) is not None:
+            return replace(known, cost=replace(known.cost, seconds=time.perf_counter() - start))
+        units = self._near(vector, self.settings.inference.evidence_units)
+        if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(vector):
+            return self._answered(question, vector, units, start)
+        topics = self._topic_weights(question, vector)
+        return OpenQuestion(question.id, vector, (), time.perf_counter() - start, topics=topics)
+
+    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer | OpenQuestion:
+        """Answer with what another peer gave; what is not about the question at all is refused, and it stays open."""
+        start = time.perf_counter()
+        vector = self._vector(question)
+        given = rescored(foreign, vector, self.toolbox.encoder)
+        if given and self._relevance(given) < self.settings.overlay.threshold - _MASKING:
+            return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
+        most = self.settings.inference.evidence_units
+        return self._answered(question, vector, nearest([*self._near(vector, most), *given], most), start)
+
+    def feedback(self, question_id: str, *, good: bool) -> str:
+        """Take in what somebody thinks of an answer, and say what follows from it.
+
+        A bad one is never given again, questions like it go to other peers first, and the neighbour through which
+        it came loses standing.
+
+        Raises
+        ------
+        NotFoundError
+            This device keeps no answer to such a question.
+        """
+        self._recollect()
+        lesson, known = self.notes.get("lesson", question_id), self.notes.get("answer", question_id)
+        if known is None and lesson is None:
+            raise NotFoundError(
+                "no answer to it is kept", where=question_id, fix="give the id of a question that walked"
+            )
+        if not good and known is not None:
+            self.notes.put("doubt", {question_id: {"vector": known["vector"]}})
+            self.notes.drop("answer", question_id)
+        if lesson is None:
+            return "noted"
+        told = _lesson(question_id, lesson, good)
+        self._learn([told])
+        return f"noted for {told.neighbour}, whose standing is {self.expertise.standing(told.neighbour):.2f}"
+
+    # --- questions of others ----------------------------------------------------------------------
+
+    def walk(self, request: WalkRequest) -> WalkReply:
+        """Learn what became of rounds before, and reply to each hop with evidence or with whom to ask next.
+
+        Raises
+        ------
+        WireError
+            A vector has another length than this device's encoder gives, or a topic is none.
+        """
+        start = time.perf_counter()
+        self._recollect()
+        if any(hop.vector.shape != (self.toolbox.encoder.dimension,) for hop in request.hops):
+            raise WireError("a vector of another length than this device's encoder gives", where="WalkRequest")
+        told = [*(hop.topics for hop in request.hops), *(lesson.topics for lesson in request.lessons)]
+        if any(one.topic >= len(self.topics) for topics in told for one in topics):
+            raise WireError("a topic that this device does not know", where="WalkRequest")
+        self._learn(request.lessons)
+        self.notes.put(
+            "lesson", {one.question_id: _noted(one) for one in request.lessons if one.home and one.outcome == "good"}
+        )
+        replies = tuple(self._hop(request.kind, hop) for hop in request.hops)
+        self._remember()
+        return WalkReply(self.device, replies, time.perf_counter() - start)
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    @cached_property
+    def notes(self) -> WalkNotes:
+        """What is kept between messages."""
+        return WalkNotes(self._root / NOTES)
+
+    @cached_property
+    def cache(self) -> AnswerCache:
+        """Answers that may be given again."""
+        overlay = self.settings.overlay
+        limits = (overlay.cache_similarity, overlay.cache_hours)
+        return AnswerCache(self.device, self.store, self.notes, *limits, self.clock)
+
+    @cached_property
+    def sketches(self) -> DeviceSketches:
+        """What this device tells its neighbours, and they it."""
+        return DeviceSketches(self.device, self.store, self.door, self.notes, self.topics, self.settings, self._kept)
+
+    @cached_property
+    def topics(self) -> Topics:
+        """The federation's headings."""
+        name, kept = self.settings.overlay.topics, fedrag_home(self.settings.home) / "topics"
+        return topics_of(self.toolbox.encoder, HEADINGS if name == "shipped" else Path(name).expanduser(), kept)
+
+    @cached_property
+    def expertise(self) -> Expertise[str]:
+        """What this device has learnt of its neighbours."""
+        overlay = self.settings.overlay
+        rules = LearningRules(half_life=overlay.half_life, reputation=overlay.reputation)
+        kept = self.notes.get("expertise")
+        return Expertise[str].restored(rules, cast(ExpertiseState, kept)) if kept else Expertise[str](rules)
+
+    def close(self) -> None:
+        """Close the notes, if they were opened."""
+        if "notes" in self.__dict__:
+            self.notes.close()
+
+    def _hop(self, kind: WalkKind, hop: Hop) -> HopReply:
+        units = self._near(hop.vector, self.settings.inference.remote_units)
+        if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(hop.vector):
+            released = self.door.release_evidence(units).items
+            if released:
+                return HopReply(hop.question_id, self._relevance(released), released, ())
+        return HopReply(hop.question_id, 0.0, (), self._ranked(kind, hop))
+
+    def _ranked(self, kind: WalkKind, hop: Hop) -> tuple[RankedPeer, ...]:
+        names = list(hop.candidates)
+        self.expertise.tick()
+        seed = f"{self.settings.seed}|{self.device}|{hop.question_id}|{self.expertise.now}"
+        rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
+        if kind == "flooding":
+            return tuple(RankedPeer(name, 0.0) for name in names[:_MOST_RANKED])
+        if kind == "random":
+            return tuple(RankedPeer(names[int(row)], 0.0) for row in rng.permutation(len(names))[:1])
+        topics = {one.topic: one.weight for one in hop.topics}
+        claims = [self.sketches.claim(name, topics) if kind == "sketch" else 0.0 for name in names]
+        ranked = self.expertise.ranked(names, topics, claims, rng)
+        return tuple(RankedPeer(name, min(score, 1e6)) for name, score in ranked[: self.settings.overlay.fanout])
+
+    def _learn(self, lessons: Sequence[Lesson]) -> None:
+        for one in lessons:
+            topics = {topic.topic: topic.weight for topic in one.topics}
+            self.expertise.learn(one.neighbour, topics, one.distance, one.outcome)
+        self._remember()
+
+    def _recollect(self) -> None:
+        """Read anew what was learnt: this device may be open a second time, and have learnt there."""
+        self.__dict__.pop("expertise", None)
+
+    def _remember(self) -> None:
+        if "expertise" in self.__dict__:
+            self.notes.put("expertise", {"": self.expertise.state()})
+
+    def _answered(self, question: Question, vector: Vector, units: Sequence[EvidenceUnit], start: float) -> Answer:
+        cognizer = Cognizer.of(self.settings, self.toolbox.generator)
+        verdict = cognizer.answer(question.text, self.toolbox.pipeline.question(question.text), units, always=True)
+        remote = any(unit.origin != self.device for unit in units)
+        answer = answered(question, verdict.timed(time.perf_counter() - start), units, remote)
+        self.cache.keep(answer, vector, units)
+        return answer
+
+    def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:
+        return EvidenceShelf(self.device, self.store, most).nearest_sentences(vector, most)
+
+    @staticmethod
+    def _relevance(units: Sequence[EvidenceUnit]) -> float:
+        return max((unit.score for unit in units), default=-math.inf)
+
+    def _doubted(self, vector: Vector) -> bool:
+        """Whether somebody called the answer to such a question bad."""
+        return bool(nearest_first(self.notes.all("doubt"), vector, self.settings.overlay.cache_similarity))
+
+    def _vector(self, question: Question) -> Vector:
+        [vector] = self.toolbox.encoder.encode([question.text])
+        return np.asarray(vector, dtype=np.float32)
+
+    def _topic_weights(self, question: Question, vector: Vector) -> tuple[TopicWeight, ...]:
+        weights = self.topics.weights(vector)
+        if self.settings.overlay.topics_by == "model":
+            weights = ModelTopics(self.topics, self.toolbox.generator()).weights(question.text, weights)
+        return tuple(TopicWeight(topic, weight) for topic, weight in weights.items())
+
+
+def _noted(lesson: Lesson) -> dict[str, object]:
+    topics = [(one.topic, one.weight) for one in lesson.topics]
+    return {"neighbour": lesson.neighbour, "distance": lesson.distance, "topics": topics}
+
+
+def _lesson(question_id: str, noted: Mapping[str, Any], good: bool) -> Lesson:
+    topics = tuple(TopicWeight(topic, weight) for topic, weight in noted["topics"])
+    outcome: Outcome = "good" if good else "junk"
+    return Lesson(question_id, noted["neighbour"], topics, noted["distance"], outcome, home=True)

@@ -1,0 +1,267 @@
+"""A device's graph: built once, changed only where documents did, gone with them, and shared through the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device import EdgeDevice, graphing
+from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.graph_building import GraphReport
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.graph_answers import rescored
+from fedrag_flwr.memory import delivered
+from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.records import (
+    Answer,
+    AnswerBatch,
+    EvidenceUnit,
+    SubgraphSummary,
+    SummaryBatch,
+    SummaryOverview,
+    SummaryRequest,
+    silent,
+)
+from fedrag_flwr.settings import Plain, Settings
+from tests.strategies.federation import DOCUMENTS, toolbox
+
+ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}
+SMALL: dict[str, Plain] = {"graph.community-most": 8, "graph.community-least": 2, "privacy.public-names": ""}
+
+
+def device_at(root: Path, **changes: Plain) -> EdgeDevice:
+    settings = Settings.from_config({**SMALL, "home": str(root / "home"), **changes})
+    return EdgeDevice("vessland", root / "documents", root / "store", settings, toolbox())
+
+
+def write(root: Path) -> None:
+    (root / "documents").mkdir()
+    for name, text in ALL.items():
+        (root / "documents" / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[EdgeDevice]:
+    write(tmp_path)
+    with device_at(tmp_path) as opened:
+        yield opened
+
+
+def built(device: EdgeDevice) -> GraphReport:
+    device.build(memories=False)
+    return device.graph.refresh(silent)
+
+
+def tables(device: EdgeDevice) -> GraphStore:
+    return GraphStore(device.store.database, device.toolbox.encoder.dimension)
+
+
+def everything(device: EdgeDevice) -> tuple[object, ...]:
+    """All that the graph's tables hold, vectors by their digests."""
+    store = tables(device)
+    vectors = {kind: {i: one.digest for i, one in store.vectors(kind).items()} for kind in ("entity", "relation")}
+    return store.statements(), vectors, store.communities()
+
+
+def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
+    first, kept = built(device), everything(device)
+    again = built(device)
+    assert first.read == len(ALL)
+    assert min(first.entities, first.relations, first.communities, first.encoded, first.summarised) > 0
+    assert first.modularity > 0.3
+    assert (again.read, again.encoded, again.summarised) == (0, 0, 0)
+    assert everything(device) == kept
+
+
+def test_a_removed_document_takes_all_that_rested_on_it(device: EdgeDevice) -> None:
+    built(device)
+    assert device.documents is not None
+    (device.documents / "mount-cairl.md").unlink()
+    device.build(memories=False)  # the graph is not refreshed: what rested on the document must be gone already
+    kept = repr((tables(device).statements(), tables(device).communities()))
+    assert "Enno Tveit" not in kept
+    assert "mount cairl" not in tables(device).vectors("entity")
+    built(device)
+    with device_at(device.documents.parent, home=str(device.documents.parent / "other")) as fresh:
+        assert "enno tveit" not in repr(everything(fresh)).casefold()
+
+
+def test_a_change_leaves_other_communities_alone(device: EdgeDevice) -> None:
+    first = built(device)
+    before = tables(device).communities()
+    assert device.documents is not None
+    note = device.documents / "odile-varro.md"
+    note.write_text(note.read_text(encoding="utf-8") + "\nVarro painted kites.\n", encoding="utf-8")
+    second = built(device)
+    after = tables(device).communities()
+    touched = {name for name, one in before.items() if "odile varro" in repr(one.members)}
+    assert 0 < second.summarised < first.summarised
+    assert second.read == 1
+    assert len(before.keys() & after.keys()) >= len(before) // 2
+    assert not touched & after.keys()
+
+
+def test_a_change_and_back_ends_where_it_began(device: EdgeDevice) -> None:
+    built(device)
+    statements, vectors, _ = everything(device)
+    assert device.documents is not None
+    note = device.documents / "ossel.md"
+    text = note.read_text(encoding="utf-8")
+    note.write_text(text.replace("Bay of Herons", "Gulf of Quails"), encoding="utf-8")
+    built(device)
+    assert everything(device)[:2] != (statements, vectors)
+    note.write_text(text, encoding="utf-8")
+    built(device)
+    assert everything(device)[:2] == (statements, vectors)
+
+
+def shared(device: EdgeDevice, *known: str, generation: str = "1") -> SummaryBatch:
+    return device.graph.share(SummaryRequest("1", known), generation)
+
+
+def test_summaries_leave_through_the_door(device: EdgeDevice) -> None:
+    built(device)
+    batch = shared(device)
+    own = tables(device).communities()
+    assert len(batch.summaries) == len(own)
+    assert "Enno Tveit" in repr(own)
+    assert "Tveit" not in repr(batch)
+    assert "[PERSON]" in repr(batch)
+    assert not {one.id for one in batch.summaries} & own.keys()
+    texts = [one.text for one in batch.summaries]
+    again = device.toolbox.encoder.encode(texts)
+    for one, vector in zip(batch.summaries, again, strict=True):
+        assert np.allclose(one.vector, vector, atol=2e-3)  # of what was written, not of what was masked
+
+
+def test_only_news_travel_and_what_is_void_is_named(device: EdgeDevice) -> None:
+    built(device)
+    first = shared(device)
+    ids = [one.id for one in first.summaries]
+    assert shared(device, *ids).summaries == ()
+    assert device.documents is not None
+    (device.documents / "mount-cairl.md").unlink()
+    built(device)
+    second = shared(device, *ids)
+    assert second.retracted
+    assert set(second.retracted) <= set(ids)
+    assert not {one.id for one in second.summaries} & set(ids)
+    anew = shared(device, *ids, generation="2")
+    left = set(ids) - set(second.retracted)
+    assert {one.id for one in anew.summaries} == left | {one.id for one in second.summaries}
+
+
+def test_a_changed_heading_is_another_summary(device: EdgeDevice) -> None:
+    assert device.documents is not None
+    page = device.documents / "mount-cairl.md"
+    built(device)
+    known = [one.id for one in shared(device).summaries]
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("# Mount Cairl", "# The old name of Mount Cairl", 1), encoding="utf-8")
+    built(device)
+    later = shared(device, *known)
+    assert later.retracted
+    assert "The old name" in repr(later.summaries)
+
+
+def test_a_name_that_is_learnt_later_voids_what_was_shared(device: EdgeDevice) -> None:
+    built(device)
+    first = device.giving.summaries(SummaryRequest("", ()))
+    known = tuple(one.id for one in first.summaries)
+    assert device.giving.summaries(SummaryRequest(first.generation, known)).summaries == ()
+    [named] = [one.text for one in first.summaries if "Mount Cairl" in one.text][:1]
+    assert device.documents is not None
+    KnownNames(device.documents.parent / "store" / NAMES).learn([("Mount Cairl", "PERSON")])
+    later = device.giving.summaries(SummaryRequest(first.generation, known))
+    assert later.generation != first.generation
+    assert len(later.summaries) == len(first.summaries)
+    assert "Mount Cairl" in named
+    assert "Mount Cairl" not in repr(later)
+
+
+def test_an_empty_overview_replaces_an_older(device: EdgeDevice) -> None:
+    built(device)
+    [far] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    told = SummaryOverview((*shared(device).summaries, SubgraphSummary("x", "", far, "volcanoes")))
+    device.graph.take_overview(told)
+    assert device.graph.lead(far) < 0.5
+    device.graph.take_overview(SummaryOverview(()))
+    assert device.graph.lead(far) == 0.5
+
+
+def test_what_others_say_of_their_evidence_is_measured_here(device: EdgeDevice) -> None:
+    [asked] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    boast = EvidenceUnit("u", "The harbour is open in May.", "people", 1.0)
+    [unit] = rescored([boast], asked, device.toolbox.encoder)
+    assert unit.score < 0.5
+    assert (unit.id, unit.text, unit.origin) == (boast.id, boast.text, boast.origin)
+    assert rescored([], asked, device.toolbox.encoder) == []
+
+
+def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:
+    built(device)
+    with device_at(device.documents.parent, **{"graph.share": "vector"}) as shy:  # type: ignore[union-attr]
+        assert {one.text for one in shared(shy).summaries} == {""}
+
+
+def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
+    built(device)
+    [near, far] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?", "How do volcanoes erupt?"])
+    assert device.graph.lead(near) == 0.5  # nothing is known of others
+    own = shared(device).summaries
+    device.graph.take_overview(SummaryOverview((*own, SubgraphSummary("x", "", far, "volcanoes"))))
+    assert device.graph.lead(near) > 0.6
+    assert device.graph.lead(far) < 0.4
+    with pytest.raises(WireError):
+        device.graph.take_overview(SummaryOverview((SubgraphSummary("x", "", far[:8], "volcanoes"),)))
+    assert device.graph.lead(far) < 0.4
+
+
+def test_summaries_leave_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphing, "TOGETHER", 2)
+    write(tmp_path)
+    with device_at(tmp_path, **{"federation.page-bytes": 1024}) as device:
+        built(device)
+        whole = {one.id for one in tables(device).communities().values()}
+        told: list[str] = []
+        while (batch := shared(device, *told)).more:
+            assert len(batch.summaries) == 2
+            told += [one.id for one in batch.summaries]
+        told += [one.id for one in batch.summaries]
+        assert len(whole) > 2
+        assert len(told) == len(set(told)) == len(whole)
+
+
+def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
+    answer = Answer("q1", "Odile Varro", "remote", 0.8, "at the server", ("people/x",))
+    device.keep(AnswerBatch("vessland", (answer,), (), 0.0))
+    assert device.delivered.all() == {"q1": answer}
+    with pytest.raises(WireError):
+        device.keep(AnswerBatch("people", (answer,), (), 0.0))
+
+
+def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
+    first = [Answer(f"q{number}", "yes", "remote", 0.5, "at the server") for number in range(delivered.MOST)]
+    device.keep(AnswerBatch("vessland", tuple(first), (), 0.0))
+    again, new = replace(first[0], text="no"), replace(first[0], question_id="new")
+    device.keep(AnswerBatch("vessland", (again, new), (), 0.0))
+    kept = device.delivered.all()
+    assert len(kept) == delivered.MOST
+    assert list(kept)[:2] == ["new", "q0"]
+    assert kept["q0"].text == "no"
+    assert "q1" not in kept
+
+
+def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:
+    built(device)
+    [vector] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?"])
+    units = device.graph.retrieve(vector, 3)
+    assert len(units) == 3
+    assert "Odile Varro" in units[0].text
+    assert units == sorted(units, key=lambda one: -one.score)
+    assert {one.origin for one in units} == {"vessland"}

@@ -1,0 +1,77 @@
+"""What was shared before a name was known to be private is withdrawn, or replaced by its masked form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Delta, ShareRequest
+from tests.device.test_building import Watched
+
+NAME = "xqwu"
+BEFORE = {
+    "town.txt": "The Xqwu anthem was composed in 1950. The Xqwu lamp weighs 40 kilograms. The Xqwu bridge was "
+    "opened in 1911.",
+    "mill.txt": "The old mill was built in 1874. The old mill has two wheels. Its roof was painted in 1990.",
+}
+TELLING = {
+    "a title": "Dr. Oswin Xqwu signed the record of the mill in 1961.",
+    "the recogniser": "Oswin Xqwu signed the record of the mill in 1961. Oswin Xqwu lived in France.",
+}
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[MemoryStore]:
+    with MemoryStore.open(tmp_path / "bank", {"device": "bank", "dimension": "384"}) as store:
+        yield store
+
+
+def told(bank: MemoryStore) -> dict[str, str]:
+    """All that the bank can read, by id."""
+    return {item.id: " ".join((item.question, item.answer, *item.anchors)).casefold() for item in bank.items()}
+
+
+def send(device: Watched, bank: MemoryStore, since: Delta | None) -> Delta:
+    """One round: what is new since a delta, taken by the bank."""
+    with device.open() as opened:
+        asked = ShareRequest("memories", since.version, since.generation) if since else ShareRequest("memories", 0)
+        delta = opened.giving.memories(asked)
+    bank.import_delta(delta, one_origin=True, snapshot=delta.since == 0)
+    return delta
+
+
+@pytest.mark.parametrize("telling", TELLING)
+def test_a_later_document_withdraws_a_name_from_what_was_shared(
+    tmp_path: Path, bank: MemoryStore, telling: str
+) -> None:
+    device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
+    device.write(**BEFORE)
+    device.build()
+    first = send(device, bank, None)
+    clear = {name for name, text in told(bank).items() if NAME in text}
+    others = told(bank).keys() - clear
+    assert clear  # nothing tells yet that this is a person
+    assert others
+    device.write(**{"record.txt": TELLING[telling]})
+    device.build()
+    second = send(device, bank, first)
+    assert second.since == first.version  # no whole snapshot
+    left = told(bank)
+    assert {name for name, text in left.items() if NAME in text} == set()
+    assert clear <= {item.id for item in second.items} | set(second.retracted)
+    assert not {item.id for item in second.items} & set(second.retracted)
+    assert others <= left.keys()
+    again = send(device, bank, first)  # the reply was lost, and the bank asks once more
+    assert {item.id for item in again.items} == {item.id for item in second.items}
+    assert set(again.retracted) == set(second.retracted)
+    third = send(device, bank, again)
+    assert (third.items, third.retracted) == ((), ())
+    assert told(bank) == left

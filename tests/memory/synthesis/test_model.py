@@ -1,0 +1,73 @@
+"""Compositional drafts by a real small model: their form is forced, their cost counted, their budget kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.memory.synthesis.model import ModelSynthesizer
+from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext
+from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.memory.verify import round_trip_model
+from fedrag_flwr.models import LlamaGenerator, resolve
+from fedrag_flwr.records import Fact
+
+TEXTS = (
+    "Pluto. Clyde Tombaugh, born in Streator in 1906, discovered Pluto on 18 February 1930.",
+    "Pluto. It has five moons; Nix and Hydra were found in 2005 by the Hubble Space Telescope.",
+)
+FACTS = (
+    Fact("Clyde Tombaugh", "PERSON", "clyde tombaugh"),
+    Fact("Streator", "GPE", "streator"),
+    Fact("1906", "YEAR", "1906"),
+    Fact("Pluto", "NAME", "pluto"),
+    Fact("18 February 1930", "DATE", "18 february 1930"),
+    Fact("five", "CARDINAL", "five"),
+    Fact("Nix", "NAME", "nix"),
+    Fact("Hydra", "NAME", "hydra"),
+    Fact("2005", "YEAR", "2005"),
+)
+EDGES = [EdgeContext((f"a{n}", f"b{n}"), TEXTS, (FACTS[:5], FACTS[5:])) for n in range(2)]
+
+
+@pytest.fixture(scope="module")
+def generator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaGenerator]:
+    home: Path = tmp_path_factory.mktemp("fedrag-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(home))
+        model = LlamaGenerator(resolve("smollm2-135m"), context_tokens=2048)
+        yield model
+        model.close()
+
+
+def test_drafts_have_the_form_and_their_cost_is_counted(generator: LlamaGenerator) -> None:
+    made = ModelSynthesizer(generator, budget=100).drafts(EDGES, corpus_tokens=1_200)
+    assert made.cost.llm_calls == len(made.drafts) + sum(made.rejects.values()) >= 1
+    assert 0 < made.cost.tokens_out <= 120
+    assert made.cost.tokens_in > 0
+    for draft in made.drafts:
+        assert draft.question.endswith("?")
+        assert draft.answer
+        assert draft.kind in (*KINDS, "single")
+        assert set(draft.support) <= {"a0", "b0", "a1", "b1"}
+
+
+def test_a_budget_of_nothing_asks_nothing(generator: LlamaGenerator) -> None:
+    made = ModelSynthesizer(generator, budget=0).drafts(EDGES, corpus_tokens=100_000)
+    assert (made.drafts, made.cost.llm_calls) == ((), 0)
+
+
+def test_a_negative_budget_is_refused(generator: LlamaGenerator) -> None:
+    with pytest.raises(SettingError):
+        ModelSynthesizer(generator, budget=-1)
+
+
+def test_asking_back_keeps_to_its_budget(generator: LlamaGenerator) -> None:
+    drafts = [Draft("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a0",))] * 3
+    found = round_trip_model(drafts, [TEXTS] * 3, generator, token_budget=8)
+    assert found.rejects["unasked"] >= 1
+    assert len(found.kept) + sum(found.rejects.values()) == 3
+    assert found.cost.tokens_out <= 8 + 24

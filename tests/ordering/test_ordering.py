@@ -1,0 +1,186 @@
+"""The Cognizer's evidence in the controller's order, and which weights a device takes for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
+from fedrag_flwr.ordering.sources import FEATURES, DeviceSources
+from fedrag_flwr.records import Answer, EvidenceTuple, Question
+from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
+from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.text import ParsedPassage, ParseExtractor
+from fedrag_flwr.toolbox import load_toolbox
+from tests.strategies.federation import DOCUMENTS, toolbox
+
+ASKED = Question("q", "Where was the designer of Tarn Bridge born?", "all")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One device with all of the made-up documents."""
+    root = tmp_path_factory.mktemp("ordering")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDRAG_HOME", str(root / "home"))
+        (root / "documents").mkdir()
+        for own in DOCUMENTS.values():
+            for name, text in own.items():
+                (root / "documents" / name).write_text(text, encoding="utf-8")
+        with opened(root) as device:
+            device.build()
+        yield root
+
+
+def opened(root: Path, **changes: Plain) -> EdgeDevice:
+    config: dict[str, Plain] = {"memory.tokens-per-kilotoken": 0, "privacy.public-names": ""}
+    config |= {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
+    return EdgeDevice("all", root / "documents", root / "store", Settings.from_config(config), toolbox())
+
+
+def reasoned(device: EdgeDevice) -> Answer:
+    return device.engine_over("none").finish(ASKED, ())
+
+
+def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: Path) -> None:
+    with opened(root, retrieval__order="controller", inference__passages=2) as device:
+        first = [one.passage_id for one in device.orders.choose(ASKED.text, 2)]
+        assert len(first) == 2
+        answer = reasoned(device)
+        passages = {unit.id.rpartition(".")[0] for unit in answer.evidence}
+        assert passages
+        assert passages <= set(first)
+        assert answer.paths
+        assert {path.passage_id for path in answer.paths} <= passages
+        released = device.door.release_answer(answer)
+        assert (released.paths, released.evidence) == ((), ())
+
+
+def test_evidence_is_of_the_nearest_sentences_otherwise(root: Path) -> None:
+    with opened(root, inference__passages=2) as device:
+        assert device.settings.retrieval.order == "similarity"
+        answer = reasoned(device)
+        assert answer.evidence
+        assert answer.paths == ()
+
+
+def test_the_shipped_controller_is_for_these_sources_and_tells_what_it_was_fitted_on(root: Path) -> None:
+    controller = Controller.load(SHIPPED_WEIGHTS)
+    assert controller.features == FEATURES
+    assert "training questions" in controller.fitted_on
+    with opened(root) as device:
+        assert device.orders.choose("Who designed Tarn Bridge?", 1)[0].passage_id == "tarn-bridge#0"
+
+
+def zeros(features: ControllerFeatures) -> Controller:
+    nothing = np.zeros(len(features.names))
+    return Controller(features, Scaling(nothing, nothing + 1.0), nothing, 0.0)
+
+
+def written(path: Path, kind: str) -> str:
+    """A file of weights of some kind."""
+    if kind == "other version":
+        path.write_text(json.dumps({**json.loads(SHIPPED_WEIGHTS.read_text()), "version": 99}))
+    elif kind == "other sources":
+        zeros(ControllerFeatures(("dense", "BM25"))).save(path)
+    elif kind == "other depth":
+        zeros(replace(FEATURES, depth=20)).save(path)
+    elif kind == "torn":
+        path.write_bytes(SHIPPED_WEIGHTS.read_bytes()[:-40])
+    return "trained" if kind == "not trained yet" else str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("other version", StoreMismatchError),
+        ("other sources", StoreMismatchError),
+        ("other depth", StoreMismatchError),
+        ("torn", StoreCorruptError),
+        ("missing", StoreCorruptError),
+        ("not trained yet", StoreCorruptError),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(root: Path, tmp_path: Path, kind: str, error: type[FedragError]) -> None:
+    weights = written(tmp_path / "weights.json", kind)
+    with opened(root, retrieval__order="controller", retrieval__weights=weights) as device, pytest.raises(error):
+        reasoned(device)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: float) -> None:
+    weights = np.zeros(len(FEATURES.names))
+    weights[FEATURES.names.index("dense.rank")] = sign
+    replace(zeros(FEATURES), weights=weights).save(tmp_path / "dense.json")
+    with opened(root, retrieval__weights=str(tmp_path / "dense.json")) as device:
+        [vector] = device.toolbox.encoder.encode([ASKED.text])
+        nearest = [unit.id for unit in device.engine.shelf.nearest("paragraph", vector, FEATURES.depth)]
+        order = [one.passage_id for one in device.orders.choose(ASKED.text, 20) if one.passage_id in nearest]
+        assert order == (nearest if sign > 0 else nearest[::-1])
+
+
+def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path) -> None:
+    with opened(root, retrieval__order="late-interaction", inference__passages=2) as device:
+        first = [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)]
+        answer = reasoned(device)
+        assert {unit.id.rpartition(".")[0] for unit in answer.evidence} <= set(first)
+        kept = root / "store" / "tokens.npz"
+        written_at = kept.stat().st_mtime_ns
+        assert [one.passage_id for one in device.orders.by("late-interaction").rank(ASKED.text, 2)] == first
+        assert kept.stat().st_mtime_ns == written_at
+        device.controller.forget()
+        assert not kept.exists()
+
+
+def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    models = Settings.from_config({"models.late-interaction": str(tmp_path)}).models
+    tokens = load_toolbox(models, tmp_path).tokens
+    assert tokens is not None
+    with pytest.raises(ModelError, match="no ColBERT checkpoint"):
+        tokens.token_embeddings(["bridge"])
+
+
+def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    texts = {name: text for own in DOCUMENTS.values() for name, text in own.items()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    read: list[str] = []
+
+    class Watched(ParseExtractor):
+        def extract(self, passages: Sequence[ParsedPassage]) -> list[EvidenceTuple]:
+            read.extend(one.passage.document_id for one in passages)
+            return super().extract(passages)
+
+    with opened(tmp_path) as device:
+        device.build(memories=False)
+        sources = DeviceSources(
+            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+        )
+        sources.present()
+        assert sorted(read) == sorted(name.removesuffix(".md") for name in texts)
+        read.clear()
+        (folder / "ossel.md").write_text("# Ossel\n\nThe Ossel is a river that Ada Morrow mapped.\n", encoding="utf-8")
+        (folder / "salt-archive.md").unlink()
+        device.build(memories=False)
+        changed = sources.present()
+        assert read == ["ossel"]
+        (tmp_path / "fresh").mkdir()
+        fresh = DeviceSources(
+            device.store, tmp_path / "fresh", device.toolbox.encoder, device.toolbox.pipeline, ParseExtractor
+        ).present()
+        assert changed.explainer.tuples == fresh.explainer.tuples
+        for question in ("Who mapped the Ossel?", ASKED.text, "What does the Salt Archive keep?"):
+            ranks = [[one.passage_id for one in made.retrievers[2].rank(question, 20)] for made in (changed, fresh)]
+            assert ranks[0] == ranks[1]
+            assert "salt-archive#0" not in ranks[0]
+        assert (tmp_path / "store" / "tuples.jsonl").read_bytes() == (tmp_path / "fresh" / "tuples.jsonl").read_bytes()
