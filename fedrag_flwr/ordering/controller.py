@@ -34,7 +34,7 @@ from fedrag_flwr.retrieval import (
 )
 
 SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
-SHIPPED_WEIGHTS = Path(__file__).parent / "retrieval" / "controller_weights.json"
+SHIPPED_WEIGHTS = Path(__file__).parents[1] / "retrieval" / "controller_weights.json"
 _WEIGHTS, _EXAMPLES = "controller.json", "controller-examples.npz"
 
 
