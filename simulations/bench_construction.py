@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.memory.composition import compose
-from fedrag_flwr.memory.fusing import owned
+from fedrag_flwr.memory.fusion.fusing import owned
+from fedrag_flwr.memory.synthesis.composition import compose
 from fedrag_flwr.memory.synthesis.plan import KINDS
 from fedrag_flwr.settings import Settings
 from simulations.dataset_memory import Row, kept_memory, open_device

@@ -24,7 +24,7 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.memory.matching import Effort, Matcher
+from fedrag_flwr.memory.matching.matcher import Effort, Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Match, MemoryItem
 from fedrag_flwr.settings import Settings

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.kill_world import (
     SETTINGS,

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Units
-from fedrag_flwr.memory.change import content_id
-from fedrag_flwr.memory.distilling import Distiller
+from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import Document, Fact, MemoryItem, silent
 from fedrag_flwr.settings import fedrag_home

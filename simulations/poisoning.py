@@ -23,8 +23,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.memory.fusing import FusionRules, merge
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.fusion.fusing import FusionRules, merge
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home

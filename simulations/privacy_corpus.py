@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.memory.distilling import Distiller
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, EntityPartition, build_partition, load_partition
 from fedrag_flwr.privacy.normalise import normal_name

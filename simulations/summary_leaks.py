@@ -27,7 +27,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
     longest_copy,
     subgraph_of,
 )
-from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.memory.store.graph_store import GraphStore
 from simulations.summary_world import SummaryWorld, world
 
 _WORD = re.compile(r"\w+")

@@ -10,7 +10,7 @@ from pathlib import Path
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
-from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Question, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings, fedrag_home

@@ -10,7 +10,7 @@ from logging import INFO
 from flwr.common import log
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.memory.bank import FusionReport
+from fedrag_flwr.memory.fusion.bank import FusionReport
 from fedrag_flwr.records import (
     START,
     AnswerMode,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.inference.reports import RULES
-from fedrag_flwr.memory.bank import MemoryBank
-from fedrag_flwr.memory.fusing import FusionRules
-from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.fusion.bank import MemoryBank
+from fedrag_flwr.memory.fusion.fusing import FusionRules
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home

@@ -25,8 +25,8 @@ from fedrag_flwr.cli.console import (
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath

@@ -14,8 +14,8 @@ from rich.table import Table
 from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
 from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.service.config import config_of
 from fedrag_flwr.settings import Settings
 

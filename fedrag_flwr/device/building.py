@@ -10,10 +10,10 @@ import numpy as np
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.memory.change import Change, NewDocument, content_id
-from fedrag_flwr.memory.derivation import document_of
-from fedrag_flwr.memory.distilling import Distilled, Distiller
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change, NewDocument, content_id
+from fedrag_flwr.memory.synthesis.derivation import document_of
+from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings

@@ -25,11 +25,11 @@ from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import SealedExchange
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.memory.database import write_lock
-from fedrag_flwr.memory.delivered import DeliveredAnswers
-from fedrag_flwr.memory.distilling import Distiller
-from fedrag_flwr.memory.outbox import Outbox
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.database import write_lock
+from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
 from fedrag_flwr.ordering.order import EvidenceOrders

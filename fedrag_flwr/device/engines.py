@@ -13,7 +13,7 @@ from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.leads import EvidenceLimits, Leads
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.inference.rewriting import Rewriter
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.settings import Settings

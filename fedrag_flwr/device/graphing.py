@@ -28,8 +28,8 @@ from fedrag_flwr.knowledge_graph.retrieval import (
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
-from fedrag_flwr.memory.graph_store import GraphStore
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import (
     Answer,

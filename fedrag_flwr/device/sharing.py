@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.errors import StaleMessageError, WireError
-from fedrag_flwr.memory.importing import BANK_VERSION
-from fedrag_flwr.memory.paging import Page, Read, cut, weight
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.importing import BANK_VERSION
+from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportDoor, Released
 from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 

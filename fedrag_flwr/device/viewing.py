@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from fedrag_flwr import __version__
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.memory.change import Counts
-from fedrag_flwr.memory.finding import find_items, items_on, nearest_hyperedges
-from fedrag_flwr.memory.importing import BANK_VERSION
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Counts
+from fedrag_flwr.memory.store.finding import find_items, items_on, nearest_hyperedges
+from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.records import Hyperedge, MemoryItem, Sentence
 
 _MOST_NEIGHBOURS = 12

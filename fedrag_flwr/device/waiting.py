@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.delivered import DeliveredAnswers
-from fedrag_flwr.memory.outbox import Outbox
+from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.fusing import answer_words, owners
+from fedrag_flwr.memory.fusion.fusing import answer_words, owners
 from fedrag_flwr.records import Match
 
 

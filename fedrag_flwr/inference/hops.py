@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from fedrag_flwr.inference.fitting import Misfit
 from fedrag_flwr.inference.support import tokens
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.records import Match, Vector
 from fedrag_flwr.text.base import QuestionAnalysis
 

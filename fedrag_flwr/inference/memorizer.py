@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.inference.fitting import Misfit, is_about
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.records import Match, Vector
 from fedrag_flwr.text.asking import question_anchors
 from fedrag_flwr.text.base import QuestionAnalysis

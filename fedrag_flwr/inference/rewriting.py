@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.inference.candidates import NAMES
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.support import tokens
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.records import EvidenceUnit, MemoryItem, Vector

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedrag_flwr.inference.cognizer import Verdict
 from fedrag_flwr.inference.support import evidence_texts, is_supported, is_yes_no
-from fedrag_flwr.memory.fusing import owners
+from fedrag_flwr.memory.fusion.fusing import owners
 from fedrag_flwr.records import EvidenceUnit, MemoryItem
 
 

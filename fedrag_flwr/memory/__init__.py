@@ -1,15 +1,15 @@
 """Question-answer memories: synthesis, verification, the durable store, matching and fusion."""
 
-from fedrag_flwr.memory.change import Change, Contribution, Counts, NewDocument
-from fedrag_flwr.memory.composition import Composite, compose
-from fedrag_flwr.memory.importing import BANK_VERSION
-from fedrag_flwr.memory.index import VectorIndex
-from fedrag_flwr.memory.matching import Effort, Matcher
+from fedrag_flwr.memory.matching.matcher import Effort, Matcher
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import Change, Contribution, Counts, NewDocument
+from fedrag_flwr.memory.store.importing import BANK_VERSION
+from fedrag_flwr.memory.store.index import VectorIndex
+from fedrag_flwr.memory.synthesis.composition import Composite, compose
 from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, Synthesis
 from fedrag_flwr.memory.synthesis.plan import EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
-from fedrag_flwr.memory.verify import RoundTrip, round_trip, round_trip_model, verify
+from fedrag_flwr.memory.synthesis.verify import RoundTrip, round_trip, round_trip_model, verify
 
 __all__ = [
     "BANK_VERSION",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError
-from fedrag_flwr.memory.index import VectorIndex
+from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval.base import RankedPassage, Ranking, searchable_text
 from fedrag_flwr.retrieval.vectors import QuestionVectors

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.memory.database import FILE
+from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.settings import Settings
 
 

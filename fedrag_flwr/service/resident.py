@@ -12,7 +12,7 @@ from typing import Literal
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
-from fedrag_flwr.memory.outbox import WaitingQuestion
+from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.naming import new_id

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.memory.schema import pack_vector, unpack_vectors
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector
 from fedrag_flwr.walking.notes import Json, WalkNotes
 

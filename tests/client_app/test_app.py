@@ -11,7 +11,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.memory.database import FILE
+from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.nodes import Node, store_root
 from fedrag_flwr.privacy.outgoing import FILE as OUTGOING
 from fedrag_flwr.privacy.outgoing import OutgoingLedger

@@ -14,8 +14,8 @@ from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.graph_answers import rescored
-from fedrag_flwr.memory import delivered
-from fedrag_flwr.memory.graph_store import GraphStore
+from fedrag_flwr.memory.store import delivered
+from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import (
     Answer,

@@ -6,7 +6,7 @@ import pytest
 
 from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.records import Match, MemoryItem
-from tests.memory.store_samples import unit_vector
+from tests.memory.store.samples import unit_vector
 
 Said = tuple[str, str, str]  # origin ("x+y" for a merged memory), answer, what its question is near to
 

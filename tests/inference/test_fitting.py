@@ -9,7 +9,7 @@ import pytest
 
 from fedrag_flwr.inference.fitting import Fitting, is_about
 from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Match, MemoryItem
 from fedrag_flwr.text.asking import MOST_ANCHORS, item_anchors, question_anchors, type_anchor

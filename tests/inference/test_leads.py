@@ -12,7 +12,7 @@ from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.leads import Asked, EvidenceLimits, Lead, Leads
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.inference.rewriting import Rewriter
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors

@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import EACH, Hops
 from fedrag_flwr.inference.rewriting import Rewriter, is_said, tells
-from fedrag_flwr.memory.matching import Matcher
+from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors

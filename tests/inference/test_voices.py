@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.inference.cognizer import Verdict
 from fedrag_flwr.inference.voices import heard, voices
 from fedrag_flwr.records import Cost, EvidenceUnit, MemoryItem
-from tests.memory.store_samples import unit_vector
+from tests.memory.store.samples import unit_vector
 
 HOME = "home"
 TELLS, ELSE = "The bridge was drawn by Odile Varro.", "The bridge crosses the Ossel."

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
-from fedrag_flwr.memory.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.records import SubgraphSummary, SummaryBatch
 
 DIMENSION = 12

@@ -20,8 +20,8 @@ from fedrag_flwr.errors import DocumentError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
-from fedrag_flwr.memory.bank import MemoryBank
-from fedrag_flwr.memory.fusing import FUSION
+from fedrag_flwr.memory.fusion.bank import MemoryBank
+from fedrag_flwr.memory.fusion.fusing import FUSION
 from fedrag_flwr.records import Answer, BuildReport, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main

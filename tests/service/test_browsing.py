@@ -24,7 +24,7 @@ from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.browsing import STATIC, Window, add_page, make_router
 from fedrag_flwr.service.sites import OwnSiteOnly
 from fedrag_flwr.settings import Settings
-from tests.memory.store_samples import delta, memory, new_document, open_store, two_documents
+from tests.memory.store.samples import delta, memory, new_document, open_store, two_documents
 
 HERE = "http://127.0.0.1:8100"
 ODD = "wards/übersicht #2?.md"  # a document's id may be any file's name

@@ -1,1 +1,1 @@
-"""Fact-level and compositional question-answer drafts: by rules over the parse, and by a local model."""
+"""From the parse of documents to verified question-answer drafts: by rules, by composition, and by a local model."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.memory.grounding import NUMBERS, is_of_kind, normalise
+from fedrag_flwr.memory.synthesis.grounding import NUMBERS, is_of_kind, normalise
 from fedrag_flwr.memory.synthesis.plan import EdgeContext, Planner, Request
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Generator, Grammar, Prompt

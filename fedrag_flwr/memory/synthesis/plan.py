@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.memory.grounding import normalise
+from fedrag_flwr.memory.synthesis.grounding import normalise
 from fedrag_flwr.records import Fact
 
 KINDS = ("set", "comparison", "aggregation", "multi-hop", "post-processing", "false-premise")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.memory.descriptions import describe
 from fedrag_flwr.memory.synthesis.classes import Classes
 from fedrag_flwr.memory.synthesis.clauses import clauses_of
+from fedrag_flwr.memory.synthesis.descriptions import describe
 from fedrag_flwr.memory.synthesis.linear import linear_questions
 from fedrag_flwr.memory.synthesis.mentions import Mentions
 from fedrag_flwr.memory.synthesis.nominal import nominal_questions

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fedrag_flwr.memory.index import VectorIndex
+from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.retrieval.vectors import TextEncoder
 from fedrag_flwr.sources.graph.contents import Named
 from fedrag_flwr.sources.graph.paths import Vertex

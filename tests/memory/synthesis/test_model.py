@@ -11,7 +11,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.memory.synthesis.model import ModelSynthesizer
 from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft
-from fedrag_flwr.memory.verify import round_trip_model
+from fedrag_flwr.memory.synthesis.verify import round_trip_model
 from fedrag_flwr.models import LlamaGenerator, resolve
 from fedrag_flwr.records import Fact
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.grounding import normalise
+from fedrag_flwr.memory.synthesis.grounding import normalise
 from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext, Planner, Request
 from fedrag_flwr.records import Fact
 

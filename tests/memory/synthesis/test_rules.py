@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fedrag_flwr.memory.synthesis.classes import class_in_name
 from fedrag_flwr.memory.synthesis.inflection import participle_of_past, past, plural, singular, third_person
 from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer, rank
+from fedrag_flwr.memory.synthesis.verify import verify
 from fedrag_flwr.memory.synthesis.wording import Asked, tidy
-from fedrag_flwr.memory.verify import verify
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.pipeline import SpacyPipeline

@@ -1,0 +1,283 @@
+"""The fused bank at the server: what devices shared, and what they get of it: merged, within quotas, and composed."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.memory.fusion.bank_store import BankStore
+from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, owned
+from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
+from fedrag_flwr.memory.fusion.ledger import Ledger
+from fedrag_flwr.memory.fusion.refusing import Refusion
+from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, cut
+from fedrag_flwr.memory.synthesis.composition import compose
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import (
+    NOTHING_PENDING,
+    Cursor,
+    Delta,
+    ImportReport,
+    MemoryItem,
+    Pending,
+    ShareRequest,
+)
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import Pipeline
+
+BANK_ID = "bank-id"
+MOST_RECEIVED = 4_000_000  # memories of all devices
+MOST_COMPOSED = 6_000
+MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
+_MERGING = "merging"  # meta keys: merging has begun and not ended
+_COMPOSED = "composed"  # the ids of what was composed
+_COMPOSED_OF = "composed-of"  # from what
+_DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
+
+
+@dataclass(frozen=True, slots=True)
+class FusionReport:
+    """How many memories of devices were left, how many are of several, were composed, and fell to the quota."""
+
+    kept: int
+    merged: int
+    composed: int
+    over_quota: int
+
+
+class MemoryBank:
+    """Fuses deltas of devices (FD-RAG eq. 18) and gives each device what it lacks.
+
+    It lasts between runs: a device sends only what is new since its last upload, and gets only what is new since its
+    last download. It keeps what devices shared apart from what it made of that, so that a memory which a device
+    withdraws is gone from everything at the next fusion.
+
+    Parameters
+    ----------
+    received, fused
+        What devices shared, and what they get; all of it is foreign to the bank.
+    ledger
+        What fusion knows of each memory that devices shared.
+    encoder, pipeline
+        Encode and analyse the questions that fusion composes.
+    bridges_per_item
+        Two-hop memories composed for each memory; 0 for none.
+    rules
+        When memories say the same, and how often one device may say it.
+    seed
+        Chooses among more two-hop memories than the bank keeps.
+    page_bytes
+        Bytes of one page of what a device gets.
+    """
+
+    def __init__(
+        self,
+        received: BankStore,
+        fused: BankStore,
+        ledger: Ledger,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        bridges_per_item: int,
+        rules: FusionRules,
+        seed: int,
+        page_bytes: int,
+    ) -> None:
+        self._received = received
+        self._fused = fused
+        self._ledger = ledger
+        self._encoder = encoder
+        self._pipeline = pipeline
+        self._bridges_per_item = bridges_per_item
+        self._rules = rules
+        self._seed = seed
+        self._page_bytes = page_bytes
+        if fused.meta(BANK_ID) is None:
+            fused.set_meta(_DRAWN, secrets.token_hex(16))
+            fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        encoder: Encoder,
+        pipeline: Pipeline,
+        *,
+        bridges_per_item: int = 0,
+        rules: FusionRules | None = None,
+        seed: int = 0,
+        page_bytes: int = PAGE_BYTES,
+        most_pages: int = MOST_PAGES,
+    ) -> MemoryBank:
+        """Open the bank in a directory, or make it; a device's delta comes in at most so many pages."""
+        identity = {"device": "bank", "encoder": encoder.id, "dimension": str(encoder.dimension)}
+        received, fused = (
+            BankStore.open(root / part, identity, foreign_limit=MOST_RECEIVED, most_pages=most_pages)
+            for part in ("received", "fused")
+        )
+        ledger = Ledger(root / LEDGER)
+        return cls(
+            received, fused, ledger, encoder, pipeline, bridges_per_item, rules or FusionRules(), seed, page_bytes
+        )
+
+    @property
+    def id(self) -> str:
+        """The bank's id; a bank that was made anew has another."""
+        return self._fused.meta(BANK_ID) or ""
+
+    @property
+    def encoder_id(self) -> str:
+        """The encoder that made the vectors in the bank."""
+        return self._encoder.id
+
+    @property
+    def version(self) -> int:
+        """Grows with each change of what devices get."""
+        return self._fused.version
+
+    def items(self) -> list[MemoryItem]:
+        """All memories that devices get."""
+        return self._fused.items()
+
+    def known_of(self, device: str) -> ShareRequest:
+        """What the bank has of a device: ask it with this for the rest."""
+        generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
+        return ShareRequest("memories", int(since), generation, self._received.pending(device))
+
+    def take(self, delta: Delta) -> ImportReport:
+        """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
+
+        Raises
+        ------
+        WireError
+            If it goes on from a version that the bank does not have, or a page from another than the last.
+        """
+        known = self.known_of(delta.origin)
+        if delta.since and (delta.since, delta.generation) != (known.since, known.generation):
+            raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
+        known_now = {f"shared {delta.origin}": f"{delta.generation} {delta.version}"}
+        return self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0, meta=known_now)
+
+    def fuse(self) -> FusionReport:
+        """Merge what devices share, cut what floods, and compose two-hop memories over what is left."""
+        self.merge()
+        self.compose()
+        kept, merged, over_quota = self._ledger.counts()
+        return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
+
+    def merge(self) -> None:
+        """Fuse what changed since the last time, and what that touches; everything where that is not known."""
+        version, held = self._received.version, self._fused.version
+        rules = f"{self._received.id} {self._rules.near} {self._rules.quota}"
+        with self._ledger.writing():
+            whole = bool(self._fused.meta(_MERGING)) or self._ledger.meta("rules") != rules
+            self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
+            if whole:
+                self._ledger.clear()
+            refusion = Refusion(self._received, self._ledger, self._rules)
+            there = set(self._fused.ids()) - self._composed_ids() if whole else set()
+            gone = self._not_shown(there) if whole else refusion.gone()
+            now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)
+            if whole or now != held:
+                self._ledger.set_meta("merged", str(now))
+            self._ledger.set_meta("rules", rules)
+            self._ledger.set_meta("version", str(version))
+        self._fused.set_meta(_MERGING, "")
+
+    def compose(self) -> None:
+        """Compose two memories where one's answer is a name in the other's question, if any changed since last time.
+
+        Of more than `MOST_COMPOSING` memories those are looked at that follow an id which no device knows. What was
+        composed before, and is again, is neither encoded nor sent again.
+        """
+        source = f"{self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
+        if self._fused.meta(_COMPOSED_OF) == source:
+            return
+        before = self._composed_ids()
+        composed = self._composed(self._parts(before), before) if self._bridges_per_item else ()
+        now = {item.id for item in composed}
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
+        self._fused.put_made(composed, before - now)
+        self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
+        self._fused.set_meta(_COMPOSED_OF, source)
+
+    def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
+        """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
+
+        Parameters
+        ----------
+        device
+            The device's name; what it alone shared is left out.
+        bank, version
+            The bank that the device has, and its version.
+        pending
+            The pages that the device has beyond that.
+        """
+        bank_id, newest = self.id, self.version
+        since = version if bank == bank_id and version <= newest else 0
+        gone = self._fused.retracted_since(since, own=False) if since else []
+        after = pending.place(bank_id, since, newest)
+
+        def read(place: Cursor, most: int) -> list[tuple[Cursor, MemoryItem]]:
+            return self._fused.changes(since, place, most, own=False, but=device)
+
+        page = cut(gone, read, after, self._page_bytes)
+        return Delta(
+            origin=bank_id,
+            generation=bank_id,
+            since=since,
+            version=newest,
+            items=page.items,
+            retracted=page.retracted,
+            after=after,
+            next=page.next,
+        )
+
+    def close(self) -> None:
+        """Close the stores."""
+        self._received.close()
+        self._fused.close()
+        self._ledger.close()
+
+    def _not_shown(self, held: set[str]) -> Iterator[str]:
+        """Of what the bank held, what fusion did not make again; known once it is done."""
+        yield from held - self._ledger.all_shown()
+
+    def _composed_ids(self) -> set[str]:
+        return set(json.loads(self._fused.meta(_COMPOSED) or "[]"))
+
+    def _parts(self, composed: set[str]) -> list[MemoryItem]:
+        """The memories that are composed, whose hyperedges name their owners."""
+        chosen = self._fused.ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
+        singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
+        return [item if item.origin == FUSION else owned(item) for item in singles]
+
+    def _composed(self, parts: Sequence[MemoryItem], before: set[str]) -> tuple[MemoryItem, ...]:
+        rng = np.random.default_rng(self._seed)
+        composites = compose(parts, self._bridges_per_item, rng, limit=MOST_COMPOSED)
+        ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
+        known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
+        new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
+        questions = [composite.question for _, composite in new]
+        vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)
+        made = {
+            item_id: MemoryItem(
+                id=item_id,
+                question=composite.question,
+                answer=composite.answer,
+                kind=composite.kind,
+                answer_type=composite.answer_type,
+                hyperedges=composite.hyperedges[:16],
+                anchors=item_anchors(analysis, composite.answer_type),
+                embedding=vector,
+                origin=FUSION,
+            )
+            for (item_id, composite), vector, analysis in zip(new, vectors, analyses, strict=True)
+        }
+        return tuple({item_id: known[item_id] if item_id in known else made[item_id] for item_id in ids}.values())

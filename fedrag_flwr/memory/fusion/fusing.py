@@ -1,0 +1,180 @@
+"""Fusing devices' memories: what says the same becomes one with all its owners; what floods is cut (FD-RAG eq. 18).
+
+A memory's *statement* is its question with its answer. Statements of different wording are the same where the answers
+have the same words and the questions come near. Statements that contradict each other stay apart, each with its owners.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.memory.fusion.nearness import near_products
+from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.anchors import normalise_anchor
+
+FUSION = "fusion"  # the origin of memories that fusion made
+COMPOSED = "multi-hop"  # the kind of those that it composed of two; the others are merged
+_MOST_EDGES = 16
+_BLOCK = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class FusionRules:
+    """When memories say the same, and how often one device may say it.
+
+    Parameters
+    ----------
+    near
+        Cosine from which two questions ask the same.
+    quota
+        Most memories of one device whose questions ask the same, whatever they answer.
+    """
+
+    near: float = 0.95
+    quota: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """What fusion made of memories: those that devices get, and how many fell to the quota."""
+
+    items: tuple[MemoryItem, ...]
+    over_quota: int
+
+
+def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
+    """Merge what several devices say alike, and cut what one device says too often.
+
+    Parameters
+    ----------
+    items
+        Memories of all devices, each with hyperedges of its own origin.
+    rules
+        What counts as alike.
+
+    Returns
+    -------
+    Merging
+        Memories of one device as they are; in place of those that several devices share, one of origin `FUSION` whose
+        hyperedges name their owners.
+    """
+    kept = within_quota(items, rules)
+    by_answer: defaultdict[str, list[MemoryItem]] = defaultdict(list)
+    for item in kept:
+        by_answer[answer_key(item.answer)].append(item)
+    merged = [one_of(group) for alike in by_answer.values() for group in same_statements(alike, rules.near)]
+    return Merging(tuple(merged), len(items) - len(kept))
+
+
+def within_quota(items: Sequence[MemoryItem], rules: FusionRules) -> list[MemoryItem]:
+    """The memories of which no device has more than the quota that ask the same; the first by id stay."""
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for row in sorted(range(len(items)), key=lambda row: items[row].id):
+        rows[items[row].origin].append(row)
+    kept: list[int] = []
+    for own in rows.values():
+        kept += compress(own, sparse(stacked([items[row] for row in own]), rules))
+    return [items[row] for row in sorted(kept)]
+
+
+def owners(item: MemoryItem) -> frozenset[str]:
+    """The devices that stand behind a memory: its origin, or all owners of a merged one; none behind a composed one."""
+    if item.origin != FUSION:
+        return frozenset((item.origin,))
+    if item.kind == COMPOSED:
+        return frozenset()
+    return frozenset(edge.rpartition("/")[0] for edge in item.hyperedges)
+
+
+def answer_words(answer: str) -> frozenset[str]:
+    """The words by which answers are compared, in their normal forms."""
+    return frozenset(normalise_anchor(answer).split())
+
+
+@lru_cache(maxsize=2**16)
+def answer_key(answer: str) -> str:
+    """The words of an answer in one order: equal for answers of the same words."""
+    return " ".join(sorted(answer_words(answer)))
+
+
+def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
+    """The vectors of memories, (n, d)."""
+    return np.stack([item.embedding for item in items]).astype(np.float32, copy=False)
+
+
+def owned(item: MemoryItem) -> MemoryItem:
+    """A memory whose hyperedges name their owner, as those of `FUSION` do."""
+    return replace(item, hyperedges=tuple(f"{item.origin}/{edge}" for edge in item.hyperedges))
+
+
+def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_]:
+    """Which of one device's questions stay: those before which, in order, fewer than the quota stay that are near.
+
+    Parameters
+    ----------
+    vectors
+        Of the questions, (n, d), ordered by id.
+    rules
+        What is near, and the quota.
+    """
+    stays = np.ones(len(vectors), dtype=np.bool_)
+    for start in range(0, len(vectors), _BLOCK):
+        near = near_products(vectors[start : start + _BLOCK], vectors[: start + _BLOCK], rules.near)
+        crowded = np.flatnonzero(near.sum(axis=1) > rules.quota)  # itself is among them
+        for place in crowded:
+            row = start + int(place)
+            stays[row] = np.count_nonzero(near[place, :row] & stays[:row]) < rules.quota
+    return stays
+
+
+def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[MemoryItem]]:
+    """Group memories with equal answers: each goes, by id, to the first of another device that comes near.
+
+    So a group has one middle and is no chain.
+    """
+    order = sorted(items, key=lambda item: item.id)
+    if len({item.origin for item in order}) <= 1:
+        return [[item] for item in order]
+    vectors = stacked(order)
+    group_of = np.full(len(order), -1)
+    for start in range(0, len(order), _BLOCK):
+        close = near_products(vectors[start : start + _BLOCK], vectors, near)
+        for place in range(len(close)):
+            middle = start + place
+            if group_of[middle] >= 0:
+                continue
+            own = order[middle].origin
+            joining = np.flatnonzero(close[place] & (group_of < 0)).tolist()
+            group_of[[middle, *(row for row in joining if order[row].origin != own)]] = middle
+    groups: defaultdict[int, list[MemoryItem]] = defaultdict(list)
+    for item, middle in zip(order, group_of.tolist(), strict=True):
+        groups[middle].append(item)
+    return list(groups.values())
+
+
+def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
+    """One memory for several: the shortest question speaks, and the hyperedges of all support it, owners in turn."""
+    if len(members) == 1:
+        return members[0]
+    speaker = min(members, key=lambda item: (len(item.question), item.id))
+    by_owner: defaultdict[str, list[str]] = defaultdict(list)
+    for item in sorted(members, key=lambda item: item.id):
+        for edge in owned(item).hyperedges:
+            if edge not in by_owner[item.origin]:
+                by_owner[item.origin].append(edge)
+    lists = [by_owner[name] for name in sorted(by_owner)]
+    turns = [edges[turn] for turn in range(_MOST_EDGES) for edges in lists if turn < len(edges)]
+    return replace(
+        speaker,
+        id=content_id("merged", *sorted(item.id for item in members)),
+        origin=FUSION,
+        hyperedges=tuple(turns[:_MOST_EDGES]),
+    )

@@ -1,0 +1,186 @@
+"""What a device's durable memory holds, read: each call sees one committed state of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from fedrag_flwr.hypergraph.base import Units
+from fedrag_flwr.memory.store import item_rows, reading
+from fedrag_flwr.memory.store.change import Contribution, Counts
+from fedrag_flwr.memory.store.database import Database
+from fedrag_flwr.memory.store.opening import device_and_dimension
+from fedrag_flwr.records import Cursor, Document, Granularity, Hyperedge, MemoryItem, Passage, Sentence
+
+
+class StoreReader:
+    """The reading half of a store.
+
+    Parameters
+    ----------
+    database
+        The SQLite file, the truth.
+    identity
+        What the store was made with.
+    """
+
+    def __init__(self, database: Database, identity: Mapping[str, str]) -> None:
+        self._database = database
+        self._identity = dict(identity)
+        self._device, self._dimension = device_and_dimension(identity)
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """What the store was made with."""
+        return dict(self._identity)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    @property
+    def database(self) -> Database:
+        """The file, for rooms that keep tables of their own in it."""
+        return self._database
+
+    @property
+    def id(self) -> str:
+        """The store's id; a store that was made anew has another."""
+        with self._database.reading() as connection:
+            return reading.state(connection, "store")
+
+    @property
+    def version(self) -> int:
+        """The store's version; grows by one with each committed change."""
+        with self._database.reading() as connection:
+            return reading.version(connection)
+
+    def digests(self) -> dict[str, str]:
+        """The digest of each document, by id."""
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT id, digest FROM documents ORDER BY id").fetchall())
+
+    def documents_without_memories(self) -> list[str]:
+        """The ids of documents whose memories are not made yet, sorted."""
+        with self._database.reading() as connection:
+            return [row[0] for row in connection.execute("SELECT id FROM documents WHERE remembered = 0 ORDER BY id")]
+
+    def document(self, document_id: str) -> Document:
+        """One document; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            return reading.document(connection, document_id)
+
+    def passages(self, ids: Sequence[str] | None = None) -> list[Passage]:
+        """Passages in the order of their ids as given, or all by document and reading order.
+
+        Raises
+        ------
+        NotFoundError
+            If an id is not there.
+        """
+        with self._database.reading() as connection:
+            return reading.passages(connection, ids)
+
+    def sentences(self, ids: Sequence[str] | None = None) -> list[Sentence]:
+        """Sentences in the order of their ids as given, or all by document and reading order.
+
+        Raises
+        ------
+        NotFoundError
+            If an id is not there.
+        """
+        with self._database.reading() as connection:
+            return reading.sentences(connection, ids)
+
+    def units(self, granularity: Granularity) -> Units:
+        """All units of one granularity, sorted by id, with an (n, dimension) float32 matrix."""
+        with self._database.reading() as connection:
+            return reading.units(connection, granularity, self._dimension)
+
+    def hyperedges(
+        self, granularity: Granularity | None = None, *, ids: Iterable[str] | None = None
+    ) -> list[Hyperedge]:
+        """All hyperedges, those of one granularity, or those there are with the ids, sorted by id."""
+        asked = None if ids is None else list(ids)
+        with self._database.reading() as connection:
+            return reading.hyperedges(connection, self._dimension, granularity=granularity, ids=asked)
+
+    def hyperedge(self, hyperedge_id: str) -> Hyperedge:
+        """One hyperedge; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            found = reading.hyperedges(connection, self._dimension, ids=[hyperedge_id])
+        if not found:
+            raise reading.missing("hyperedge", [hyperedge_id])
+        return found[0]
+
+    def hyperedges_of(self, unit_ids: Iterable[str]) -> dict[str, list[str]]:
+        """The ids of the hyperedges that each unit is in, sorted; none for a unit that is not there."""
+        with self._database.reading() as connection:
+            return reading.hyperedges_of(connection, list(unit_ids))
+
+    def items(self, origin: str | None = None, since: int = 0, until: int | None = None) -> list[MemoryItem]:
+        """Memories sorted by id: of one origin or all, only those that came or changed after one and until a version.
+
+        An own memory's hyperedges are all that have a member in its support; it counts as changed when they change.
+        """
+        with self._database.reading() as connection:
+            return item_rows.items(connection, self._dimension, origin=origin, since=since, until=until)
+
+    def changes(
+        self, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
+    ) -> list[tuple[Cursor, MemoryItem]]:
+        """At most so many own, or others', memories later than a version and after a cursor, each with its cursor.
+
+        They come in the order of the cursors, and none of the origin `but` is among them.
+        """
+        with self._database.reading() as connection:
+            return item_rows.changes(connection, self._dimension, since, after, most, own=own, but=but)
+
+    def own_version(self) -> int:
+        """The version at which an own memory last came, changed or went."""
+        with self._database.reading() as connection:
+            return item_rows.own_version(connection)
+
+    def item(self, item_id: str) -> MemoryItem:
+        """One memory; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            found = item_rows.items(connection, self._dimension, ids=[item_id])
+        if not found:
+            raise reading.missing("memory", [item_id])
+        return found[0]
+
+    def retracted_since(self, version: int, *, own: bool = True) -> list[str]:
+        """The ids of own, or of others', memories that went or were recalled after a version, sorted."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT id FROM retractions WHERE version > ? AND own = ? ORDER BY id", (version, own)
+            )
+            return [row[0] for row in rows]
+
+    def counts(self) -> Counts:
+        """Count what the store holds."""
+        with self._database.reading() as connection:
+            return reading.counts(connection)
+
+    def contribution(self, document_id: str) -> Contribution:
+        """The ids of what one document brought; raises NotFoundError if it is not there."""
+        with self._database.reading() as connection:
+            return reading.contribution(connection, document_id)
+
+    def meta(self, key: str) -> str | None:
+        """A value that `set_meta` kept, or None."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def verify(self) -> None:
+        """Read and check everything; raises StoreCorruptError if something is not whole."""
+        self._database.verify()
+        with self._database.reading() as connection:
+            reading.passages(connection, None)
+            reading.hyperedges(connection, self._dimension)
+            item_rows.items(connection, self._dimension)
+            for granularity in ("paragraph", "sentence"):
+                reading.vectors_since(connection, granularity, 0, self._dimension)
+            for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():
+                reading.document(connection, document_id)

@@ -1,0 +1,139 @@
+"""Memories of other origins: what a store takes of a delta, and why it refuses the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from fedrag_flwr.memory.store import item_rows
+from fedrag_flwr.memory.store.writing import Writer
+from fedrag_flwr.records import Delta, MemoryItem
+
+BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
+_NORM_TOLERANCE = 1e-2  # float16 travel moves a unit vector's norm by about 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What one import did: memories held after it, memories retracted, refusals by reason, the store's version."""
+
+    accepted: int
+    retracted: int
+    refused: Counter[str]
+    version: int
+
+
+def refusal(item: MemoryItem, device: str, dimension: int) -> str:
+    """Why a memory from elsewhere is refused, or "" if it is fit."""
+    if item.origin == device:
+        return "own-origin"
+    if item.embedding.shape != (dimension,):
+        return "dimension"
+    if not np.isfinite(item.embedding).all():
+        return "not-finite"
+    if abs(float(np.linalg.norm(item.embedding.astype(np.float64))) - 1.0) > _NORM_TOLERANCE:
+        return "norm"
+    if not (item.id and item.origin and item.question.strip() and item.answer.strip()):
+        return "empty"
+    return ""
+
+
+def take(
+    connection: sqlite3.Connection,
+    pages: Iterable[Delta],
+    *,
+    device: str,
+    dimension: int,
+    limit: int,
+    one_origin: bool = False,
+    snapshot: bool = False,
+) -> Import:
+    """Take a delta within the caller's transaction.
+
+    A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
+    device's own. One beyond the limit is refused as ``full``. Within one delta the last of an origin's equal ids
+    counts, and an id that is both new and retracted stays.
+
+    Parameters
+    ----------
+    connection
+        A connection in a write transaction.
+    pages
+        The delta, bounded and decoded, in one page or more; gone through three times.
+    device
+        This device's name.
+    dimension
+        Length of a vector.
+    limit
+        Most memories of other origins.
+    one_origin
+        The delta speaks for its own origin alone: memories of another are refused as ``wrong-origin``, and it can
+        retract no other's.
+    snapshot
+        The delta is all there is: what it lacks goes.
+    """
+    writer = Writer(connection, device, dimension)
+    head = next(iter(pages))
+    only = head.origin if one_origin else None
+    theirs = item_rows.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
+    fit, refused = _judged(connection, pages, theirs, device, dimension, only)
+    coming: dict[str, str] = {}
+    for page, good in zip(pages, fit, strict=True):
+        coming |= {item.id: item.origin for item in compress(page.items, good)}
+    retracted = writer.retract_foreign([name for name, origin in theirs.items() if coming.get(name) != origin])
+    room = item_rows.foreign_room(connection, limit, len(coming))
+    accepted: set[str] = set()
+    for page, good in zip(pages, fit, strict=True):
+        fresh = {item.id: item for item in compress(page.items, good)}
+        there = {item.id: item for item in item_rows.items(connection, dimension, ids=list(fresh))}
+        for item in fresh.values():
+            if item.id not in there and room <= 0:
+                refused["full"] += 1
+                continue
+            accepted.add(item.id)
+            room -= item.id not in there
+            writer.put_foreign(item, there.get(item.id))
+    version = writer.settle()
+    connection.execute(
+        "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (BANK_VERSION, str(head.version)),
+    )
+    return Import(len(accepted), retracted, refused, version)
+
+
+def _named(connection: sqlite3.Connection, pages: Iterable[Delta], device: str, only: str | None) -> dict[str, str]:
+    """The origins of memories that the pages retract and may: others', or those of one origin."""
+    named = [name for page in pages for name in page.retracted]
+    found = item_rows.origins(connection, named)
+    return {name: origin for name, origin in found.items() if origin != device and only in (None, origin)}
+
+
+def _judged(
+    connection: sqlite3.Connection,
+    pages: Iterable[Delta],
+    retracting: Mapping[str, str],
+    device: str,
+    dimension: int,
+    only: str | None,
+) -> tuple[list[list[bool]], Counter[str]]:
+    """Which memories of each page are fit, and why the others are not."""
+    refused: Counter[str] = Counter()
+    owners: dict[str, str] = {}
+    fit: list[list[bool]] = []
+    for page in pages:
+        there = item_rows.origins(connection, [item.id for item in page.items])
+        owners |= {name: origin for name, origin in there.items() if origin == device or name not in retracting}
+        reasons = []
+        for item in page.items:
+            reason = refusal(item, device, dimension) if only in (None, item.origin) else "wrong-origin"
+            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
+                reason = "id-taken"
+            reasons.append(reason)
+        refused.update(reason for reason in reasons if reason)
+        fit.append([not reason for reason in reasons])
+    return fit, refused

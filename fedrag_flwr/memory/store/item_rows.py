@@ -1,0 +1,149 @@
+"""Rows of memories as records, by version, origin and cursor; every function reads within the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+
+from fedrag_flwr.memory.store.reading import LISTED, listed
+from fedrag_flwr.memory.store.schema import check_row, unpack_names, unpack_vectors
+from fedrag_flwr.records import Cursor, MemoryItem
+
+
+def items(
+    connection: sqlite3.Connection,
+    dimension: int,
+    *,
+    origin: str | None = None,
+    since: int = 0,
+    until: int | None = None,
+    ids: Sequence[str] | None = None,
+) -> list[MemoryItem]:
+    """Memories sorted by id, of one origin or all, later than a version, not later than another, or with the ids."""
+    where, values = "version > ?", [since]  # type: tuple[str, list[int | str]]
+    if until is not None:
+        where, values = f"{where} AND version <= ?", [*values, until]
+    if origin is not None:
+        where, values = f"{where} AND origin = ?", [*values, origin]
+    if ids is not None:
+        where, values = f"{where} AND id {LISTED}", [*values, listed(ids)]
+    return [item for _, item in _items(connection, dimension, f"{where} ORDER BY id", values)]
+
+
+def items_at(connection: sqlite3.Connection, dimension: int, rows: Sequence[int]) -> list[MemoryItem]:
+    """Memories by the rows that `changes` gave, in the order of the rows as given."""
+    found = _items(connection, dimension, f"number {LISTED}", [listed(rows)])
+    by_row = {cursor.row: item for cursor, item in found}
+    return [by_row[row] for row in rows]
+
+
+def changes(
+    connection: sqlite3.Connection, dimension: int, since: int, after: Cursor, most: int, *, own: bool, but: str = ""
+) -> list[tuple[Cursor, MemoryItem]]:
+    """At most so many memories later than a version and after a cursor, with theirs; none of one origin."""
+    found: list[tuple[Cursor, MemoryItem]] = []
+    for where, values in spans(since, after, own=own):
+        left = f"{where} AND origin != ? ORDER BY version, number LIMIT ?"
+        found += _items(connection, dimension, left, (*values, but, most - len(found)))
+    return found
+
+
+def spans(since: int, after: Cursor, *, own: bool) -> list[tuple[str, tuple[int, ...]]]:
+    """Conditions for memories later than a version and after a cursor: the rest of its version, then later ones.
+
+    Each is a range of one index; SQLite would walk all rows before the cursor for the two together.
+    """
+    later = ("own = ? AND version > ?", (int(own), max(since, after.version)))
+    if after.version <= since:
+        return [later]
+    return [("own = ? AND version = ? AND number > ?", (int(own), after.version, after.row)), later]
+
+
+def foreign_origins(connection: sqlite3.Connection, origin: str | None) -> dict[str, str]:
+    """The origins of all memories of others, or of those of one, by id; within a write transaction."""
+    if origin is None:
+        return dict(connection.execute("SELECT id, origin FROM items WHERE own = 0").fetchall())
+    # only a bank asks for one origin; the plus keeps SQLite from walking all memories of others
+    connection.execute("CREATE INDEX IF NOT EXISTS items_by_origin ON items (origin)")
+    return dict(connection.execute("SELECT id, origin FROM items WHERE origin = ? AND +own = 0", (origin,)).fetchall())
+
+
+def foreign_room(connection: sqlite3.Connection, limit: int, wanted: int) -> int:
+    """How many memories of others may still come, or a lower number that is enough for those wanted."""
+    most = int(connection.execute("SELECT coalesce(max(number), 0) FROM items").fetchone()[0])  # there are no more
+    if limit - most >= wanted:
+        return limit - most
+    return limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
+
+
+def own_version(connection: sqlite3.Connection) -> int:
+    """The version at which an own memory last came, changed or went."""
+    row = connection.execute(
+        "SELECT max(coalesce((SELECT max(version) FROM items WHERE own = 1), 0),"
+        " coalesce((SELECT max(version) FROM retractions WHERE own = 1), 0))"
+    ).fetchone()
+    return int(row[0])
+
+
+def origins(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """The origins of memories; ids that are not there are left out."""
+    return dict(connection.execute(f"SELECT id, origin FROM items WHERE id {LISTED}", (listed(ids),)).fetchall())
+
+
+def _items(
+    connection: sqlite3.Connection, dimension: int, where: str, values: Sequence[int | str]
+) -> list[tuple[Cursor, MemoryItem]]:
+    rows = connection.execute(
+        "SELECT number, id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, checksum, version,"
+        f" vector FROM items WHERE {where}",
+        values,
+    ).fetchall()
+    vectors = unpack_vectors([row[-1] for row in rows], dimension)
+    own = [row[0] for row in rows if row[9]]
+    supports = _supports(connection, own)
+    derived = derived_hyperedges(connection, own)
+    found = []
+    for vector, row in zip(vectors, rows, strict=True):
+        number, name, question, answer, kind, answer_type, anchors, edges, owner, mine, check, version, _ = row
+        check_row(check, name, question, answer, kind, answer_type, anchors, edges, owner)
+        item = MemoryItem(
+            id=name,
+            question=question,
+            answer=answer,
+            kind=kind,
+            answer_type=answer_type,
+            hyperedges=derived.get(number, ()) if mine else unpack_names(edges),
+            anchors=unpack_names(anchors),
+            embedding=vector,
+            origin=owner,
+            support=tuple(supports[number]) if mine else (),
+        )
+        found.append((Cursor(0, version, number), item))
+    return found
+
+
+def _supports(connection: sqlite3.Connection, numbers: Sequence[int]) -> defaultdict[int, list[str]]:
+    supports: defaultdict[int, list[str]] = defaultdict(list)
+    for number, unit in connection.execute(
+        "SELECT s.item, u.id FROM support s JOIN units u ON u.number = s.unit"
+        f" WHERE s.item {LISTED} ORDER BY s.item, s.place",
+        (listed(numbers),),
+    ):
+        supports[number].append(unit)
+    return supports
+
+
+def derived_hyperedges(
+    connection: sqlite3.Connection, numbers: Sequence[int] | None = None
+) -> dict[int, tuple[str, ...]]:
+    """The hyperedges of own items by row number: all that have a member in the item's support, sorted."""
+    where = "" if numbers is None else f" WHERE s.item {LISTED}"
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    for number, edge in connection.execute(
+        "SELECT DISTINCT s.item, h.id FROM support s JOIN members m ON m.unit = s.unit"
+        f" JOIN hyperedges h ON h.number = m.hyperedge{where} ORDER BY s.item, h.id",
+        () if numbers is None else (listed(numbers),),
+    ):
+        found[number].append(edge)
+    return {number: tuple(edges) for number, edges in found.items()}

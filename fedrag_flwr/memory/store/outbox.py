@@ -1,0 +1,180 @@
+"""Questions that home could not answer well and that wait for a federation, encrypted at rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedrag_flwr.errors import StoreCorruptError, StoreError
+from fedrag_flwr.files import write_private
+from fedrag_flwr.memory.store.database import Database
+from fedrag_flwr.records import Question
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+MOST = 1_000
+KEY = "outbox.key"
+_TABLE = """CREATE TABLE IF NOT EXISTS outbox (
+    number INTEGER PRIMARY KEY,
+    question TEXT NOT NULL UNIQUE,
+    sealed BLOB NOT NULL,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL NOT NULL DEFAULT 0
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingQuestion:
+    """A question in the outbox: when it was asked (seconds since the epoch), and how often a run has taken it up.
+
+    The text is empty where the key that sealed it is gone.
+    """
+
+    id: str
+    text: str
+    asked: float
+    tries: int
+
+
+class Outbox:
+    """Waiting questions in a store's file; their texts are readable with the device's key alone.
+
+    Where the environment names a ``CREDENTIALS_DIRECTORY`` (systemd's) that holds an ``outbox.key``, that is the key;
+    else one is made in `folder`, which protects copies of the store, not a disk that was stolen whole.
+
+    Parameters
+    ----------
+    database
+        The store's.
+    folder
+        Where the key is kept.
+    retry_seconds
+        How long a question that was taken up without success waits for the next time.
+    clock
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        retry_seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._retry = retry_seconds
+        self._clock = clock
+
+    def put(self, question: Question) -> None:
+        """Let a question wait; one that waits already stays as it is.
+
+        Raises
+        ------
+        StoreError
+            Too many wait.
+        """
+        fernet = self._fernet(make=True)
+        assert fernet is not None
+        sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
+        with self._database.writing() as connection:
+            connection.execute(_TABLE)
+            (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
+            if count >= MOST:
+                raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")
+            connection.execute("INSERT OR IGNORE INTO outbox (question, sealed) VALUES (?, ?)", (question.id, sealed))
+
+    def waiting(self) -> list[WaitingQuestion]:
+        """All that wait, the newest first; one that was sealed with another key comes without its text."""
+        rows = self._rows("SELECT question, sealed, tries FROM outbox ORDER BY number DESC")
+        return self._opened(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows("SELECT number FROM outbox"))
+
+    def offer(self, most: int, tries: int) -> tuple[list[WaitingQuestion], list[str]]:
+        """Take up at most so many questions whose time has come, the oldest first.
+
+        Returns
+        -------
+        tuple
+            Those that a run may now close, and the ids of those that no run could close in `tries` tries, which are
+            the caller's to withdraw. What cannot be read waits on.
+        """
+        now = self._clock()
+        query = "SELECT question, sealed, tries FROM outbox WHERE due <= ? OR due > ? ORDER BY number"
+        # a clock that was set back makes nobody wait longer
+        due = [one for one in self._opened(self._rows(query, (now, now + self._retry))) if one.text]
+        spent = [one.id for one in due if one.tries >= tries]
+        taken = [replace(one, tries=one.tries + 1) for one in due if one.tries < tries][:most]
+        if taken:
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "UPDATE outbox SET tries = tries + 1, due = ? WHERE question = ?",
+                    [(now + self._retry, one.id) for one in taken],
+                )
+        return taken, spent
+
+    def recalled(self, questions: Sequence[Question]) -> list[Question]:
+        """The questions with the texts that this device alone knows: those that come without one wait here.
+
+        One that was withdrawn in the meantime is left out.
+        """
+        if all(question.text for question in questions):
+            return list(questions)
+        known = {one.id: one.text for one in self.waiting()}
+        told = [replace(question, text=question.text or known.get(question.id, "")) for question in questions]
+        return [question for question in told if question.text]
+
+    def withdraw(self, question_id: str) -> bool:
+        """Forget a question; whether it was here."""
+        if not self.holds(question_id):
+            return False
+        with self._database.writing() as connection:
+            return connection.execute("DELETE FROM outbox WHERE question = ?", (question_id,)).rowcount > 0
+
+    def holds(self, question_id: str) -> bool:
+        """Whether a question waits here."""
+        return bool(self._rows("SELECT number FROM outbox WHERE question = ?", (question_id,)))
+
+    def _rows(self, query: str, values: tuple[str | float, ...] = ()) -> list[tuple[str, bytes, int]]:
+        with self._database.reading() as connection:
+            (known,) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'outbox'").fetchone()
+            return connection.execute(query, values).fetchall() if known else []
+
+    def _opened(self, rows: Sequence[tuple[str, bytes, int]]) -> list[WaitingQuestion]:
+        from cryptography.fernet import InvalidToken
+
+        fernet = self._fernet() if rows else None
+        told = []
+        for question_id, sealed, tries in rows:
+            text, asked = "", 0.0
+            with suppress(InvalidToken):
+                if fernet is not None:
+                    text, asked = json.loads(fernet.decrypt(sealed))
+            told.append(WaitingQuestion(question_id, text, asked, tries))
+        return told
+
+    def _fernet(self, *, make: bool = False) -> Fernet | None:
+        """What seals and opens; None where there is no key and none is to be made."""
+        from cryptography.fernet import Fernet
+
+        given = Path(os.environ.get("CREDENTIALS_DIRECTORY") or self._folder) / KEY
+        path = given if given.is_file() else self._folder / KEY
+        if make and not path.is_file():
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):  # made by another in this moment
+                write_private(path, Fernet.generate_key())
+        try:
+            return Fernet(path.read_bytes().strip())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error

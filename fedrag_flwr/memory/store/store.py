@@ -1,0 +1,253 @@
+"""A device's durable memory: documents, units, hyperedges and memories, with indexes beside them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from fedrag_flwr.errors import StoreError
+from fedrag_flwr.memory.store import importing, opaque, reading, staging
+from fedrag_flwr.memory.store.change import Change
+from fedrag_flwr.memory.store.committed import StoreReader
+from fedrag_flwr.memory.store.database import FILE, Database, own_errors, write_lock
+from fedrag_flwr.memory.store.index import VectorIndex
+from fedrag_flwr.memory.store.indexes import Indexes, IndexKind, drop_indexes
+from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
+from fedrag_flwr.memory.store.paging import MOST_PAGES
+from fedrag_flwr.memory.store.writing import Writer
+from fedrag_flwr.records import Delta, ImportReport, Pending
+
+_log = logging.getLogger(__name__)
+
+
+class MemoryStore(StoreReader):
+    """One device's store; `open` makes it. Threads may share it; each process opens its own.
+
+    Parameters
+    ----------
+    database
+        The SQLite file, the truth.
+    identity
+        What the store was made with.
+    secret
+        The secret behind opaque ids.
+    foreign_limit
+        Most memories of other origins.
+    most_pages
+        Most pages in which a delta may come.
+    """
+
+    def __init__(
+        self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int, most_pages: int
+    ) -> None:
+        super().__init__(database, identity)
+        self._secret = secret
+        self._foreign_limit = foreign_limit
+        self._most_pages = most_pages
+        self._indexes = Indexes(database, self._dimension)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        identity: Mapping[str, str],
+        *,
+        create: bool = True,
+        lock_timeout: float = 30.0,
+        foreign_limit: int = 1_000_000,
+        most_pages: int = MOST_PAGES,
+    ) -> Self:
+        """Open a device's store, or make it.
+
+        Parameters
+        ----------
+        path
+            The store's directory; made for this user only.
+        identity
+            What the store is made with; `device` and `dimension` are needed, new keys are recorded.
+        create
+            Make the store where there is none.
+        lock_timeout
+            Seconds to wait for another writer.
+        foreign_limit
+            Most memories of other origins.
+        most_pages
+            Most pages in which a delta may come.
+
+        Raises
+        ------
+        StoreMismatchError
+            If a key was recorded with another value, or the schema is older or newer.
+        StoreCorruptError
+            If the file is torn or is not a store.
+        StoreLockedError
+            If another process makes the store and does not finish.
+        StoreFullError
+            If the disk is full.
+        StoreError
+            If there is no store, or the directory cannot be used.
+        """
+        with own_errors(path):
+            if not (path / FILE).exists():
+                if not create:
+                    raise StoreError("there is no store here", where=path.name, fix="build it first")
+                device_and_dimension(identity)
+                create_store(path, lock_timeout)
+        database = Database(path, lock_timeout)
+        try:
+            database.check()
+            known = reconcile(database, identity)
+            with database.reading() as connection:
+                expected = reading.state(connection, "secret")
+            with own_errors(path):
+                secret = opaque.load_secret(path, expected)
+            return cls(database, known, secret, foreign_limit, most_pages)
+        except BaseException:
+            database.close()
+            raise
+
+    @staticmethod
+    def erase(path: Path, *, lock_timeout: float = 30.0) -> None:
+        """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
+        with own_errors(path):
+            if not path.is_dir():
+                return
+            with write_lock(path, lock_timeout):
+                for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}.new", opaque.SECRET):
+                    (path / name).unlink(missing_ok=True)
+                drop_indexes(path)
+
+    def close(self) -> None:
+        """Close the store's connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def apply(self, change: Change) -> int:
+        """Write a change whole or not at all, and give the store's version after it.
+
+        Removing or replacing a document removes its units and exactly the memories whose support includes one of them.
+
+        Raises
+        ------
+        NotFoundError
+            If a hyperedge or memory names a unit, or `remembered` a document, that is not there.
+        StoreMismatchError
+            If vectors have another shape than the store's.
+        StoreLockedError, StoreFullError
+            If another process keeps writing, or the disk is full.
+        StoreError
+            If ids are not unique, or an own memory has no support or another origin.
+        """
+        with self._database.writing() as connection:
+            shrinks = bool(change.removed or change.documents)
+            version = Writer(connection, self._device, self._dimension).apply(change)
+        if shrinks:
+            self._forget()
+        return version
+
+    def recall(self, ids: Sequence[str]) -> int:
+        """Withdraw own memories from others while they stay here, and give the store's version after it.
+
+        They count as retracted and as changed: what of them may still leave replaces what was shared.
+        """
+        with self._database.writing() as connection:
+            writer = Writer(connection, self._device, self._dimension)
+            writer.recall(ids)
+            return writer.settle()
+
+    def import_delta(
+        self,
+        delta: Delta,
+        *,
+        one_origin: bool = False,
+        snapshot: bool = False,
+        meta: Mapping[str, str] = MappingProxyType({}),
+    ) -> ImportReport:
+        """Take memories of other origins, whole or not at all; taking the same delta again changes nothing.
+
+        With `one_origin` the delta speaks for its own origin alone and can neither add nor retract another's memories;
+        as a `snapshot` it is all there is, and what it lacks goes. A page of a delta is put aside, and nothing changes
+        until the last one is here. The `meta` values are kept with a delta that was taken.
+
+        Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
+        (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+
+        Raises
+        ------
+        WireError
+            If a page does not go on where the last one ended, or there are too many.
+        """
+        sender = delta.origin if one_origin else ""
+        with self._database.writing() as connection:
+            pages = staging.collect(connection, delta, sender, self._most_pages)
+            if pages is None:
+                return ImportReport(self._device, 0, 0, (), reading.version(connection), delta.next)
+            done = importing.take(
+                connection,
+                pages,
+                device=self._device,
+                dimension=self._dimension,
+                limit=self._foreign_limit,
+                one_origin=one_origin,
+                snapshot=snapshot,
+            )
+            staging.drop(connection, sender)
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
+        return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
+
+    def pending(self, sender: str = "") -> Pending:
+        """The pages that came of a delta which is not whole yet: one that speaks for its sender alone, or any other."""
+        with self._database.reading() as connection:
+            return staging.pending(connection, sender, self._most_pages)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a value beside the memory; the store's version stays."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _forget(self) -> None:
+        """Clear the log and the indexes of what was removed; the change itself is committed, whatever happens here."""
+        try:
+            with own_errors(self._database.directory):
+                drop_indexes(self._database.directory)
+            self._database.forget_log()
+        except StoreError as error:
+            _log.warning("removed text may stay in the log or an index until the next change: %s", error)
+
+    # --- opaque ids ---
+
+    def opaque(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
+        """Give opaque ids for ids of a kind, and remember them for `resolve_opaque`."""
+        made = {plain: opaque.opaque_id(self._secret, kind, plain) for plain in ids}
+        known = self.resolve_opaque(made.values())
+        new = [(hidden, kind, plain) for plain, hidden in made.items() if hidden not in known]
+        if new:
+            with self._database.writing() as connection:
+                connection.executemany("INSERT OR IGNORE INTO opaque VALUES (?, ?, ?)", new)
+        return made
+
+    def resolve_opaque(self, opaque_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT opaque, kind, id FROM opaque WHERE opaque {reading.LISTED}",
+                (reading.listed(opaque_ids),),
+            )
+            return {hidden: (kind, plain) for hidden, kind, plain in rows}
+
+    # --- indexes ---
+
+    def index(self, kind: IndexKind) -> VectorIndex:
+        """The search index over sentences, paragraphs or all memories, up to date with the store."""
+        return self._indexes.get(kind)

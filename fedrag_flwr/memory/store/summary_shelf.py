@@ -1,0 +1,119 @@
+"""The server's summaries of all devices, in a file that outlives the run."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
+from fedrag_flwr.memory.store.database import own_errors
+from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
+from fedrag_flwr.records import SubgraphSummary, SummaryBatch, SummaryOverview, SummaryRequest
+
+_FILE = "summaries.sqlite"
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS devices (device TEXT PRIMARY KEY, generation TEXT NOT NULL, version INTEGER NOT NULL)"
+    " WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS summaries (device TEXT NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,"
+    " vector BLOB NOT NULL, PRIMARY KEY (device, id)) WITHOUT ROWID",
+)
+
+
+class SummaryShelf:
+    """What devices have shared of their summaries; each speaks for itself alone.
+
+    Parameters
+    ----------
+    root
+        The folder of the file.
+    dimension
+        Length of the vectors.
+    most
+        Summaries that one device may have: nobody speaks for more of the index than that.
+    """
+
+    def __init__(self, root: Path, dimension: int, most: int = 20_000) -> None:
+        self._root = root
+        self._dimension = dimension
+        self._most = most
+        root.mkdir(parents=True, exist_ok=True)
+        with own_errors(root, _FILE):
+            self._connection = sqlite3.connect(root / _FILE, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            for table in _TABLES:
+                self._connection.execute(table)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def known_of(self, device: str) -> SummaryRequest:
+        """What to ask a device for: all that is not known yet."""
+        with own_errors(self._root, _FILE):
+            row = self._connection.execute("SELECT generation FROM devices WHERE device = ?", (device,)).fetchone()
+            ids = self._connection.execute("SELECT id FROM summaries WHERE device = ? ORDER BY id", (device,))
+            return SummaryRequest(row[0] if row else "", tuple(name for (name,) in ids))
+
+    def take(self, batch: SummaryBatch) -> None:
+        """Take a device's answer, whole or not at all.
+
+        Raises
+        ------
+        WireError
+            A summary has another origin, or a vector another length; or there would be more than one device may have.
+        """
+        for one in batch.summaries:
+            if one.origin != batch.device:
+                raise WireError("a summary speaks for another device", where="SummaryBatch")
+            if one.vector.shape != (self._dimension,):
+                raise WireError("a summary's vector has another length", where="SummaryBatch")
+        with own_errors(self._root, _FILE):
+            connection = self._connection
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._write(batch)
+                self._within_quota(batch.device)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def _write(self, batch: SummaryBatch) -> None:
+        connection, device = self._connection, batch.device
+        if self.known_of(device).generation != batch.generation:
+            connection.execute("DELETE FROM summaries WHERE device = ?", (device,))
+        connection.execute("INSERT OR REPLACE INTO devices VALUES (?, ?, ?)", (device, batch.generation, batch.version))
+        connection.executemany(
+            "DELETE FROM summaries WHERE device = ? AND id = ?", [(device, name) for name in batch.retracted]
+        )
+        connection.executemany(
+            "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?)",
+            [(device, one.id, one.text, pack_vector(one.vector)) for one in batch.summaries],
+        )
+
+    def _within_quota(self, device: str) -> None:
+        """Raise where a device has too many; what it sent is taken back with it."""
+        count = "SELECT count(*) FROM summaries WHERE device = ?"
+        if self._connection.execute(count, (device,)).fetchone()[0] > self._most:
+            raise WireError(f"a device may have {self._most:,} summaries (routing.most)", where="SummaryBatch")
+
+    def index(self, devices: frozenset[str], seed: int = 0) -> SummaryIndex:
+        """The summaries of some devices, searchable."""
+        ids, owners, vectors = self.rows(devices)
+        return SummaryIndex(ids, owners, vectors, seed)
+
+    def overview(self, devices: frozenset[str]) -> SummaryOverview:
+        """The vectors of some devices' summaries, without texts."""
+        ids, owners, vectors = self.rows(devices)
+        return SummaryOverview(
+            tuple(SubgraphSummary(one, "", row, owner) for one, owner, row in zip(ids, owners, vectors, strict=True))
+        )
+
+    def rows(self, devices: frozenset[str]) -> tuple[list[str], list[str], Floats]:
+        """Ids, owners and vectors, (n, dimension), of some devices' summaries, in the order of owners and ids."""
+        with own_errors(self._root, _FILE):
+            rows = self._connection.execute("SELECT id, device, vector FROM summaries ORDER BY device, id").fetchall()
+        kept = [row for row in rows if row[1] in devices]
+        vectors = unpack_vectors([row[2] for row in kept], self._dimension)
+        return [row[0] for row in kept], [row[1] for row in kept], vectors

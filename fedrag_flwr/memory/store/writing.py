@@ -1,0 +1,310 @@
+"""One change of a store, within the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreError, StoreMismatchError
+from fedrag_flwr.memory.store import item_rows, reading
+from fedrag_flwr.memory.store.change import Change, NewDocument
+from fedrag_flwr.memory.store.reading import LISTED
+from fedrag_flwr.memory.store.schema import checksum, pack_facts, pack_names, pack_vector, unpack_vectors
+from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
+
+
+class Writer:
+    """Writes one change; every row that it adds carries the version that the store will have.
+
+    Parameters
+    ----------
+    connection
+        A connection in a write transaction.
+    device
+        The device's name: the origin of its own memories.
+    dimension
+        Length of a vector.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, device: str, dimension: int) -> None:
+        self._connection = connection
+        self._device = device
+        self._dimension = dimension
+        self._version = reading.version(connection) + 1
+        self._rows_before = connection.total_changes
+
+    def apply(self, change: Change) -> int:
+        """Write a change and give the store's version."""
+        regroups = bool(change.removed or change.documents) or change.hyperedges is not None
+        edges_before = item_rows.derived_hyperedges(self._connection) if regroups else {}
+        self._remove_documents([*change.removed, *(new.document.id for new in change.documents)], change)
+        for new in change.documents:
+            self._add_document(new)
+        if change.hyperedges is not None:
+            self._replace_hyperedges(change.hyperedges)
+        for item in change.items:
+            self._put_own(item)
+        self._mark_remembered(change.remembered)
+        if regroups:
+            self._touch_regrouped(edges_before)
+        return self.settle()
+
+    def retract_foreign(self, ids: Sequence[str]) -> int:
+        """Delete memories of other origins and remember that they went; give how many there were."""
+        listed = (reading.listed(ids),)
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {LISTED}",
+            (self._version, *listed),
+        )
+        return self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
+
+    def put_foreign(self, item: MemoryItem, there: MemoryItem | None) -> None:
+        """Put a memory of another origin in the place of what is there; nothing is written where the two are equal."""
+        if there is not None and there.hyperedges == item.hyperedges and same_item(item, there):
+            return
+        if there is not None:
+            self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+        self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
+        self.insert_item(item, own=False)
+
+    def recall(self, ids: Sequence[str]) -> None:
+        """List own memories as withdrawn, and as changed: who had one forgets it, and gets what it now is."""
+        numbers = (
+            reading.listed(
+                self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", (reading.listed(ids),))
+            ),
+        )
+        self._withdraw(numbers)
+        self._connection.execute(f"UPDATE items SET version = ? WHERE number {LISTED}", (self._version, *numbers))
+
+    def settle(self) -> int:
+        """Give the store's version: one more than before, or the same where no row differs."""
+        if self._connection.total_changes == self._rows_before:
+            return self._version - 1
+        self._connection.execute("UPDATE state SET value = ? WHERE key = 'version'", (str(self._version),))
+        return self._version
+
+    # --- documents ---
+
+    def _remove_documents(self, ids: Sequence[str], change: Change) -> None:
+        numbers = [
+            number
+            for (number,) in self._connection.execute(
+                f"SELECT number FROM documents WHERE id {LISTED}", (reading.listed(ids),)
+            )
+        ]
+        if not numbers:
+            return
+        gone = (reading.listed(numbers),)
+        self._retract(
+            "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
+            f" WHERE u.document {LISTED} ORDER BY s.item",
+            gone,
+        )
+        torn = self._numbers(
+            f"SELECT DISTINCT m.hyperedge FROM members m JOIN units u ON u.number = m.unit WHERE u.document {LISTED}",
+            gone,
+        )
+        self._connection.execute(f"DELETE FROM documents WHERE number {LISTED}", gone)
+        if change.hyperedges is None:
+            for number in torn:
+                self._mend_hyperedge(number)
+
+    def _retract(self, statement: str, values: tuple[str, ...]) -> None:
+        numbers = (reading.listed(self._numbers(statement, values)),)
+        self._withdraw(numbers)
+        self._connection.execute(f"DELETE FROM items WHERE number {LISTED}", numbers)
+
+    def _withdraw(self, numbers: tuple[str]) -> None:
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {LISTED}",
+            (self._version, *numbers),
+        )
+
+    def _numbers(self, statement: str, values: tuple[str, ...]) -> list[int]:
+        return [number for (number,) in self._connection.execute(statement, values)]
+
+    def _add_document(self, new: NewDocument) -> None:
+        document = new.document
+        sentences = [sentence for passage in new.passages for sentence in passage.sentences]
+        self._check_vectors(new.paragraph_vectors, len(new.passages), document.id)
+        self._check_vectors(new.sentence_vectors, len(sentences), document.id)
+        columns = (document.id, document.title, document.text, document.digest)
+        owner = self._insert(
+            "INSERT INTO documents (id, title, text, digest, checksum) VALUES (?, ?, ?, ?, ?)",
+            (*columns, checksum(*columns)),
+        )
+        row = 0
+        for place, passage in enumerate(new.passages):
+            self._check_place(passage, document.id)
+            number = self._add_unit(passage, owner, None, place, new.paragraph_vectors[place])
+            for inner, sentence in enumerate(passage.sentences):
+                self._add_unit(sentence, owner, number, inner, new.sentence_vectors[row])
+                row += 1
+
+    def _add_unit(
+        self, unit: Passage | Sentence, owner: int, passage: int | None, place: int, vector: NDArray[np.float32]
+    ) -> int:
+        grain = "paragraph" if isinstance(unit, Passage) else "sentence"
+        title = unit.title if isinstance(unit, Passage) else ""
+        texts = (unit.id, title, unit.text, pack_facts(() if isinstance(unit, Passage) else unit.facts))
+        return self._insert(
+            "INSERT INTO units (id, title, text, facts, granularity, document, passage, place, version, checksum,"
+            " vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*texts, grain, owner, passage, place, self._version, checksum(*texts), pack_vector(vector)),
+        )
+
+    def _insert(self, statement: str, values: tuple[object, ...]) -> int:
+        return int(self._connection.execute(statement, values).lastrowid or 0)
+
+    @staticmethod
+    def _check_place(passage: Passage, document_id: str) -> None:
+        if passage.document_id != document_id or any(inner.passage_id != passage.id for inner in passage.sentences):
+            raise StoreError("a passage or sentence names another parent", where=document_id, fix="parse it again")
+
+    def _check_vectors(self, vectors: NDArray[np.float32], rows: int, where: str) -> None:
+        if vectors.shape != (rows, self._dimension) and (rows or vectors.size):
+            raise StoreMismatchError(
+                f"vectors of shape {vectors.shape} came, ({rows}, {self._dimension}) belong here",
+                where=where,
+                fix="encode with the recorded encoder",
+            )
+        if not np.isfinite(vectors).all():
+            raise StoreError("a vector is not finite", where=where, fix="check the encoder")
+
+    def _mark_remembered(self, ids: Sequence[str]) -> None:
+        if not ids:
+            return
+        known = {
+            row[0]
+            for row in self._connection.execute(f"SELECT id FROM documents WHERE id {LISTED}", (reading.listed(ids),))
+        }
+        absent = [document for document in ids if document not in known]
+        if absent:
+            raise reading.missing("document", absent)
+        self._connection.execute(
+            f"UPDATE documents SET remembered = 1 WHERE remembered = 0 AND id {LISTED}", (reading.listed(ids),)
+        )
+
+    # --- hyperedges ---
+
+    def _mend_hyperedge(self, number: int) -> None:
+        """Take the units that went out of a prototype, so that nothing of them stays; drop an empty hyperedge."""
+        rows = self._connection.execute(
+            "SELECT m.weight, u.vector FROM members m JOIN units u ON u.number = m.unit WHERE m.hyperedge = ?"
+            " ORDER BY m.place",
+            (number,),
+        ).fetchall()
+        if not rows:
+            self._connection.execute("DELETE FROM hyperedges WHERE number = ?", (number,))
+            return
+        weights = np.array([row[0] for row in rows], dtype=np.float64)
+        vectors = unpack_vectors([row[1] for row in rows], self._dimension).astype(np.float64)
+        prototype = (weights @ vectors / weights.sum()).astype(np.float32)
+        self._connection.execute(
+            "UPDATE hyperedges SET prototype = ? WHERE number = ?", (pack_vector(prototype), number)
+        )
+
+    def _replace_hyperedges(self, edges: Sequence[Hyperedge]) -> None:
+        there = {edge.id: edge for edge in reading.hyperedges(self._connection, self._dimension)}
+        wanted = {edge.id for edge in edges}
+        changed = [edge for edge in edges if edge.id not in there or not _same_edge(edge, there[edge.id])]
+        gone = [edge for edge in there if edge not in wanted] + [edge.id for edge in changed if edge.id in there]
+        if gone:
+            self._connection.execute(f"DELETE FROM hyperedges WHERE id {LISTED}", (reading.listed(gone),))
+        numbers = reading.unit_numbers(self._connection, {unit for edge in changed for unit in edge.members})
+        for edge in changed:
+            self._add_hyperedge(edge, numbers)
+
+    def _add_hyperedge(self, edge: Hyperedge, numbers: dict[str, int]) -> None:
+        self._check_vectors(edge.prototype[np.newaxis, :], 1, edge.id)
+        if len(edge.members) != len(edge.weights):
+            raise StoreError("a hyperedge has more members than weights, or fewer", where=edge.id)
+        self._check_units(edge.members, numbers, edge.id)
+        owner = self._insert(
+            "INSERT INTO hyperedges (id, granularity, prototype) VALUES (?, ?, ?)",
+            (edge.id, edge.granularity, pack_vector(edge.prototype)),
+        )
+        self._connection.executemany(
+            "INSERT INTO members (hyperedge, place, unit, weight) VALUES (?, ?, ?, ?)",
+            [
+                (owner, place, numbers[unit], float(weight))
+                for place, (unit, weight) in enumerate(zip(edge.members, edge.weights, strict=True))
+            ],
+        )
+
+    @staticmethod
+    def _check_units(units: Iterable[str], numbers: dict[str, int], where: str) -> None:
+        absent = [unit for unit in units if unit not in numbers]
+        if absent:
+            error = reading.missing("unit", absent)
+            raise type(error)(f"{where} names a unit that is not in the store", where=absent[0], fix=error.fix)
+
+    def _touch_regrouped(self, before: dict[int, tuple[str, ...]]) -> None:
+        """Give own items whose hyperedges changed the new version: they read differently from now on."""
+        after = item_rows.derived_hyperedges(self._connection)
+        touched = [number for number in before.keys() | after.keys() if before.get(number) != after.get(number)]
+        if touched:
+            self._connection.execute(
+                f"UPDATE items SET version = ? WHERE version < ? AND number {LISTED}",
+                (self._version, self._version, reading.listed(touched)),
+            )
+
+    # --- memories ---
+
+    def _put_own(self, item: MemoryItem) -> None:
+        self._check_vectors(item.embedding[np.newaxis, :], 1, item.id)
+        if item.origin != self._device:
+            raise StoreError("a memory of another origin came as an own one", where=item.id, fix="import it")
+        if not item.support:
+            raise StoreError("an own memory names no support", where=item.id, fix="give it the ids of its units")
+        numbers = reading.unit_numbers(self._connection, item.support)
+        self._check_units(item.support, numbers, item.id)
+        there = item_rows.items(self._connection, self._dimension, ids=[item.id])
+        if there and there[0].support == item.support and same_item(item, there[0]):
+            return
+        self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+        self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
+        number = self.insert_item(item, own=True)
+        self._connection.executemany(
+            "INSERT INTO support (item, place, unit) VALUES (?, ?, ?)",
+            [(number, place, numbers[unit]) for place, unit in enumerate(item.support)],
+        )
+
+    def insert_item(self, item: MemoryItem, *, own: bool) -> int:
+        """Insert a memory and give its row number; an own one's hyperedges are derived when it is read."""
+        texts = (
+            item.id,
+            item.question,
+            item.answer,
+            item.kind,
+            item.answer_type,
+            pack_names(item.anchors),
+            pack_names(() if own else item.hyperedges),
+            item.origin,
+        )
+        return self._insert(
+            "INSERT INTO items (id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, version,"
+            " checksum, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*texts, int(own), self._version, checksum(*texts), pack_vector(item.embedding)),
+        )
+
+
+def same_item(one: MemoryItem, other: MemoryItem) -> bool:
+    """Compare two memories, but for their hyperedges and support."""
+    return (
+        (one.id, one.question, one.answer, one.kind, one.answer_type, one.anchors, one.origin)
+        == (other.id, other.question, other.answer, other.kind, other.answer_type, other.anchors, other.origin)
+    ) and np.array_equal(one.embedding, other.embedding)
+
+
+def _same_edge(one: Hyperedge, other: Hyperedge) -> bool:
+    return (
+        one.granularity == other.granularity
+        and one.members == other.members
+        and one.weights == other.weights
+        and np.array_equal(one.prototype, other.prototype)
+    )

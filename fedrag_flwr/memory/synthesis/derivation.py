@@ -1,0 +1,204 @@
+"""Compositional drafts out of fact-level ones, by rules: counts, comparisons, spans of years and denials.
+
+Whether a draft is made depends on the documents that it rests on alone, so that a change of others changes nothing: two
+documents meet only where they share a name that is not common. Two hops over two documents are composed when memories
+are fused (`composition`), and by the model over two hyperedges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations, product
+
+from fedrag_flwr.memory.synthesis.composition import CONTEXT
+from fedrag_flwr.memory.synthesis.descriptions import statement
+from fedrag_flwr.memory.synthesis.grounding import NUMBERS, name_list, normalise
+from fedrag_flwr.memory.synthesis.inflection import is_past, singular
+from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.records import Fact
+
+_WHEN = re.compile(r"^(?:When|In what year) (?P<verb>was|were|did) (?P<rest>.+)\?$")
+_YEAR = re.compile(r"(?:(?:[A-Z][a-z]+ )?(?:\d{1,2},? )?(?:[A-Z][a-z]+,? )?)(1\d{3}|20\d{2})")
+_SUBJECT = re.compile(r"(?:the )?(?:[A-Z0-9][^\s]*)(?: (?:[A-Z0-9][^\s]*|(?:of|and|the|de|von)(?= [A-Z])))*")
+_MORE = re.compile(r"\b(?:includ\w+|such as|among|like|other|others|especially|e\.g)\b")
+_NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "NORP", "EVENT", "WORK_OF_ART", "PRODUCT"))
+_MOST_WORDS = 24
+_MOST_DATED = (
+    16  # dated sentences of a document whose events are set against each other, so that a chronicle stays small
+)
+_COMMON = 16  # documents: a name in more of them joins none
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A dated fact: what happened to `subject` ("was discovered by ..."), and when.
+
+    `verb` and `rest` are the question's words after "When"; `statement` is the same as a clause.
+    """
+
+    draft: Draft
+    verb: str
+    rest: str
+    statement: str
+    subject: str
+    year: int
+
+    @property
+    def predicate(self) -> str:
+        """What is said of the subject, as a clause says it: "was discovered by ...", "reached Pluto"."""
+        return self.statement.removeprefix(self.subject).strip()
+
+
+class Derivation:
+    """Derives the compositional drafts that rest on one document.
+
+    Parameters
+    ----------
+    drafts
+        The document's verified fact-level drafts.
+    texts, facts
+        Texts and facts of its units, by unit id.
+    """
+
+    def __init__(
+        self, drafts: Sequence[Draft], texts: Mapping[str, str], facts: Mapping[str, tuple[Fact, ...]]
+    ) -> None:
+        self._drafts = [draft for draft in drafts if CONTEXT not in draft.question]
+        self._texts = texts
+        self._facts = facts
+        self._units = sorted({unit for draft in drafts for unit in draft.support})
+        self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
+        self._words = {text: frozenset(normalise(text).split()) for text in sorted(self._types)}
+        events = [event for draft in self._drafts if (event := _event(draft)) is not None]
+        dated = list(dict.fromkeys(event.draft.support for event in events))[:_MOST_DATED]
+        self.events = [event for event in events if event.draft.support in dated]
+
+    def drafts(self) -> list[Draft]:
+        """Give the drafts of all types but comparisons, which join documents."""
+        return _shortest(chain(self._counts(), self._spans(), self._denials()))
+
+    def _counts(self) -> Iterator[Draft]:
+        """ "Which moons orbit Pluto?" answered by a whole list becomes "How many moons orbit Pluto?"."""
+        for draft in self._drafts:
+            names = name_list(draft.answer)
+            word, _, rest = draft.question.partition(" ")
+            if draft.kind != "set" or not 2 <= len(names) <= 10 or any(map(_MORE.search, self._told(draft))):
+                continue
+            noun = rest.split()[0]
+            if word == "Which" and noun.islower() and singular(noun) != noun:
+                yield _draft(f"How many {rest}", NUMBERS[len(names)], "aggregation", "CARDINAL", draft)
+            elif word == "Who" and all(self._types.get(name) == "PERSON" for name in names):
+                yield _draft(f"How many people {rest}", NUMBERS[len(names)], "aggregation", "CARDINAL", draft)
+
+    def _spans(self) -> Iterator[Draft]:
+        """Two dated events: how many years after the one was the other?"""
+        for one, other in combinations(self.events, 2):
+            first, last = sorted((one, other), key=lambda event: event.year)
+            if first.year < last.year and first.draft.support != last.draft.support:
+                question = f"How many years after {first.statement} {last.verb} {last.rest}?"
+                yield _draft(
+                    question, str(last.year - first.year), "post-processing", "CARDINAL", first.draft, last.draft
+                )
+
+    def _denials(self) -> Iterator[Draft]:
+        """A year or a person that the document tells of elsewhere in the place of the true one."""
+        for event in self.events:
+            for other in self._others(event.draft, "YEAR"):
+                question = f"{event.verb.capitalize()} {event.rest} in {other}?"
+                yield _draft(question, "No", "false-premise", "YESNO", event.draft)
+        for draft in self._drafts:
+            word, _, rest = draft.question.partition(" ")
+            verb = rest.partition(" ")[0]
+            if word == "Who" and draft.answer_type == "PERSON" and is_past(verb) and verb != "did":
+                for other in self._others(draft, "PERSON"):
+                    if " " not in other:
+                        continue  # a single word may stand for no person, or for the same
+                    yield _draft(f"Was it {other} who {rest}", "No", "false-premise", "YESNO", draft)
+
+    def _others(self, draft: Draft, type_: str) -> list[str]:
+        """Facts of the document of a type of which the draft's own support holds no word."""
+        own = frozenset(normalise(" ".join(self._told(draft))).split())
+        return [text for text, words in self._words.items() if self._types[text] == type_ and not words & own]
+
+    def _told(self, draft: Draft) -> list[str]:
+        return [self._texts[unit] for unit in draft.support]
+
+
+def derive(drafts: Sequence[Draft], texts: Mapping[str, str], facts: Mapping[str, tuple[Fact, ...]]) -> list[Draft]:
+    """Derive compositional drafts, document by document (FD-RAG D.4).
+
+    Parameters
+    ----------
+    drafts
+        Verified fact-level drafts of any number of documents.
+    texts, facts
+        Texts, with their titles, and facts of all units that they rest on, by unit id.
+    """
+    by_document: defaultdict[str, list[Draft]] = defaultdict(list)
+    for draft in drafts:
+        by_document[document_of(draft.support[0])].append(draft)
+    parts = [Derivation(group, texts, facts) for group in by_document.values()]
+    compared = _comparisons([event for part in parts for event in part.events], facts)
+    return [draft for part in parts for draft in part.drafts()] + _shortest(compared)
+
+
+def document_of(unit: str) -> str:
+    """The id of the document that a unit's id begins with."""
+    return unit.partition("#")[0]
+
+
+def _comparisons(events: Sequence[_Event], facts: Mapping[str, tuple[Fact, ...]]) -> Iterator[Draft]:
+    """Of two subjects with the same predicate, in documents that share a name: which was first?"""
+    holders: defaultdict[str, set[str]] = defaultdict(set)
+    types: dict[str, str] = {}
+    for unit, found in facts.items():
+        for fact in found:
+            types.setdefault(fact.text, fact.type)
+            if fact.type in _NAMED:
+                holders[fact.anchor].add(document_of(unit))
+    linked = {pair for held in holders.values() if len(held) <= _COMMON for pair in combinations(sorted(held), 2)}
+    by_document: defaultdict[str, list[_Event]] = defaultdict(list)
+    for event in events:
+        by_document[document_of(event.draft.support[0])].append(event)
+    pairs = chain.from_iterable(
+        (
+            *(combinations(own, 2) for own in by_document.values()),
+            *(product(by_document[a], by_document[b]) for a, b in linked if a in by_document and b in by_document),
+        )
+    )
+    for one, other in pairs:
+        if one.predicate == other.predicate and one.subject != other.subject and one.year != other.year:
+            first = min(one, other, key=lambda event: event.year).subject
+            choice = " or ".join(sorted((one.subject, other.subject)))
+            who = "Who" if types.get(first) == "PERSON" else "Which"
+            question = f"{who} {one.predicate} first, {choice}?"
+            yield _draft(question, first, "comparison", types.get(first, "NAME"), one.draft, other.draft)
+
+
+def _shortest(drafts: Iterable[Draft]) -> list[Draft]:
+    """Of each type and each set of units the shortest question."""
+    best: dict[tuple[str, tuple[str, ...]], Draft] = {}
+    for draft in sorted(drafts, key=lambda draft: (len(draft.question), draft.question)):
+        if len(draft.question.split()) <= _MOST_WORDS:
+            best.setdefault((draft.kind, draft.support), draft)
+    return list(best.values())
+
+
+def _draft(question: str, answer: str, kind: str, answer_type: str, *parents: Draft) -> Draft:
+    support = tuple(sorted({unit for parent in parents for unit in parent.support}))
+    return Draft(question, answer, kind, answer_type, support)
+
+
+def _event(draft: Draft) -> _Event | None:
+    """Read a dated draft; None where its date is no single year or its subject no plain name."""
+    asked, date = _WHEN.match(draft.question), _YEAR.fullmatch(draft.answer)
+    if asked is None or date is None:
+        return None
+    said = statement(f"{asked['verb']} {asked['rest']}")
+    subject = _SUBJECT.match(said)
+    if not said or subject is None:
+        return None
+    return _Event(draft, asked["verb"], asked["rest"], said, subject[0], int(date[1]))

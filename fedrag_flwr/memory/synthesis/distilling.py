@@ -1,0 +1,204 @@
+"""Distilling parsed documents into verified drafts: by rules, then by the model where facts are not covered yet.
+
+Every draft is checked alone and asked back before anything is derived from it, and what is derived is checked alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.hypergraph.base import Units
+from fedrag_flwr.memory.synthesis.derivation import derive
+from fedrag_flwr.memory.synthesis.model import LEAST_TOKENS, ModelSynthesizer
+from fedrag_flwr.memory.synthesis.plan import EdgeContext
+from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
+from fedrag_flwr.memory.synthesis.verify import round_trip, round_trip_model, verify
+from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress
+from fedrag_flwr.text.base import ParsedPassage
+from fedrag_flwr.text.segment import under_title
+
+Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
+
+ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """Verified drafts with their questions' vectors, and what making them cost.
+
+    `vectors` is (drafts, dimension); `rejected` counts drafts that were not kept, by kind and reason; `by_model` are
+    the places of the drafts that the model wrote.
+    """
+
+    drafts: tuple[Draft, ...] = ()
+    vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    rejected: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost)
+    corpus_tokens: int = 0
+    by_model: range = range(0)
+
+    @property
+    def rejects(self) -> dict[str, int]:
+        """How many drafts were not kept for which reason."""
+        counts: Counter[str] = Counter()
+        for (_, reason), count in self.rejected.items():
+            counts[reason] += count
+        return dict(counts)
+
+
+class Distiller:
+    """Makes memories of the documents that are new to a device (FD-RAG 4.1).
+
+    Parameters
+    ----------
+    encoder
+        Encodes questions and units.
+    generator
+        Gives the local model; called only where its budget is above 0.
+    tokens_per_kilotoken
+        Output tokens of the model for each 1,000 corpus tokens, asking back included.
+    seed
+        Handed to the model.
+    """
+
+    def __init__(
+        self, encoder: Encoder, generator: Callable[[], Generator], tokens_per_kilotoken: int, seed: int
+    ) -> None:
+        self.encoder = encoder
+        self.generator = generator
+        self.tokens_per_kilotoken = tokens_per_kilotoken
+        self.seed = seed
+        self.rules = RuleSynthesizer()
+
+    def distil(
+        self,
+        documents: Sequence[Sequence[ParsedPassage]],
+        sentences: Units,
+        hyperedges: Sequence[Hyperedge],
+        progress: Progress,
+    ) -> Distilled:
+        """Distil documents.
+
+        Parameters
+        ----------
+        documents
+            The parsed passages of each new document.
+        sentences
+            The device's sentences with their vectors, the new ones among them.
+        hyperedges
+            The device's hyperedges; the model composes over those that hold new units.
+        progress
+            Told how far it is.
+        """
+        known = self.rules.classes(part for passages in documents for part in passages)
+        drafts: list[Draft] = []
+        for done, parsed in enumerate(documents):
+            progress("distil", done, len(documents))
+            drafts += self.rules.drafts(parsed, known)
+        progress("distil", len(documents), len(documents))
+        units = _Units.of(part.passage for parsed in documents for part in parsed)
+        rejected: Rejects = Counter()
+        progress("verify", 0, 2)
+        facts, fact_vectors = self._verified(drafts, units, sentences, rejected)
+        progress("verify", 1, 2)
+        derived, derived_vectors = self._verified(derive(facts, units.texts, units.facts), units, sentences, rejected)
+        progress("verify", 2, 2)
+        corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
+        ruled = [*facts, *derived]
+        composed, cost = self._composed(hyperedges, units, ruled, corpus_tokens, rejected, progress)
+        parts = [fact_vectors, derived_vectors, self.encoder.encode([draft.question for draft in composed])]
+        by_model = range(len(ruled), len(ruled) + len(composed))
+        return Distilled((*ruled, *composed), np.concatenate(parts), rejected, cost, corpus_tokens, by_model)
+
+    def _verified(
+        self, drafts: Sequence[Draft], units: _Units, vectors_of: Units, rejected: Rejects
+    ) -> tuple[list[Draft], NDArray[np.float32]]:
+        """The drafts that are sound and lead back to their support, with their questions' vectors."""
+        sound = _sound(drafts, units, rejected)
+        vectors = self.encoder.encode([draft.question for draft in sound])
+        if not sound:
+            return [], vectors
+        sentences = [sentence for passage in units.passages for sentence in passage.sentences]
+        rows = {unit_id: row for row, unit_id in enumerate(vectors_of.ids)}
+        sentence_vectors = vectors_of.vectors[[rows[sentence.id] for sentence in sentences]]
+        asked = round_trip(sound, vectors, sentences, sentence_vectors)
+        rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
+        return [sound[index] for index in asked.kept], vectors[list(asked.kept)]
+
+    def _composed(
+        self,
+        hyperedges: Sequence[Hyperedge],
+        units: _Units,
+        covered: Sequence[Draft],
+        corpus_tokens: int,
+        rejected: Rejects,
+        progress: Progress,
+    ) -> tuple[list[Draft], Cost]:
+        """Compositional items by the model, within the budget, each asked back."""
+        asking = int(ASKING_SHARE * self.tokens_per_kilotoken)
+        if (self.tokens_per_kilotoken - asking) * corpus_tokens // 1000 < LEAST_TOKENS:
+            return [], Cost()  # a small change must not load the model for nothing
+        contexts = [context for edge in hyperedges if (context := units.context(edge)) is not None]
+        if not contexts:
+            return [], Cost()
+        progress("synthesise", 0, 1)
+        generator = self.generator()
+        synthesizer = ModelSynthesizer(generator, self.tokens_per_kilotoken - asking)
+        made = synthesizer.drafts(contexts, corpus_tokens, [draft.answer for draft in covered], seed=self.seed)
+        progress("synthesise", 1, 1)
+        rejected.update(made.rejects)
+        sound = _sound(made.drafts, units, rejected)
+        progress("ask-back", 0, 1)
+        asked = round_trip_model(
+            sound,
+            [[units.texts[unit] for unit in draft.support] for draft in sound],
+            generator,
+            token_budget=self.tokens_per_kilotoken * corpus_tokens // 1000 - made.cost.tokens_out,
+            seed=self.seed,
+        )
+        progress("ask-back", 1, 1)
+        rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
+        return [sound[index] for index in asked.kept], made.cost + asked.cost
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """New passages, with each unit's text under its title and its facts by unit id."""
+
+    passages: tuple[Passage, ...]
+    texts: Mapping[str, str]
+    facts: Mapping[str, tuple[Fact, ...]]
+
+    @classmethod
+    def of(cls, passages: Iterable[Passage]) -> _Units:
+        kept = tuple(passages)
+        texts = {p.id: under_title(p.title, p.text) for p in kept}
+        facts = {p.id: p.facts for p in kept}
+        for passage in kept:
+            texts |= {s.id: under_title(passage.title, s.text) for s in passage.sentences}
+            facts |= {s.id: s.facts for s in passage.sentences}
+        return cls(kept, texts, facts)
+
+    def context(self, edge: Hyperedge) -> EdgeContext | None:
+        """What the model sees of a hyperedge; None where none of its units is new."""
+        new = tuple(member for member in edge.members if member in self.texts)
+        if not new:
+            return None
+        return EdgeContext(new, tuple(self.texts[unit] for unit in new), tuple(self.facts[unit] for unit in new))
+
+
+def _sound(drafts: Sequence[Draft], units: _Units, rejected: Rejects) -> list[Draft]:
+    sound = []
+    for draft in drafts:
+        reason = verify(draft, [units.texts[unit] for unit in draft.support])
+        if reason:
+            rejected[draft.kind, reason] += 1
+        else:
+            sound.append(draft)
+    return sound

@@ -1,0 +1,114 @@
+"""What several devices say alike becomes one memory with all its owners; what one device floods is cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owners, within_quota
+from fedrag_flwr.records import MemoryItem, Vector
+from tests.memory.store.samples import unit_vector
+
+RULES = FusionRules(near=0.95, quota=2)
+
+
+def item(number: int, origin: str, question: str = "Who rang?", answer: str = "Ada", near: str = "rang") -> MemoryItem:
+    vector = unit_vector(near)
+    return MemoryItem(f"{origin}{number:03}", question, answer, "single", "PERSON", (f"e{number}",), (), vector, origin)
+
+
+def turned(vector: Vector, cosine: float) -> Vector:
+    """A unit vector at a cosine to another."""
+    other = unit_vector("another way")
+    across = other - (other @ vector) * vector
+    across /= np.linalg.norm(across)
+    return np.asarray(cosine * vector + np.sqrt(1 - cosine**2) * across, dtype=np.float32)
+
+
+def test_equal_statements_of_two_devices_become_one_with_both_owners() -> None:
+    [one] = merge([item(1, "a"), item(2, "b")], RULES).items
+    assert (one.origin, one.question, one.answer) == (FUSION, "Who rang?", "Ada")
+    assert one.hyperedges == ("a/e1", "b/e2")
+    assert owners(one) == {"a", "b"}
+
+
+def test_another_wording_of_the_same_statement_is_merged_and_a_far_one_is_not() -> None:
+    near, far = (replace(item(2, "b"), embedding=turned(unit_vector("rang"), cosine)) for cosine in (0.96, 0.94))
+    assert len(merge([item(1, "a"), near], RULES).items) == 1
+    assert len(merge([item(1, "a"), far], RULES).items) == 2
+
+
+def test_contradictions_stay_apart_with_their_owners() -> None:
+    kept = merge([item(1, "a"), item(2, "b", answer="Odile"), item(3, "c", answer="the Ada")], RULES).items
+    assert {(one.answer, owners(one)) for one in kept} == {
+        ("Ada", frozenset(("a", "c"))),
+        ("Odile", frozenset(("b",))),
+    }
+
+
+def test_one_device_alone_is_left_as_it_is() -> None:
+    mine = [item(1, "a"), item(2, "a", near="else")]
+    assert merge(mine, RULES).items == tuple(mine)
+
+
+def test_a_flood_of_one_device_is_cut_to_the_quota() -> None:
+    flood = [item(number, "mallory", question=f"Who rang {number}?", answer="Eve") for number in range(50)]
+    others = [item(1, "a"), item(2, "b")]
+    merging = merge([*flood, *others], RULES)
+    assert merging.over_quota == 48
+    assert sum(one.origin == "mallory" for one in merging.items) == RULES.quota
+    assert {owners(one) for one in merging.items} == {frozenset(("mallory",)), frozenset(("a", "b"))}
+
+
+def test_no_chain_of_near_questions_joins_far_ones() -> None:
+    vector = unit_vector("rang")
+    steps = [
+        replace(item(number, "ab"[number % 2]), embedding=turned(vector, float(np.cos(0.3 * number))))
+        for number in range(6)
+    ]
+    sizes = [len(one.hyperedges) for one in merge(steps, RULES).items if one.origin == FUSION]
+    assert sizes
+    assert max(sizes) <= 3
+
+
+def test_owners_of_many_devices_take_turns_within_the_bound() -> None:
+    [one] = merge([item(number, f"d{number:02}") for number in range(30)], RULES).items
+    assert len(one.hyperedges) == 16
+    assert len(owners(one)) == 16
+
+
+def test_nobody_stands_behind_a_composed_memory() -> None:
+    assert owners(replace(item(1, FUSION), kind="multi-hop", hyperedges=("a/e1", "b/e2"))) == frozenset()
+
+
+statements = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["Ada", "Odile"]), st.sampled_from(["rang", "sang", "left"])),
+    max_size=24,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(statements)
+def test_every_statement_within_the_quota_survives_with_its_owner(drawn: list[tuple[str, str, str]]) -> None:
+    items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]
+    kept = within_quota(items, RULES)
+    said = {(i.answer, i.embedding.tobytes(), i.origin) for i in kept}
+    merged = merge(items, RULES)
+    assert {(i.answer, i.embedding.tobytes(), name) for i in merged.items for name in owners(i)} == said
+    assert len({i.id for i in merged.items}) == len(merged.items)
+    assert merged.over_quota == len(items) - len(kept)
+    for name in "abc":
+        for near in ("rang", "sang", "left"):
+            asked = [i for i in kept if i.origin == name and np.array_equal(i.embedding, unit_vector(near))]
+            assert len(asked) <= RULES.quota
+
+
+@settings(max_examples=30, deadline=None)
+@given(statements)
+def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, str, str]]) -> None:
+    items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]
+    turned_round = list(reversed(items))
+    assert {i.id for i in merge(items, RULES).items} == {i.id for i in merge(turned_round, RULES).items}

@@ -1,0 +1,207 @@
+"""Fusing only what a change touches gives what fusing everything gives."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.memory.fusion.bank import FusionReport, MemoryBank
+from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
+from fedrag_flwr.memory.fusion.ledger import FILE
+from fedrag_flwr.memory.fusion.nearness import Neighbourhood, components, sketches
+from fedrag_flwr.records import Delta, MemoryItem
+from tests.memory.store.samples import plain_item, unit_vector
+from tests.strategies.federation import toolbox
+
+DIMENSION = 384
+RULES = FusionRules(near=0.95, quota=2)
+TURN = 0.28  # radians between neighbouring questions: each is near to the next, and not to the one after
+
+Step = tuple[str, dict[str, tuple[int, str] | None]]  # a device, and its changed memories; None withdraws one
+
+
+def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
+    one, other = unit_vector("one", DIMENSION), unit_vector("other", DIMENSION)
+    other -= (other @ one) * one
+    other /= np.linalg.norm(other)
+    vector = (np.cos(TURN * place) * one + np.sin(TURN * place) * other).astype(np.float32)
+    question = f"Who rang bell {place} of {name}?"
+    return MemoryItem(
+        f"{name}{origin}", question, answer, "single", "PERSON", (f"e{name}",), (), vector, origin
+    )  # ids mix the devices
+
+
+@dataclass
+class Devices:
+    """What devices hold, and the deltas that tell the bank of it."""
+
+    held: dict[str, dict[str, tuple[int, str]]] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+
+    def delta(self, step: Step) -> Delta:
+        device, changes = step
+        held, since = self.held.setdefault(device, {}), self.versions.get(device, 0)
+        gone = [name for name, what in changes.items() if what is None and held.pop(name, None) is not None]
+        new = {name: what for name, what in changes.items() if what is not None}
+        held |= new
+        self.versions[device] = since + 1
+        items = tuple(item(device, name, *what) for name, what in (new if since else held).items())
+        return Delta(device, since, since + 1, items, tuple(f"{name}{device}" for name in gone), generation="g")
+
+    def items(self) -> list[MemoryItem]:
+        return [item(device, name, *what) for device, held in self.held.items() for name, what in held.items()]
+
+
+def open_bank(root: Path, bridges: int = 0, rules: FusionRules = RULES) -> MemoryBank:
+    models = toolbox()
+    return MemoryBank.open(root, models.encoder, models.pipeline, bridges_per_item=bridges, rules=rules)
+
+
+def plain(items: list[MemoryItem] | tuple[MemoryItem, ...]) -> set[tuple[object, ...]]:
+    return {plain_item(one) for one in items}
+
+
+places = st.one_of(st.none(), st.tuples(st.integers(0, 4), st.sampled_from(["Ada", "Odile"])))
+steps = st.lists(
+    st.tuples(st.sampled_from("abc"), st.dictionaries(st.sampled_from("uvwxyz"), places, min_size=1, max_size=4)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps)
+def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step]) -> None:
+    devices = Devices()
+    with tempfile.TemporaryDirectory() as folder:
+        bank = open_bank(Path(folder))
+        seen: dict[str, tuple[object, ...]] = {}
+        for step in drawn:
+            known = bank.version
+            bank.take(devices.delta(step))
+            report = bank.fuse()
+            whole = merge(devices.items(), RULES)
+            assert plain(bank.items()) == plain(whole.items)
+            merged = sum(one.origin == FUSION for one in whole.items)
+            assert report == FusionReport(len(whole.items), merged, 0, whole.over_quota)
+            told = bank.delta_for("d", bank.id, known)
+            seen = {} if not told.since else seen
+            seen |= {one.id: plain_item(one) for one in told.items}
+            for name in told.retracted:
+                seen.pop(name, None)
+            assert set(seen.values()) == plain(whole.items)  # a device that follows the deltas holds the same
+        bank.close()
+
+
+@pytest.mark.parametrize("lost", ["nothing", "the ledger", "a torn ledger", "the end of a fusion", "the rules"])
+def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> None:
+    devices, rules = Devices(), RULES
+    bank = open_bank(tmp_path)
+    bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada"), "w": (2, "Ada")})))
+    bank.take(devices.delta(("b", {"u": (0, "Ada"), "v": (3, "Odile")})))
+    bank.fuse()
+    bank.close()
+    if lost == "the end of a fusion":  # what was fused is kept, what fusion knew of it is not
+        ledger = (tmp_path / FILE).read_bytes()
+        bank = open_bank(tmp_path)
+        bank.take(devices.delta(("b", {"u": None, "x": (1, "Ada")})))
+        bank.fuse()
+        bank._fused.set_meta("merging", "yes")
+        bank.close()
+        (tmp_path / FILE).write_bytes(ledger)
+        assert not (tmp_path / f"{FILE}-wal").exists()
+    if lost in ("the ledger", "a torn ledger"):
+        for path in tmp_path.glob(f"{FILE}*"):
+            path.unlink()
+    if lost == "a torn ledger":
+        (tmp_path / FILE).write_bytes(b"SQLite format 3\x00" + b"torn" * 900)
+    if lost == "the rules":
+        rules = replace(RULES, quota=1)
+    bank = open_bank(tmp_path, rules=rules)
+    known = bank.version
+    bank.take(devices.delta(("a", {"v": None})))
+    bank.take(devices.delta(("b", {"x": None})))
+    bank.fuse()
+    assert plain(bank.items()) == plain(merge(devices.items(), rules).items)
+    assert bank.version > known
+    bank.close()
+
+
+def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
+    models = toolbox()
+    said = {
+        "a": [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who built the Grey Tower?", "Odile Varro")],
+        "b": [("Which rocket launched Cassini?", "Titan IV"), ("Where was Odile Varro born?", "Lindmoor")],
+    }
+
+    def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str, ...] = ()) -> Delta:
+        vectors = models.encoder.encode([question for question, _ in pairs])
+        items = tuple(
+            MemoryItem(f"{origin}{q[:9]}{a}", q, a, "single", "NAME", (f"e{q}",), (), vector, origin)
+            for (q, a), vector in zip(pairs, vectors, strict=True)
+        )
+        return Delta(origin, since, since + 1, items, gone, generation="g")
+
+    def composed(bank: MemoryBank) -> set[str]:
+        return {one.question for one in bank.items() if one.kind == "multi-hop"}
+
+    bank = open_bank(tmp_path / "one", bridges=1)
+    for origin, pairs in said.items():
+        bank.take(delta(origin, 0, pairs))
+    assert bank.fuse().composed == 2
+    first = composed(bank)
+    assert "Which rocket launched the spacecraft that found plumes on Enceladus?" in first
+    known = bank.version
+    bank.take(delta("b", 1, [], gone=("bWhere wasLindmoor",)))
+    assert bank.fuse().composed == 1
+    assert composed(bank) < first
+    told = bank.delta_for("c", bank.id, known)
+    assert (told.items, len(told.retracted)) == ((), 2)
+    bank.close()
+
+    fresh = open_bank(tmp_path / "two", bridges=1)
+    fresh.take(delta("a", 0, said["a"]))
+    fresh.take(delta("b", 0, said["b"][:1]))
+    fresh.fuse()
+    bank_again = open_bank(tmp_path / "one", bridges=1)
+    assert composed(fresh) == composed(bank_again)
+    assert plain(fresh.items()) == plain(bank_again.items())
+    fresh.close()
+    bank_again.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 60), st.integers(1, 90), st.integers(0, 2**32), st.floats(0.3, 0.99))
+def test_near_pairs_are_those_of_all_products(count: int, dimension: int, seed: int, near: float) -> None:
+    rng = np.random.default_rng(seed)
+    middles = rng.standard_normal((5, dimension))
+    vectors = middles[rng.integers(5, size=count)] + 0.5 * rng.standard_normal((count, dimension))
+    unit = np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    exact = unit.astype(np.float64) @ unit.T.astype(np.float64)
+    if np.any(np.abs(exact - near) < 1e-5):
+        return  # too close to call
+    hood = Neighbourhood(sketches(unit).astype(np.float32), lambda rows: unit[rows], near)
+    rows = np.flatnonzero(rng.random(count) < 0.5)
+    found = {tuple(pair) for pairs in hood.pairs(rows, np.arange(count)) for pair in pairs.tolist()}
+    assert found == {(a, b) for a in rows.tolist() for b in range(count) if a != b and exact[a, b] >= near}
+
+
+@given(
+    st.integers(1, 30), st.lists(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=6), max_size=5)
+)
+def test_components_are_those_of_a_walk(count: int, drawn: list[list[tuple[int, int]]]) -> None:
+    blocks = [[(a % count, b % count) for a, b in block] for block in drawn]
+    names = list(range(count))
+    for a, b in (pair for block in blocks for pair in block):
+        old, new = names[a], names[b]
+        names = [new if name == old else name for name in names]
+    found = components(count, iter([np.array(block, dtype=np.int64).reshape(-1, 2) for block in blocks]))
+    assert [[found[a] == found[b] for b in range(count)] for a in range(count)] == [
+        [names[a] == names[b] for b in range(count)] for a in range(count)
+    ]

@@ -1,0 +1,146 @@
+"""Two-hop questions out of two items that share a name, perhaps of two devices."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedrag_flwr.memory.synthesis.composition import Composite, compose
+from fedrag_flwr.memory.synthesis.descriptions import describe
+from fedrag_flwr.records import MemoryItem
+
+VECTOR = np.array([1.0, 0.0], dtype=np.float32)
+
+
+def item(number: int, question: str, answer: str, answer_type: str = "NAME", origin: str = "a") -> MemoryItem:
+    return MemoryItem(
+        f"i{number}", question, answer, "single", answer_type, (f"{origin}/e{number}",), (f"k{number}",), VECTOR, origin
+    )
+
+
+def composed(*items: MemoryItem, limit_per_item: int = 4) -> list[Composite]:
+    return compose(items, limit_per_item, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer_type", "description"),
+    [
+        ("Who discovered Pluto?", "PERSON", "the person who discovered Pluto"),
+        (
+            "Which spacecraft discovered plumes on Enceladus?",
+            "NAME",
+            "the spacecraft that discovered plumes on Enceladus",
+        ),
+        ("Which astronomer discovered Triton?", "PERSON", "the astronomer who discovered Triton"),
+        (
+            "Which spacecraft was the first to orbit Mercury?",
+            "NAME",
+            "the spacecraft that was the first to orbit Mercury",
+        ),
+        ("Where was Yuri Gagarin born?", "GPE", "the place where Yuri Gagarin was born"),
+        ("Where did Apollo 11 land?", "LOC", "the place where Apollo 11 landed"),
+        ("What is the largest moon of Saturn?", "NAME", "the largest moon of Saturn"),
+        ("What is Saturn's largest moon?", "NAME", "Saturn's largest moon"),
+        ("Which rocket was Voyager 1 launched by?", "NAME", "the rocket that Voyager 1 was launched by"),
+        ("Which probe did NASA launch in 1997?", "NAME", "the probe that NASA launched in 1997"),
+        ("Who was the first head of NASA?", "PERSON", "the first head of NASA"),
+        ("Which space telescope found 2,600 planets?", "NAME", "the space telescope that found 2,600 planets"),
+        ("When was Pluto discovered?", "DATE", ""),
+        ("How many moons does Mars have?", "CARDINAL", ""),
+        ("What did NASA launch?", "NAME", ""),
+    ],
+)
+def test_describe(question: str, answer_type: str, description: str) -> None:
+    assert describe(question, answer_type) == description
+
+
+def test_joins_two_devices_over_a_name() -> None:
+    plumes = item(1, "Which spacecraft discovered plumes on Enceladus?", "Cassini", origin="a")
+    rocket = item(2, "Which rocket launched Cassini?", "Titan IV", origin="b")
+    (made,) = composed(plumes, rocket)
+    assert made.question == "Which rocket launched the spacecraft that discovered plumes on Enceladus?"
+    assert (made.answer, made.bridge, made.parts, made.kind) == ("Titan IV", "Cassini", ("i1", "i2"), "multi-hop")
+    assert made.hyperedges == ("a/e1", "b/e2")
+    assert made.origins == ("a", "b")
+    assert made.anchors == ("k1", "k2")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("When was Voyager 1 launched?", "1977", "YEAR"), ("What happened in 1977?", "Launch", "NAME")),
+        (("Which moon did Huygens visit?", "Titan", "NAME"), ("How tall was Titan IIIE?", "48 metres", "QUANTITY")),
+        (("Which moon did Huygens visit?", "Titan", "NAME"), ("How big is Titan's crust?", "Large", "NAME")),
+        (("Which moon did Huygens visit?", "Titan", "NAME"), ("Who reached Titan with a probe?", "Huygens", "NAME")),
+        (("Which thing is in the case of Mars?", "Phobos", "NAME"), ("Who saw Phobos?", "Hall", "PERSON")),
+    ],
+)
+def test_what_is_no_bridge(first: tuple[str, str, str], second: tuple[str, str, str]) -> None:
+    assert composed(item(1, *first), item(2, *second, origin="b")) == []
+
+
+def test_items_of_one_hyperedge_or_document_are_not_joined() -> None:
+    one = item(1, "Who discovered Pluto?", "Clyde Tombaugh", "PERSON")
+    two = item(2, "Where was Clyde Tombaugh born?", "Streator", "GPE")
+    same_edge = MemoryItem(two.id, two.question, two.answer, "single", "GPE", one.hyperedges, (), VECTOR, "a")
+    assert composed(one, same_edge) == []
+    documents = [
+        MemoryItem(i.id, i.question, i.answer, "single", i.answer_type, (), (), VECTOR, "a", (f"doc#0.{n}",))
+        for n, i in enumerate((one, two))
+    ]
+    assert composed(*documents) == []
+
+
+@pytest.mark.parametrize("kind", ["comparison", "post-processing", "false-premise", "multi-hop"])
+def test_what_is_composed_already_is_no_part(kind: str) -> None:
+    one = item(1, "Which telescope found Kamo in 2016?", "Pan-STARRS", "NAME")
+    two = item(2, "Was Pan-STARRS switched off in 2001?", "No", "YESNO", "b")
+    assert composed(one, replace(two, kind=kind)) == []
+
+
+def test_a_question_with_several_answers_describes_none_of_them() -> None:
+    moons = [item(n, "Which moon orbits Saturn?", name) for n, name in enumerate(("Titan", "Mimas"))]
+    assert composed(*moons, item(9, "Who discovered Titan?", "Huygens", "PERSON", "b")) == []
+
+
+NAMES = ["Cassini", "Titan", "Pluto", "Voyager 1", "Clyde Tombaugh", "Saturn V"]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Which rocket launched {}?", "Who discovered {}?", "Where was {} built?", "What is {}?"]),
+            st.sampled_from(NAMES),
+            st.sampled_from(NAMES),
+        ),
+        max_size=25,
+    ),
+    st.integers(0, 3),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_composite_never_says_its_bridge_or_answer(rows: list[tuple[str, str, str]], limit: int) -> None:
+    items = [item(n, shape.format(name), answer, origin=f"d{n}") for n, (shape, name, answer) in enumerate(rows)]
+    made = composed(*items, limit_per_item=limit)
+    for composite in made:
+        assert composite.bridge.lower() not in composite.question.lower()
+        assert composite.answer.lower() not in composite.question.lower()
+        assert len(composite.origins) == 2
+    assert len({composite.question.lower() for composite in made}) == len(made)
+    assert max([sum(c.parts[1] == i.id for c in made) for i in items], default=0) <= limit
+
+
+def test_five_thousand_items_in_a_few_seconds_and_the_cap_holds() -> None:
+    items = [
+        item(n, f"Which rocket launched Probe {n}?" if n % 2 else f"Which probe visited Moon {n}?", f"Probe {n + 1}")
+        for n in range(5_000)
+    ]
+    started = time.perf_counter()
+    made = compose(items, 4, np.random.default_rng(1), limit=500)
+    assert time.perf_counter() - started < 5
+    assert len(made) == 500
+    assert made == compose(items, 4, np.random.default_rng(1), limit=500)

@@ -1,0 +1,167 @@
+"""What a draft must pass: alone, against its support, and asked back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fedrag_flwr.memory.synthesis.grounding import is_of_kind, normalise
+from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.memory.synthesis.verify import agrees, fits, round_trip, verify
+from fedrag_flwr.records import Fact, Sentence
+
+TEXT = "Pluto. Clyde Tombaugh, born in 1906, discovered Pluto on 18 February 1930. Kerberos, Styx and Nix orbit it."
+
+
+def make(question: str, answer: str, kind: str = "single", answer_type: str = "") -> Draft:
+    return Draft(question, answer, kind, answer_type, ("s",))
+
+
+@pytest.mark.parametrize(
+    ("draft", "reason"),
+    [
+        (make("Who discovered Pluto?", "Clyde Tombaugh", answer_type="PERSON"), None),
+        (make("When was Pluto discovered?", "18 February 1930", answer_type="DATE"), None),
+        (make("Which moons orbit Pluto?", "Kerberos, Styx and Nix", "set"), None),
+        (make("Which moons orbit Pluto?", "Nix and Styx", "set"), None),
+        (make("How many of Pluto's moons are named?", "three", "aggregation", "CARDINAL"), None),
+        (make("How old was Tombaugh when he found Pluto?", "24", "post-processing", "CARDINAL"), None),
+        (make("Did Lowell discover Pluto?", "No", "false-premise", "YESNO"), None),
+        (make("Was Nix or Styx named first for Pluto?", "Nix", "comparison"), None),
+        (make("Was Nix or Styx named first for Pluto?", "Kerberos", "comparison"), "no-alternative"),
+        (make("Did Tombaugh discover Pluto?", "No", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("Did Lowell discover Pluto?", "Yes", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("Did Herschel discover Uranus from Bath?", "No", "false-premise", "YESNO"), "not-in-evidence"),
+        (make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR"), "one-hop"),
+        (make("How many years lie between Pluto and 1930?", "1906", "post-processing", "YEAR"), "type-mismatch"),
+        (make("How many of Pluto's moons are named?", "five", "aggregation", "CARDINAL"), "not-in-evidence"),
+        (make("Who discovered Pluto?", "Percival Lowell", answer_type="PERSON"), "not-in-evidence"),
+        (make("Which moons orbit Pluto?", "Charon and Nix", "set"), "not-in-evidence"),
+        (make("", "Pluto"), "empty"),
+        (make("Who discovered Pluto?", "."), "empty"),
+        (make("Pluto?", "Nix"), "length"),
+        (make("Who discovered the planet Pluto", "Clyde Tombaugh"), "no-question"),
+        (make("Who discovered Pluto?", "it was the"), "stop-words"),
+        (make("When did this moon orbit Pluto?", "1930", answer_type="YEAR"), "dangling"),
+        (make("What did he discover?", "Pluto"), "unspecific"),
+        (make("Who discovered Pluto, Clyde Tombaugh or Lowell?", "Clyde Tombaugh"), "gives-away"),
+        (make("When was Pluto discovered?", "Clyde Tombaugh", answer_type="PERSON"), "type-mismatch"),
+        (make("Who discovered Pluto?", "18 February 1930", answer_type="DATE"), "type-mismatch"),
+    ],
+)
+def test_verify(draft: Draft, reason: str | None) -> None:
+    assert verify(draft, [TEXT]) == reason
+
+
+def test_two_hops_need_two_units() -> None:
+    draft = make("When was the discoverer of Pluto born?", "1906", "multi-hop", "YEAR")
+    assert verify(draft, [TEXT, "Clyde Tombaugh. He was born in Streator."]) is None
+
+
+@pytest.mark.parametrize(
+    ("draft", "of_kind"),
+    [
+        (make("Which moons orbit Pluto?", "Nix and Styx", "set"), True),
+        (make("Which moon orbits Pluto?", "Nix", "set"), False),
+        (make("Which was found first, Nix or Styx?", "Nix", "comparison"), True),
+        (make("Which airport is in Ferren?", "Ferren Airport", "comparison"), False),
+        (make("How many moons orbit Pluto?", "three", "aggregation", "CARDINAL"), True),
+        (make("How many years did it last?", "1939", "aggregation", "YEAR"), False),
+        (make("Who discovered Pluto?", "Tombaugh", "single", "PERSON"), True),
+    ],
+)
+def test_a_question_that_has_not_the_form_of_its_kind_is_told(draft: Draft, of_kind: bool) -> None:
+    assert is_of_kind(draft) is of_kind
+
+
+@pytest.mark.parametrize(
+    ("question", "answer_type", "fitting"),
+    [
+        ("When was it?", "YEAR", True),
+        ("When was it?", "PERSON", False),
+        ("In what year was it?", "CARDINAL", False),
+        ("How many moons?", "CARDINAL", True),
+        ("How many moons?", "PERSON", False),
+        ("Who was it?", "ORG", True),
+        ("Who was it?", "QUANTITY", False),
+        ("Where was it?", "GPE", True),
+        ("Which rocket was it?", "NAME", True),
+        ("What was it?", "", True),
+    ],
+)
+def test_fits(question: str, answer_type: str, fitting: bool) -> None:
+    assert fits(question, answer_type) is fitting
+
+
+@pytest.mark.parametrize(
+    ("given_answer", "expected", "same"),
+    [
+        ("Clyde Tombaugh", "Tombaugh", True),
+        ("It was Clyde Tombaugh.", "Clyde Tombaugh", True),
+        ("1,025 kilograms", "1025 kilograms", True),
+        ("unknown", "Clyde Tombaugh", False),
+        ("", "Clyde Tombaugh", False),
+    ],
+)
+def test_agrees(given_answer: str, expected: str, same: bool) -> None:
+    assert agrees(given_answer, expected) is same
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_normalise_twice_changes_nothing_more(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(["single", "set", "aggregation"]))
+@settings(max_examples=200, deadline=None)
+def test_an_accepted_single_answer_stands_in_the_text(question: str, answer: str, kind: str) -> None:
+    draft = make(question, answer, kind)
+    if verify(draft, [TEXT]) is None and kind == "single":
+        assert f" {normalise(answer)} " in f" {normalise(TEXT)} "
+
+
+SENTENCES = (
+    Sentence("a", "p", "Pluto was discovered by Clyde Tombaugh in 1930.", (Fact("1930", "YEAR", "1930"),)),
+    Sentence("b", "p", "Pluto was visited in 2015.", (Fact("2015", "YEAR", "2015"),)),
+)
+
+
+def unit(*rows: tuple[float, float]) -> NDArray[np.float32]:
+    matrix = np.array(rows, dtype=np.float32)
+    scaled: NDArray[np.float32] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return scaled
+
+
+def test_round_trip_keeps_what_leads_back() -> None:
+    drafts = [Draft("When was Pluto discovered?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(drafts, unit((1, 0)), SENTENCES, unit((1, 0.1), (0, 1)))
+    assert found.kept == (0,)
+    assert not found.rejects
+
+
+def test_round_trip_rejects_what_leads_elsewhere() -> None:
+    drafts = [Draft("When was Pluto visited in 2015?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(drafts, unit((0, 1)), SENTENCES, unit((1, 0), (0.1, 1)))
+    assert (found.kept, dict(found.rejects)) == ((), {"elsewhere": 1})
+
+
+def test_round_trip_rejects_ambiguous_questions() -> None:
+    drafts = [Draft("In what year was Pluto?", "1930", "single", "YEAR", ("a",))]
+    found = round_trip(drafts, unit((1, 1)), SENTENCES, unit((1, 1), (1, 1.01)))
+    assert (found.kept, dict(found.rejects)) == ((), {"ambiguous": 1})
+
+
+def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
+    drafts = [
+        Draft("When was Pluto seen?", "1930", "single", "YEAR", ("a",)),
+        Draft("When was Pluto seen?", "2015", "single", "YEAR", ("b",)),
+        Draft("Who discovered Pluto?", "Tombaugh", "single", "PERSON", ("a",)),
+        Draft("Who discovered Pluto?", "Clyde Tombaugh", "single", "PERSON", ("a",)),
+    ]
+    vectors = unit((1, 0), (0, 1), (1, 0), (1, 0))
+    found = round_trip(drafts, vectors, SENTENCES, unit((1, 0), (0, 1)))
+    assert (found.kept, dict(found.rejects)) == ((2, 3), {"conflict": 2})
