@@ -93,7 +93,10 @@ HANDLERS: Mapping[str, Handler] = {
     ),
     "query.deliver": _on(records.AnswerBatch, lambda at, batch: at.device.keep(batch), writes=True),
     "query.import": _on(records.Delta, lambda at, delta: at.device.import_bank(delta), writes=True),
-    "query.answer": _on(records.AnswerRequest, lambda at, request: at.device.answer(request.questions, request.mode)),
+    "query.answer": _on(
+        records.AnswerRequest,
+        lambda at, request: at.device.answer(request.questions, request.mode, states=request.states),
+    ),
     "query.retrieve": _on(
         records.RetrieveRequest, lambda at, request: at.device.giving.evidence(request.requests, request.by)
     ),

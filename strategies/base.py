@@ -25,6 +25,7 @@ from fedrag_flwr.records import (
     Cost,
     DescribeRequest,
     DeviceCard,
+    DocumentState,
     Exchange,
     OpenQuestion,
     Progress,
@@ -222,10 +223,12 @@ class FederatedRag(Strategy):
     ) -> Iterable[Message]:
         """Ask each device the questions that are asked there, all in one message."""
         letters = []
+        again = self.mode in ("walk", "assisted")  # an answer from before may do
+        states = tuple(DocumentState(told.device, told.state) for told in self.builds.values()) if again else ()
         for node_id, card in self.cards.items():
             asked = tuple(question for question in self.asking if question.home == card.name)
             if asked and node_id in self.builds:
-                letters.append(Letter(node_id, AnswerRequest(self.mode, asked)))
+                letters.append(Letter(node_id, AnswerRequest(self.mode, asked, states)))
         return self._courier.messages(letters, "query.answer")
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:

@@ -17,7 +17,7 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
     "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate "
-    "Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentsRequest EncryptRequest "
+    "Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest EncryptRequest "
     "EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple "
     "EvidenceUnit Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest HitSummary HitsBatch "
     "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "

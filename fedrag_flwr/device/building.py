@@ -239,6 +239,7 @@ class Builder:
             loss=made.learning.loss if made.learning else (),
             cost=cost,
             peak_rss_mb=peak_rss_mb(),
+            state=self.store.state(),
         )
 
 

@@ -45,6 +45,7 @@ from fedrag_flwr.records import (
     ControllerUpdate,
     Delta,
     DeviceCard,
+    DocumentState,
     Evidence,
     EvidenceUnit,
     ImportReport,
@@ -242,11 +243,20 @@ class EdgeDevice:
         """Take in others' memories; what is malformed is refused and counted by reason."""
         return take_bank(self.store, delta)
 
-    def answer(self, questions: Sequence[Question], mode: AnswerMode, progress: Progress = silent) -> AnswerBatch:
+    def answer(
+        self,
+        questions: Sequence[Question],
+        mode: AnswerMode,
+        progress: Progress = silent,
+        states: Iterable[DocumentState] = (),
+    ) -> AnswerBatch:
         """Answer questions; those that home cannot close come back open, with what they need.
 
         Every answer in the batch has passed the privacy door; `ask` gives the full one to the people at the device.
+        Answers kept from before are not given again where `states` say that others' documents beneath have changed.
         """
+        if told := {one.device: one.state for one in states}:
+            self.walks.cache.hear(told)
         answers: list[Answer] = []
         still_open: list[OpenQuestion] = []
         asked = self.waiting.outbox.recalled(questions)

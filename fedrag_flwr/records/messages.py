@@ -106,6 +106,7 @@ class BuildReport:
     loss: Annotated[tuple[float, ...], Bound(items=4_096)]
     cost: Cost
     peak_rss_mb: Seconds
+    state: Name = ""  # see `DocumentState`
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +153,20 @@ class ImportReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentState:
+    """A name for a device's documents as they are: another as soon as any of them changes. It says nothing else."""
+
+    device: Name
+    state: Name
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerRequest:
     """Questions for a device to answer in one mode."""
 
     mode: AnswerMode
     questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
+    states: Annotated[tuple[DocumentState, ...], Bound(items=100_000)] = ()  # as the devices of this run told them
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,8 @@ from fedrag_flwr.walking.notes import Json, WalkNotes
 class AnswerCache:
     """A device's own answers with the vectors of their questions.
 
-    An answer is void as soon as one of its own sentences is gone or says something else; one that rests on others'
-    evidence also after `hours`, as nobody tells when that changes.
+    An answer is void as soon as one of its own sentences is gone or says something else. One that rests on others'
+    evidence is void as soon as their documents are heard to have changed, and after `hours`, as they may be silent.
 
     Parameters
     ----------
@@ -45,6 +45,12 @@ class AnswerCache:
     hours: float
     clock: Clock = time.time
 
+    def hear(self, states: Mapping[str, str]) -> None:
+        """Note the states of others' documents, by device, as a run tells them."""
+        known = self._states()
+        if (now := {**known, **states}) != known:
+            self.notes.put("states", {"": now})
+
     def find(self, question: Question, vector: Vector) -> Answer | None:
         """The answer to the most similar question that still holds; None without one."""
         known = self.notes.all("answer")
@@ -60,27 +66,34 @@ class AnswerCache:
             return
         read = list(units)
         own = {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
-        foreign = any(unit.origin != self.device for unit in read)
+        known = self._states()
+        others = {unit.origin: known.get(unit.origin) for unit in read if unit.origin != self.device}
         body = {
             "text": answer.text,
             "score": answer.score,
             "sources": list(answer.sources),
             "vector": packed(vector),
             "own": own,
-            "until": self.clock() + 3600 * self.hours if foreign else None,
+            "others": others,
+            "until": self.clock() + 3600 * self.hours if others else None,
         }
         self.notes.put("answer", {answer.question_id: body})
 
     def _holds(self, body: Json) -> bool:
-        until, own = body["until"], body["own"]
+        until, own, others = body["until"], body["own"], body.get("others")
         if isinstance(until, float) and not until - 3600 * self.hours - 1 <= self.clock() < until:
             return False  # over, or kept by a clock that was ahead of this one
         assert isinstance(own, dict)
+        if not isinstance(others, dict) or others != {name: self._states().get(name) for name in others}:
+            return False
         try:
             now = {one.id: _digest(one.text) for one in self.store.sentences(list(own))} if own else {}
         except NotFoundError:
             return False
         return now == own
+
+    def _states(self) -> Json:
+        return self.notes.get("states") or {}
 
 
 def nearest_first(bodies: dict[str, Json], vector: Vector, least: float) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from fedrag_flwr.privacy.durable import DurableFile
 
-Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt"]
+Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states"]
 Json = Mapping[str, object]
 _SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
     kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)

@@ -183,3 +183,16 @@ def test_what_rests_on_a_deleted_document_is_given_to_nobody(fresh: Federation) 
     assert later.counts["walk-hits"] == 0
     assert not any(source.startswith("rivers/") for source in later.answers["later"].sources)
     assert "2,144" not in later.answers["later"].text
+
+
+def test_home_does_not_give_an_answer_again_once_its_owner_deleted_the_document(fresh: Federation) -> None:
+    files = fresh.with_changes(overlay__cache_similarity=0.95)
+    first = asked(files, FOREIGN).answers[FOREIGN.id]
+    assert any(source.startswith("rivers/") for source in first.sources)
+    assert asked(files, replace(FOREIGN, id="again")).answers["again"].path == "cache"
+    (files.root / "data" / "museums").joinpath("new.md").write_text("# A hut\n\nThe hut on the pass opened in 1901.\n")
+    assert asked(files, replace(FOREIGN, id="still")).answers["still"].path == "cache"  # museums gave nothing for it
+    (files.root / "data" / "rivers" / "mount-cairl.md").unlink()
+    gone = asked(files, replace(FOREIGN, id="gone")).answers["gone"]
+    assert gone.path != "cache"
+    assert gone.text != first.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -226,6 +227,10 @@ class MemoryStore(StoreReader):
             _log.warning("removed text may stay in the log or an index until the next change: %s", error)
 
     # --- opaque ids ---
+
+    def state(self) -> str:
+        """A name for the documents as they are now, which says nothing of them."""
+        return opaque.opaque_id(self._secret, "documents", json.dumps(self.digests()))
 
     def opaque(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
         """Give opaque ids for ids of a kind, and remember them for `resolve_opaque`."""
