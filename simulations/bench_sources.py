@@ -46,6 +46,7 @@ from simulations.source_rows import (
     Row,
     dev_table,
     fitted_weights,
+    lead_cost_sweep,
     markdown,
     pooled,
     read_row,
@@ -136,7 +137,11 @@ def main() -> None:
         print(f"\n### {name}\n")
         print(markdown(lines))
     sweeps = {name: {form: sweep(rows[form], "dev") for form in rows} for name, rows in results.items()}
-    body = {"tables": tables, "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps}
+    body = {
+        "tables": tables,
+        "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps,
+        "train, by cost of a lead (weight 0 to 1: MRR of text)": lead_cost_sweep(whole),
+    }
     (given.out / "sources.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
     drawn = {f"{name}, {LABELS[form]}": [mrr for mrr, _ in sweeps[name][form]] for name, form in _drawn(results)}
     chart = line_chart(drawn, "alpha", "MRR, dev questions", WEIGHTS)
@@ -144,10 +149,9 @@ def main() -> None:
 
 
 def _drawn(results: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str]]:
-    for name, rows in results.items():
-        for form in ("text", "one-weight", "eq1", "sql", "graph"):
-            if form in rows and name in ("medquad", f"{ARCHIVES[0]}, {WORDINGS[1]}"):
-                yield name, form
+    loose = f"{ARCHIVES[0]}, {WORDINGS[1]}"
+    for name, forms in {"medquad": ("text", "eq1"), loose: ("text", "sql", "graph")}.items():
+        yield from ((name, form) for form in forms if name in results)
 
 
 def _medquad(data: Path, work: Path, late: int, seed: int) -> dict[str, list[Row]]:

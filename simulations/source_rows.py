@@ -14,6 +14,7 @@ from fedrag_flwr.retrieval import RankedPassage, fuse
 from fedrag_flwr.sources.text_search import word_weight
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
+LEAD_COSTS = (0.0, 4.0, 8.0, 12.0, 16.0, 20.0)
 _RESAMPLING = 7
 LABELS = {
     "bm25": "text: BM25",
@@ -112,13 +113,26 @@ def sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     ]
 
 
+def _mrr(rows: Sequence[Row], split: str) -> list[float]:
+    return [mrr for mrr, _ in sweep(rows, split)]
+
+
 def fitted_weights(results: Sequence[dict[str, list[Row]]]) -> dict[str, float]:
     """Of each searcher the weight with the highest MRR on train questions, each set of records counting alike."""
     chosen = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0, "held": 1.0, "fused": 1.0}
     for form in {form for rows in results for form in rows} - chosen.keys():
-        sweeps = [[mrr for mrr, _ in sweep(rows[form], "train")] for rows in results if form in rows]
+        sweeps = [_mrr(rows[form], "train") for rows in results if form in rows]
         chosen[form] = WEIGHTS[int(np.argmax(np.round(np.mean(sweeps, axis=0), 6)))]
     return chosen
+
+
+def lead_cost_sweep(results: Sequence[dict[str, list[Row]]]) -> dict[str, list[float]]:
+    """The hybrid's MRR on train questions at each weight for several costs of a lead, each set counting alike."""
+    found = {}
+    for cost in LEAD_COSTS:
+        rows = [[replace(row, lead_cost=cost) for row in each["text"]] for each in results]
+        found[f"{cost:g}"] = [round(float(mean), 4) for mean in np.mean([_mrr(each, "train") for each in rows], axis=0)]
+    return found
 
 
 def dev_table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dict[str, object]]:

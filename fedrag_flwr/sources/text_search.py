@@ -27,7 +27,7 @@ class StampedSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSearchSettings:
-    """How text is searched; fitted on training questions by ``simulations/bench_sources.py``.
+    """How text is searched; chosen on training questions of ``simulations/bench_sources.py``, which fits `alpha`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TextSearchSettings:
         Words of the blocks into which long documents are cut for the encoder.
     """
 
-    alpha: float = 0.8
+    alpha: float = 0.7
     lead_cost: float = 12.0
     words: Literal["held", "tfidf"] = "held"
     depth: int = 20

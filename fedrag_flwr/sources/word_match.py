@@ -17,8 +17,8 @@ from fedrag_flwr.sources.searching import unit_interval
 
 WordMatch = Callable[[str], NDArray[np.float64]]  # a question's score with each of n documents, in [0, 1], shape (n,)
 
-# Fitted on training questions by simulations/bench_sources.py. Repetition counts for next to nothing: that a sheet says
-# the name of a disease ten times makes it no better an answer than one that says it twice.
+# Repetition counts for next to nothing: that a sheet says the name of a disease ten times makes it no better an answer
+# than one that says it twice. Chosen on the training questions of simulations/bench_sources.py.
 _BM25 = Bm25Settings(k1=0.2, b=1.0, frequency="lucene", inverse_frequency="lucene")
 
 

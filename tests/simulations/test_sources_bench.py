@@ -12,7 +12,16 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
-from simulations.source_rows import TEXTS, Candidate, Row, dev_table, fitted_weights, pooled, with_derived
+from simulations.source_rows import (
+    TEXTS,
+    Candidate,
+    Row,
+    dev_table,
+    fitted_weights,
+    lead_cost_sweep,
+    pooled,
+    with_derived,
+)
 from simulations.synthea import questions_of, read_synthea, relevant, write_database, write_graph
 from tests.strategies.federation import toolbox
 
@@ -102,7 +111,10 @@ def test_what_follows_from_rows_of_three_searches() -> None:
     places = {form: [row.ranking(0.5).index(True) for row in rows[form]] for form in ("one-weight", "text", "eq1")}
     assert places == {"one-weight": [0], "text": [2], "eq1": [1]}  # a lead of 0.4 leaves words a tenth
     assert rows["fused"][0].ranking(1.0).index(True) == 2
-    weights = fitted_weights([with_derived(text_rows("train", "a"), lead_cost=10.0)])
+    train = with_derived(text_rows("train", "a"), lead_cost=10.0)
+    weights = fitted_weights([train])
+    by_cost = lead_cost_sweep([train])
+    assert by_cost["0"][10] == 1.0 > by_cost["20"][10] == round(1 / 3, 4) == by_cost["0"][0]
     assert weights["dense"] == 0.0
     assert weights["held"] == weights["tfidf"] == 1.0
     both = pooled({"one": rows, "two": with_derived(text_rows("dev", "b"), lead_cost=10.0)})
