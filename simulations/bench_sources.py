@@ -40,6 +40,7 @@ from fedrag_flwr.text import SpacyPipeline
 from simulations.line_chart import line_chart
 from simulations.source_rows import (
     LABELS,
+    ONE_SIDED,
     TEXTS,
     WEIGHTS,
     Candidate,
@@ -136,7 +137,10 @@ def main() -> None:
     for name, lines in tables.items():
         print(f"\n### {name}\n")
         print(markdown(lines))
-    sweeps = {name: {form: sweep(rows[form], "dev") for form in rows} for name, rows in results.items()}
+    sweeps = {
+        name: {form: sweep(rows[form], "dev") for form in rows if form not in ONE_SIDED}
+        for name, rows in results.items()
+    }
     body = {
         "tables": tables,
         "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps,

@@ -31,8 +31,8 @@ LABELS = {
     "graph": "graph",
     "graph-entities": "graph, by entities alone",
 }
-
 TEXTS = ("bm25", "dense", "tfidf", "held", "fused", "eq1", "one-weight", "text")
+ONE_SIDED = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0, "held": 1.0, "fused": 1.0}  # nothing to weigh
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _mrr(rows: Sequence[Row], split: str) -> list[float]:
 
 def fitted_weights(results: Sequence[dict[str, list[Row]]]) -> dict[str, float]:
     """Of each searcher the weight with the highest MRR on train questions, each set of records counting alike."""
-    chosen = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0, "held": 1.0, "fused": 1.0}
+    chosen = dict(ONE_SIDED)
     for form in {form for rows in results for form in rows} - chosen.keys():
         sweeps = [_mrr(rows[form], "train") for rows in results if form in rows]
         chosen[form] = WEIGHTS[int(np.argmax(np.round(np.mean(sweeps, axis=0), 6)))]
