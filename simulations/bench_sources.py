@@ -1,12 +1,14 @@
 """How well text, SQL and graph sources find the record that answers a question (HyFedRAG tables 1 and 2, Fig. 7).
 
-    python simulations/bench_sources.py [--data FOLDER] [--each 8] [--late 30] [--archives NAME ...] [--out FOLDER]
+    python simulations/bench_sources.py [--data FOLDER] [--each 50] [--records 8] [--late 30] [--archives NAME ...]
+                                        [--out FOLDER]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
 an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
-record answers each, and a hit counts if its text states subject, thing and answer. Every searcher scores candidates by
-two numbers and one weight between them; the weight is chosen by MRR on train questions, everything else is reported on
-dev questions. Rows are kept in ``$FEDRAG_HOME/bench_sources``, so a run that was stopped goes on. Prints Markdown
+record answers each, and a hit counts if its text states subject, thing and answer. Text is asked up to ``--each``
+questions of each kind, wording and split, database and graph the first ``--records`` of them. Every searcher scores
+candidates by two numbers and a weight between them; it is chosen by MRR on train questions, everything else is reported
+on dev questions. Rows are kept in ``$FEDRAG_HOME/bench_sources``, so a run that was stopped goes on. Prints Markdown
 tables and writes ``sources.json`` and ``sources_alpha.svg``.
 """
 
@@ -21,28 +23,36 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models import load_encoder, load_reranker
 from fedrag_flwr.records import Document, Passage
-from fedrag_flwr.retrieval import Bm25Retriever
+from fedrag_flwr.retrieval import Bm25Retriever, TextEncoder
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources import Reading, data_root, make_document
 from fedrag_flwr.sources.graph.source import GraphSearchSettings, GraphSource
-from fedrag_flwr.sources.searching import SearchTools
+from fedrag_flwr.sources.searching import SearchTools, TextVectors
 from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
-from fedrag_flwr.sources.text_search import TextSearch
+from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
 from fedrag_flwr.text import SpacyPipeline
 from simulations.line_chart import line_chart
 from simulations.source_rows import (
     LABELS,
+    ONE_SIDED,
+    TEXTS,
     WEIGHTS,
     Candidate,
     Row,
     dev_table,
     fitted_weights,
+    lead_cost_sweep,
     markdown,
+    pooled,
     read_row,
     sweep,
+    with_derived,
 )
 from simulations.synthea import (
     WORDINGS,
@@ -55,7 +65,7 @@ from simulations.synthea import (
 )
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
-MEDQUAD_RECORDS, MEDQUAD_WORDS, MEDQUAD_QUESTIONS = 1_000, 300, 150
+MEDQUAD_RECORDS, MEDQUAD_WORDS, MEDQUAD_QUESTIONS = 1_000, 300, 300
 
 States = Callable[[RecordQuestion, Document], bool]
 Search = Callable[[RecordQuestion], list[Candidate]]
@@ -77,11 +87,30 @@ class Listed:
         return Reading(self.documents, ())
 
 
+class CorpusOnce:
+    """An encoder that several searches share: it encodes a corpus once, single questions each time."""
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        self.id, self.dimension = encoder.id, encoder.dimension
+        self._encoder, self._corpus = encoder, TextVectors(encoder)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode texts to (n, dimension), unit rows."""
+        return self._encoder.encode(texts) if len(texts) < 2 else self._corpus.of(texts)
+
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
+        """Encode the tokens of texts."""
+        return self._encoder.token_embeddings(texts, asked=asked)
+
+
 def main() -> None:
     """Search, then print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
-    parser.add_argument("--each", type=int, default=8, help="questions of each kind and split over Synthea")
+    parser.add_argument(
+        "--each", type=int, default=50, help="of each kind, wording and split, asked of Synthea as text"
+    )
+    parser.add_argument("--records", type=int, default=8, help="so many of these are asked of database and graph, too")
     parser.add_argument("--archives", nargs="+", default=ARCHIVES, choices=ARCHIVES, help="of Synthea")
     parser.add_argument("--late", type=int, default=30, help="MedQuAD questions of each split by late interaction")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
@@ -94,20 +123,29 @@ def main() -> None:
     results = {"medquad": _medquad(given.data, work, given.late, given.seed)}
     whole = [results["medquad"]]
     for archive in given.archives:
-        rows = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.seed)
+        rows = _synthea(given.data / f"{archive}.tar.gz", work, given.each, given.records, given.seed)
         whole.append(rows)
         for wording in WORDINGS:
             name = f"{archive}, {wording}"
             results[name] = {
                 form: [row for row in each if row.question.startswith(wording)] for form, each in rows.items()
             }
+    texts = {name: {form: rows[form] for form in TEXTS} for name, rows in results.items()}
+    results["all, as text"] = pooled(texts)
     weights = fitted_weights(whole)
     tables = {name: dev_table(rows, weights) for name, rows in results.items()}
     for name, lines in tables.items():
         print(f"\n### {name}\n")
         print(markdown(lines))
-    sweeps = {name: {form: sweep(rows[form], "dev") for form in rows} for name, rows in results.items()}
-    body = {"tables": tables, "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps}
+    sweeps = {
+        name: {form: sweep(rows[form], "dev") for form in rows if form not in ONE_SIDED}
+        for name, rows in results.items()
+    }
+    body = {
+        "tables": tables,
+        "sweeps (weight 0 to 1: MRR, nDCG@10)": sweeps,
+        "train, by cost of a lead (weight 0 to 1: MRR of text)": lead_cost_sweep(whole),
+    }
     (given.out / "sources.json").write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
     drawn = {f"{name}, {LABELS[form]}": [mrr for mrr, _ in sweeps[name][form]] for name, form in _drawn(results)}
     chart = line_chart(drawn, "alpha", "MRR, dev questions", WEIGHTS)
@@ -115,10 +153,9 @@ def main() -> None:
 
 
 def _drawn(results: dict[str, dict[str, list[Row]]]) -> Iterator[tuple[str, str]]:
-    for name, rows in results.items():
-        for form in ("text", "sql", "graph"):
-            if form in rows and name in ("medquad", f"{ARCHIVES[0]}, {WORDINGS[1]}"):
-                yield name, form
+    loose = f"{ARCHIVES[0]}, {WORDINGS[1]}"
+    for name, forms in {"medquad": ("text", "eq1"), loose: ("text", "sql", "graph")}.items():
+        yield from ((name, form) for form in forms if name in results)
 
 
 def _medquad(data: Path, work: Path, late: int, seed: int) -> dict[str, list[Row]]:
@@ -144,14 +181,14 @@ def _medquad(data: Path, work: Path, late: int, seed: int) -> dict[str, list[Row
         return document.id in question.told
 
     rows = _text_forms("medquad", documents, questions, work, answers_it)
-    search = _text_search(documents, answers_it, maxsim=True)
-    return rows | {"text-maxsim": _rows(work / "medquad-text-maxsim.jsonl", questions[: 2 * late], search)}
+    search = _text_search(documents, answers_it, EQUATION_1, _tools(late=True))
+    return rows | {"eq1-late": _rows(work / "medquad-eq1-late.jsonl", questions[: 2 * late], search)}
 
 
-def _synthea(archive: Path, work: Path, each: int, seed: int) -> dict[str, list[Row]]:
+def _synthea(archive: Path, work: Path, each: int, records: int, seed: int) -> dict[str, list[Row]]:
     tables, name = read_synthea(archive), archive.name.partition(".")[0]
-    questions = questions_of(tables, each, seed)
-    tools = _tools(maxsim=True)
+    questions, fewer = questions_of(tables, each, seed), questions_of(tables, min(each, records), seed)
+    tools = _tools(late=True)
     sql, graph = write_database(tables, work / f"{name}.db"), write_graph(tables, work / f"{name}.lbug")
 
     def states(question: RecordQuestion, document: Document) -> bool:
@@ -163,7 +200,7 @@ def _synthea(archive: Path, work: Path, each: int, seed: int) -> dict[str, list[
         plain = SqlSource(sql, tools, SqlSearchSettings(question_share=0.0))
         searches["sql-entities"] = _sql_search(plain)
         searches["graph-entities"] = _graph_search(GraphSource(graph, tools, GraphSearchSettings(question_share=0.0)))
-    return rows | {form: _rows(work / f"{name}-{form}.jsonl", questions, one) for form, one in searches.items()}
+    return rows | {form: _rows(work / f"{name}-{form}.jsonl", fewer, one) for form, one in searches.items()}
 
 
 def _sql_search(source: SqlSource) -> Search:
@@ -196,34 +233,38 @@ def _text_forms(
     states: States,
 ) -> dict[str, list[Row]]:
     by_id = {document.id: document for document in documents}
-    rows = {}
     bm25 = Bm25Retriever([Passage(one.id, one.id, one.title, one.text, ()) for one in documents])
 
     def by_words(question: RecordQuestion) -> list[Candidate]:
         ranking = bm25.rank(question.text, 20)
         return [Candidate(p.passage_id, states(question, by_id[p.passage_id]), p.score, 0.0) for p in ranking]
 
-    rows["bm25"] = _rows(work / f"{name}-bm25.jsonl", questions, by_words)
-    rows["text"] = _rows(work / f"{name}-text.jsonl", questions, _text_search(documents, states, maxsim=False))
-    return rows
+    tools, hybrid = _tools(late=False), TextSearchSettings()
+    searches = {
+        "bm25": by_words,
+        "text": _text_search(documents, states, hybrid, tools),
+        "eq1": _text_search(documents, states, EQUATION_1, tools),
+    }
+    rows = {form: _rows(work / f"{name}-{form}.jsonl", questions, one) for form, one in searches.items()}
+    return with_derived(rows, hybrid.lead_cost)
 
 
-def _text_search(documents: Sequence[Document], states: States, *, maxsim: bool) -> Search:
-    made: list[TextSearch] = []  # of the first question: a run whose rows are all there needs none
+def _text_search(
+    documents: Sequence[Document], states: States, settings: TextSearchSettings, tools: SearchTools
+) -> Search:
+    searched = TextSearch(Listed(tuple(documents)), tools, settings)
 
     def search(question: RecordQuestion) -> list[Candidate]:
-        if not made:
-            made.append(TextSearch(Listed(tuple(documents)), _tools(maxsim=maxsim)))
-        found = made[0].candidates(question.text)
+        found = searched.candidates(question.text)
         pairs = zip(found.documents, found.lexical, found.semantic, strict=True)
         return [Candidate(one.id, states(question, one), float(a), float(b)) for one, a, b in pairs]
 
     return search
 
 
-def _tools(*, maxsim: bool) -> SearchTools:
+def _tools(*, late: bool) -> SearchTools:
     encoder = load_encoder(threads=1)
-    return SearchTools(encoder, SpacyPipeline(), load_reranker(encoder=encoder) if maxsim else None)
+    return SearchTools(CorpusOnce(encoder), SpacyPipeline(), load_reranker(encoder=encoder) if late else None)
 
 
 def _rows(path: Path, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedrag_flwr.evaluation import mean_interval, paired_difference
 from fedrag_flwr.evaluation.ranking import hit_at, ndcg_at, precision_at, reciprocal_rank
+from fedrag_flwr.retrieval import RankedPassage, fuse
+from fedrag_flwr.sources.text_search import word_weight
 
 WEIGHTS = tuple(round(0.1 * step, 1) for step in range(11))
+LEAD_COSTS = (0.0, 4.0, 8.0, 12.0, 16.0, 20.0)
 _RESAMPLING = 7
 LABELS = {
     "bm25": "text: BM25",
     "dense": "text: dense",
     "tfidf": "text: TF-IDF",
-    "text": "text: hybrid, cosine",
-    "text-maxsim": "text: hybrid, late interaction",
+    "held": "text: words held",
+    "fused": "text: BM25 and dense by rank fusion",
+    "eq1": "text: eq. 1, cosine",
+    "eq1-late": "text: eq. 1, late interaction",
+    "one-weight": "text: hybrid at one weight",
+    "text": "text: hybrid",
     "sql": "SQL",
     "sql-entities": "SQL, by entities alone",
     "graph": "graph",
     "graph-entities": "graph, by entities alone",
 }
+TEXTS = ("bm25", "dense", "tfidf", "held", "fused", "eq1", "one-weight", "text")
+ONE_SIDED = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0, "held": 1.0, "fused": 1.0}  # nothing to weigh
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +53,11 @@ class Row:
     split: str
     seconds: float
     candidates: tuple[Candidate, ...]
+    lead_cost: float = 0.0  # 0: the same weight for every question
 
-    def ranking(self, weight: float) -> list[bool]:
+    def ranking(self, alpha: float) -> list[bool]:
         """Which places are relevant, each record once, by falling weighted score."""
+        weight = word_weight(np.array([one.second for one in self.candidates]), alpha, self.lead_cost)
         scored = [(-(weight * one.first + (1 - weight) * one.second), one.record, one) for one in self.candidates]
         best: dict[str, bool] = {}
         for _, record, one in sorted(scored, key=lambda each: each[:2]):
@@ -60,6 +71,38 @@ def read_row(line: str) -> Row:
     return Row(question, split, seconds, tuple(Candidate(*one) for one in found))
 
 
+def with_derived(rows: Mapping[str, Sequence[Row]], lead_cost: float) -> dict[str, list[Row]]:
+    """Add what follows from rows of BM25, eq. 1 and the hybrid: each half alone, rank fusion, one weight for all."""
+    halves = list(rows["text"])
+    return {
+        **{form: list(each) for form, each in rows.items()},
+        "dense": halves,
+        "held": halves,
+        "one-weight": halves,
+        "tfidf": list(rows["eq1"]),
+        "fused": [_fused(*pair) for pair in zip(rows["bm25"], halves, strict=True)],
+        "text": [replace(row, lead_cost=lead_cost) for row in halves],
+    }
+
+
+def _fused(by_words: Row, by_meaning: Row) -> Row:
+    """Fuse the first 20 by BM25 and by meaning, equal weights."""
+    near = sorted(by_meaning.candidates, key=lambda one: (-one.second, one.record))[:20]
+    rankings = [tuple(RankedPassage(one.record, one.first) for one in each) for each in (by_words.candidates, near)]
+    ranking = fuse(rankings, (1.0, 1.0), 40)
+    relevant = {one.record: one.relevant for one in (*by_words.candidates, *by_meaning.candidates)}
+    found = tuple(Candidate(one.passage_id, relevant[one.passage_id], one.score, 0.0) for one in ranking)
+    return replace(by_meaning, seconds=by_words.seconds + by_meaning.seconds, candidates=found)
+
+
+def pooled(results: Mapping[str, Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
+    """The text rows of several sets as those of one; each question counts alike."""
+    return {
+        form: [replace(row, question=f"{name} {row.question}") for name, rows in results.items() for row in rows[form]]
+        for form in TEXTS
+    }
+
+
 def sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     """MRR and nDCG@10 at each weight."""
     chosen = [row for row in rows if row.split == split]
@@ -70,25 +113,37 @@ def sweep(rows: Sequence[Row], split: str) -> list[tuple[float, float]]:
     ]
 
 
+def _mrr(rows: Sequence[Row], split: str) -> list[float]:
+    return [mrr for mrr, _ in sweep(rows, split)]
+
+
 def fitted_weights(results: Sequence[dict[str, list[Row]]]) -> dict[str, float]:
     """Of each searcher the weight with the highest MRR on train questions, each set of records counting alike."""
-    chosen = {"bm25": 1.0, "dense": 0.0, "tfidf": 1.0}
+    chosen = dict(ONE_SIDED)
     for form in {form for rows in results for form in rows} - chosen.keys():
-        sweeps = [[mrr for mrr, _ in sweep(rows[form], "train")] for rows in results if form in rows]
+        sweeps = [_mrr(rows[form], "train") for rows in results if form in rows]
         chosen[form] = WEIGHTS[int(np.argmax(np.round(np.mean(sweeps, axis=0), 6)))]
     return chosen
+
+
+def lead_cost_sweep(results: Sequence[dict[str, list[Row]]]) -> dict[str, list[float]]:
+    """The hybrid's MRR on train questions at each weight for several costs of a lead, each set counting alike."""
+    found = {}
+    for cost in LEAD_COSTS:
+        rows = [[replace(row, lead_cost=cost) for row in each["text"]] for each in results]
+        found[f"{cost:g}"] = [round(float(mean), 4) for mean in np.mean([_mrr(each, "train") for each in rows], axis=0)]
+    return found
 
 
 def dev_table(rows: dict[str, list[Row]], weights: dict[str, float]) -> list[dict[str, object]]:
     """One line for each searcher, on dev questions."""
     draw = np.random.default_rng(_RESAMPLING)
-    forms = {"bm25": rows["bm25"], "dense": rows["text"], "tfidf": rows["text"], **rows}
-    hybrid = _reciprocal_ranks(forms["text"], weights["text"])
+    hybrid = _reciprocal_ranks(rows["text"], weights["text"])
     lines: list[dict[str, object]] = []
-    for form in (name for name in LABELS if name in forms):
-        dev = [row for row in forms[form] if row.split == "dev"]
+    for form in (name for name in LABELS if name in rows):
+        dev = [row for row in rows[form] if row.split == "dev"]
         rankings = [row.ranking(weights[form]) for row in dev]
-        ranks = _reciprocal_ranks(forms[form], weights[form])
+        ranks = _reciprocal_ranks(rows[form], weights[form])
         mean = mean_interval(list(ranks.values()), rng=draw)
         more = paired_difference([hybrid[one] for one in ranks], list(ranks.values()), rng=draw)
         lines.append(

@@ -158,7 +158,7 @@ def write_graph(tables: Mapping[str, Sequence[Row]], path: Path) -> GraphMapping
 
 
 def _row(table: str, number: int, row: Row) -> dict[str, str]:
-    kept = {column: row.get(column, "").strip() for column in _COLUMNS[table] if column not in ("Id", "NAME")}
+    kept = {column: " ".join(row.get(column, "").split()) for column in _COLUMNS[table] if column not in ("Id", "NAME")}
     for column in ("START", "STOP"):
         if column in kept:
             kept[column] = kept[column][:10]

@@ -1,19 +1,19 @@
-"""Text search: TF-IDF and dense pools merged, then ordered by both (HyFedRAG eq. 1)."""
+"""Text search: a pool found by words and one found by vectors, merged, then ordered by both (after HyFedRAG eq. 1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.base import Ranking, ranked
-from fedrag_flwr.retrieval.words import words
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import SearchTools, bounded, content_version, unit_interval
+from fedrag_flwr.sources.word_match import WORD_MATCHES
 
 
 @runtime_checkable
@@ -27,22 +27,49 @@ class StampedSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextSearchSettings:
-    """How text is searched.
+    """How text is searched; chosen on training questions of ``simulations/bench_sources.py``, which fits `alpha`.
 
     Parameters
     ----------
     alpha
-        Weight of TF-IDF's cosine against the reranker's score, in [0, 1] (paper: 0.8; fitted on
-        training questions by ``simulations/bench_sources.py``).
+        Weight of the words against the meaning where the best two documents by meaning are alike, in [0, 1].
+    lead_cost
+        How fast that weight falls when one document leads by meaning, from 0 (`word_weight`).
+    words
+        What scores words: ``held``, the share of the question's that a document holds, or ``tfidf``, TF-IDF's cosine.
     depth
         Documents that each pool gives.
     block_words
         Words of the blocks into which long documents are cut for the encoder.
     """
 
-    alpha: float = 0.6
+    alpha: float = 0.7
+    lead_cost: float = 12.0
+    words: Literal["held", "tfidf"] = "held"
     depth: int = 20
     block_words: int = 120
+
+
+EQUATION_1 = TextSearchSettings(alpha=0.8, lead_cost=0.0, words="tfidf")
+"""The paper's: TF-IDF at one weight for all questions."""
+
+
+def word_weight(semantic: NDArray[np.floating], alpha: float, lead_cost: float) -> float:
+    """Weigh words against meaning for one question: ``alpha / (1 + lead_cost * lead)``, in [0, 1].
+
+    The lead of the best document by meaning over the second tells how sure the vectors are of it: little where records
+    differ in a date or in one name, much where one text alone is about what is asked. Ours; eq. 1 has alpha alone.
+
+    Parameters
+    ----------
+    semantic
+        Scores of the candidates by meaning, in [0, 1], shape (n,).
+    alpha, lead_cost
+        As in `TextSearchSettings`.
+    """
+    best = np.sort(semantic)[::-1][:2]
+    lead = float(best[0] - best[1]) if len(best) == 2 else 0.0
+    return alpha / (1.0 + lead_cost * lead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +81,10 @@ class TextCandidates:
     lexical: NDArray[np.float64]
     semantic: NDArray[np.float64]
 
-    def order(self, alpha: float, k: int) -> Ranking:
-        """Rank the candidates by eq. 1; at most k document ids, best first."""
-        scores = alpha * self.lexical + (1.0 - alpha) * self.semantic
+    def order(self, alpha: float, lead_cost: float, k: int) -> Ranking:
+        """Rank the candidates by both scores, weighted by `word_weight`; at most k document ids, best first."""
+        weight = word_weight(self.semantic, alpha, lead_cost)
+        scores = weight * self.lexical + (1.0 - weight) * self.semantic
         return ranked([document.id for document in self.documents], scores, k)
 
 
@@ -107,11 +135,11 @@ class TextSearch:
         }
         return tuple(
             SourceHit(one.passage_id, *read[one.passage_id], one.score, one.passage_id)
-            for one in found.order(self.settings.alpha, k)
+            for one in found.order(self.settings.alpha, self.settings.lead_cost, k)
         )
 
     def candidates(self, question: str) -> TextCandidates:
-        """Merge both pools for a question and score them by TF-IDF and by the reranker."""
+        """Merge both pools for a question and score them by words and by the reranker."""
         return self._current().candidates(bounded(question), self._tools, self.settings.depth)
 
     def _read(self) -> tuple[Document, ...]:
@@ -119,27 +147,26 @@ class TextSearch:
         return self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
 
     def _current(self) -> _TextIndex:
-        documents, most_words = self._read(), self.settings.block_words
-        return self._index.get(content_version(documents), 0.0, lambda: _TextIndex(documents, self._tools, most_words))
+        documents = self._read()
+        return self._index.get(
+            content_version(documents), 0.0, lambda: _TextIndex(documents, self._tools, self.settings)
+        )
 
 
 class _TextIndex:
-    """One version of the documents: TF-IDF rows of whole documents, vectors of their blocks."""
+    """One version of the documents: words of whole documents, vectors of their blocks."""
 
-    def __init__(self, documents: tuple[Document, ...], tools: SearchTools, block_words: int) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped, unused-ignore]
-
+    def __init__(self, documents: tuple[Document, ...], tools: SearchTools, settings: TextSearchSettings) -> None:
         self._documents = documents
-        self._vectorizer = TfidfVectorizer(tokenizer=words, token_pattern=None, sublinear_tf=True)
-        self._rows = self._vectorizer.fit_transform(_whole(document) for document in documents)
-        cut = [_blocks(document, block_words) for document in documents]
+        self._match_words = WORD_MATCHES[settings.words](documents)
+        cut = [_blocks(document, settings.block_words) for document in documents]
         self._texts = [block for blocks in cut for block in blocks]
         self._starts = np.cumsum([0, *(len(blocks) for blocks in cut)])
         titles = [document.title for document, blocks in zip(documents, cut, strict=True) for _ in blocks]
         self._vectors = tools.encoder.encode([f"{t}\n{b}".strip() for t, b in zip(titles, self._texts, strict=True)])
 
     def candidates(self, question: str, tools: SearchTools, depth: int) -> TextCandidates:
-        lexical = (self._rows @ self._vectorizer.transform([question]).T).toarray().ravel()
+        lexical = self._match_words(question)
         near = self._vectors @ tools.encoder.encode([question])[0]
         dense = np.maximum.reduceat(near, self._starts[:-1])
         pool = sorted({*_top(lexical, depth, above=0.0), *_top(dense, depth)})
@@ -151,11 +178,7 @@ class _TextIndex:
         else:
             titled = [f"{one.title}\n{block}".strip() for one, block in zip(documents, blocks, strict=True)]
             semantic = tools.relevance(question, titled)
-        return TextCandidates(documents, blocks, unit_interval(lexical[pool]), semantic)
-
-
-def _whole(document: Document) -> str:
-    return f"{document.title}\n{document.text}"
+        return TextCandidates(documents, blocks, lexical[pool], semantic)
 
 
 def _blocks(document: Document, most_words: int) -> list[str]:

@@ -12,7 +12,16 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
-from simulations.source_rows import Candidate, Row
+from simulations.source_rows import (
+    TEXTS,
+    Candidate,
+    Row,
+    dev_table,
+    fitted_weights,
+    lead_cost_sweep,
+    pooled,
+    with_derived,
+)
 from simulations.synthea import questions_of, read_synthea, relevant, write_database, write_graph
 from tests.strategies.federation import toolbox
 
@@ -36,9 +45,12 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("synthea") / "tiny.tar.gz"
+    return write_archive(tmp_path_factory.mktemp("synthea") / "tiny.tar.gz", TABLES)
+
+
+def write_archive(path: Path, tables: dict[str, str]) -> Path:
     with tarfile.open(path, "w:gz") as files:
-        for name, text in TABLES.items():
+        for name, text in tables.items():
             member = tarfile.TarInfo(f"tiny/{name}.csv")
             member.size = len(text.encode())
             files.addfile(member, io.BytesIO(text.encode()))
@@ -78,3 +90,40 @@ def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:
     row = Row("q", "dev", 0.1, candidates)
     assert row.ranking(1.0) == [False, True]
     assert row.ranking(0.0) == [True, True]
+
+
+def text_rows(split: str, right: str) -> dict[str, list[Row]]:
+    """One question over a, b and c: words put b (BM25, TF-IDF) or a (words held) first; the vectors c, by far."""
+
+    def row(*found: tuple[str, float, float]) -> list[Row]:
+        return [Row("q", split, 0.1, tuple(Candidate(name, name == right, a, b) for name, a, b in found))]
+
+    return {
+        "bm25": row(("b", 9.0, 0.0), ("a", 8.0, 0.0), ("c", 2.0, 0.0)),
+        "text": row(("a", 0.9, 0.4), ("b", 0.5, 0.5), ("c", 0.1, 0.9)),
+        "eq1": row(("a", 0.8, 0.4), ("b", 0.9, 0.5), ("c", 0.1, 0.9)),
+    }
+
+
+def test_what_follows_from_rows_of_three_searches() -> None:
+    rows = with_derived(text_rows("dev", "a"), lead_cost=10.0)
+    assert set(rows) == set(TEXTS)
+    places = {form: [row.ranking(0.5).index(True) for row in rows[form]] for form in ("one-weight", "text", "eq1")}
+    assert places == {"one-weight": [0], "text": [2], "eq1": [1]}  # a lead of 0.4 leaves words a tenth
+    assert rows["fused"][0].ranking(1.0).index(True) == 2
+    train = with_derived(text_rows("train", "a"), lead_cost=10.0)
+    weights = fitted_weights([train])
+    by_cost = lead_cost_sweep([train])
+    assert by_cost["0"][10] == 1.0 > by_cost["20"][10] == round(1 / 3, 4) == by_cost["0"][0]
+    assert weights["dense"] == 0.0
+    assert weights["held"] == weights["tfidf"] == 1.0
+    both = pooled({"one": rows, "two": with_derived(text_rows("dev", "b"), lead_cost=10.0)})
+    assert [line["questions"] for line in dev_table(both, weights)] == [2] * len(TEXTS)
+    by_label = {line["source"]: line["MRR"] for line in dev_table(both, weights)}
+    assert str(by_label["text: BM25"]).startswith("75.0 ")
+
+
+def test_cells_hold_single_blanks_as_sources_give_them(tmp_path: Path) -> None:
+    spaced = {name: text.replace("Gout (disorder)", "Gout  (disorder)") for name, text in TABLES.items()}
+    tables = read_synthea(write_archive(tmp_path / "spaced.tar.gz", spaced))
+    assert "Gout (disorder)" in {row["DESCRIPTION"] for row in tables["conditions"]}

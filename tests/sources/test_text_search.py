@@ -1,9 +1,11 @@
-"""Text search: both pools count, the weight decides, and the index follows the files."""
+"""Text search: both pools count, words weigh less where the vectors are sure, and the index follows the files."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,9 +14,15 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.records import Document
-from fedrag_flwr.sources import FolderSource
+from fedrag_flwr.sources import FolderSource, Reading, make_document
 from fedrag_flwr.sources.searching import SearchTools
-from fedrag_flwr.sources.text_search import TextCandidates, TextSearch, TextSearchSettings
+from fedrag_flwr.sources.text_search import (
+    EQUATION_1,
+    TextCandidates,
+    TextSearch,
+    TextSearchSettings,
+    word_weight,
+)
 from tests.sources.wards import HOSTILE
 
 TEXTS = {
@@ -24,6 +32,18 @@ TEXTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Documents as a source."""
+
+    documents: tuple[Document, ...]
+    id: str = "listed"
+
+    def read(self) -> Reading:
+        """Give them."""
+        return Reading(self.documents, ())
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, text in TEXTS.items():
@@ -31,13 +51,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, tools: SearchTools) -> TextSearch:
+@pytest.fixture(scope="module", params=[TextSearchSettings(), EQUATION_1], ids=["default", "equation 1"])
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tools: SearchTools) -> TextSearch:
     """A search over two short texts that no test changes."""
     folder = tmp_path_factory.mktemp("kept")
     for name in ("tarn.md", "port.md"):
         (folder / name).write_text(TEXTS[name], encoding="utf-8")
-    return TextSearch(FolderSource(folder), tools)
+    return TextSearch(FolderSource(folder), tools, request.param)
 
 
 ASKED = [
@@ -48,8 +68,11 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("alpha", "question", "best"), ASKED)
-def test_each_pool_finds_its_own(folder: Path, tools: SearchTools, alpha: float, question: str, best: str) -> None:
-    search = TextSearch(FolderSource(folder), tools, TextSearchSettings(alpha=alpha))
+@pytest.mark.parametrize("settings", [TextSearchSettings(), EQUATION_1], ids=["default", "equation 1"])
+def test_each_pool_finds_its_own(
+    folder: Path, tools: SearchTools, settings: TextSearchSettings, alpha: float, question: str, best: str
+) -> None:
+    search = TextSearch(FolderSource(folder), tools, replace(settings, alpha=alpha))
     assert search.search(question, 1)[0].document_id == best
 
 
@@ -96,14 +119,63 @@ def test_a_hostile_question_is_only_words(kept: TextSearch, question: str) -> No
     assert kept.version() == before
 
 
+@pytest.mark.parametrize("question", ["Who was it that is?", "of the", "zzzz"])
+def test_without_a_known_word_the_vectors_alone_decide(kept: TextSearch, question: str) -> None:
+    found = kept.candidates(question)
+    if kept.settings.words == "held":  # TF-IDF counts function words, too
+        assert not found.lexical.any()
+        nearest = [found.documents[row].id for row in np.argsort(-found.semantic)]
+        assert [hit.document_id for hit in kept.search(question, 2)] == nearest
+
+
+def test_the_order_of_documents_changes_nothing(tools: SearchTools) -> None:
+    documents = [make_document(name, name.partition(".")[0], text) for name, text in TEXTS.items()]
+    questions = ("Who founded the harbour?", "Tarn Bridge 1924", "of the", "hares")
+    forward, backward = (
+        TextSearch(Listed(tuple(order)), tools) for order in (documents, sorted(documents, key=lambda one: one.id))
+    )
+    for question in questions:
+        expected, found = forward.search(question, 3), backward.search(question, 3)
+        assert [hit.document_id for hit in found] == [hit.document_id for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+
+
 unit = st.floats(0, 1, width=32)
+costs = st.floats(0, 100)
+
+
+@given(st.lists(unit, max_size=8), unit, costs, st.randoms(use_true_random=False))
+def test_words_weigh_less_the_clearer_one_document_leads(
+    semantic: list[float], alpha: float, lead_cost: float, draw: Random
+) -> None:
+    weight = word_weight(np.array(semantic), alpha, lead_cost)
+    assert 0.0 <= weight <= alpha
+    shuffled = draw.sample(semantic, len(semantic))
+    assert word_weight(np.array(shuffled), alpha, lead_cost) == weight
+    if semantic:
+        ahead = np.array([*semantic, min(1.0, max(semantic) * 1.5)])
+        level = np.array([*semantic, max(semantic)])
+        assert word_weight(ahead, alpha, lead_cost) <= word_weight(level, alpha, lead_cost) == alpha
+
+
+@given(st.lists(st.tuples(unit, unit), min_size=1, max_size=8), unit, costs, st.integers(1, 8))
+def test_candidates_in_another_order_are_ranked_alike(
+    scores: list[tuple[float, float]], alpha: float, lead_cost: float, k: int
+) -> None:
+    documents = tuple(Document(str(place), "", "x", "") for place in range(len(scores)))
+    lexical, semantic = np.array(scores).T
+    blocks = ("x",) * len(scores)
+    there = TextCandidates(documents, blocks, lexical, semantic).order(alpha, lead_cost, k)
+    back = TextCandidates(documents[::-1], blocks, lexical[::-1], semantic[::-1]).order(alpha, lead_cost, k)
+    assert there == back
 
 
 @given(st.lists(st.tuples(unit, unit), min_size=1, max_size=8), unit, st.integers(1, 8))
 def test_equation_1(scores: list[tuple[float, float]], alpha: float, k: int) -> None:
     documents = tuple(Document(str(place), "", "x", "") for place in range(len(scores)))
     lexical, semantic = np.array(scores).T
-    ranking = TextCandidates(documents, ("x",) * len(scores), lexical, semantic).order(alpha, k)
+    found = TextCandidates(documents, ("x",) * len(scores), lexical, semantic)
+    ranking = found.order(alpha, EQUATION_1.lead_cost, k)
     expected = {str(place): alpha * a + (1 - alpha) * b for place, (a, b) in enumerate(scores)}
     assert [one.score for one in ranking] == pytest.approx(sorted(expected.values(), reverse=True)[:k])
     assert all(one.score == pytest.approx(expected[one.passage_id]) for one in ranking)
