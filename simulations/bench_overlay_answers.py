@@ -35,10 +35,6 @@ from simulations.privacy_table import markdown
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}
-ANSWERS: Mapping[str, Mapping[str, Plain]] = {  # gold is a name in HuffPost, and a sentence in MedQuAD
-    "medquad": {"inference.free-answers": True, "inference.max-answer-tokens": 48},
-    "huffpost": {},
-}
 WALKS: Mapping[str, Mapping[str, Plain]] = {
     "topic-walk": {},
     "topic-walk, sketches": {"overlay.walk": "sketch", "overlay.fanout": 8},
@@ -112,7 +108,6 @@ class World:
                 "federation.round-timeout": 360_000.0,
                 "overlay.threshold": threshold,
                 "overlay.cache-similarity": 1.1,
-                **ANSWERS[self.name],
                 **WALKS.get(system, {}),
             }
         )

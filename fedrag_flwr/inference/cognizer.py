@@ -9,6 +9,7 @@ from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
+from fedrag_flwr.inference.telling import asks_to_be_told, told
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.settings import Settings
@@ -88,10 +89,11 @@ class Cognizer:
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
-        Where the evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a
-        `reading` of the evidence is sure of an answer that fits. With facts the model can only choose among those that
-        fit, unless it is `free` and there is a reading: then what it wrote and cannot be the answer gives way to the
-        reading's likeliest span that can. `wording` is the question as it came, where a name stands for one of its
+        A question that asks to be told something gets the nearest sentences themselves (`inference.telling`). Where the
+        evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a `reading` of the
+        evidence is sure of an answer that fits. With facts the model can only choose among those that fit, unless it is
+        `free` and there is a reading: then what it wrote and cannot be the answer gives way to the reading's likeliest
+        span that can. `wording` is the question as it came, where a name stands for one of its
         descriptions now. With `always` the model is asked over any evidence, however far, as plain retrieval-augmented
         generation does.
         """
@@ -99,6 +101,8 @@ class Cognizer:
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
         if score < self.abstain_below and not always:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
+        if asks_to_be_told(question) and (text := told(question, units)):
+            return Verdict(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}", Cost())
         grammar = ANSWER_GRAMMAR
         known = reading.known if reading is not None else ""
         if facts is not None:
