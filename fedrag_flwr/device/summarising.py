@@ -16,6 +16,8 @@ from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.known_names import first_words
+from fedrag_flwr.privacy.released_words import ReleasedWords
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
 from fedrag_flwr.settings import CachingSettings
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
@@ -71,8 +73,9 @@ class DeviceSummaries:
 
     def close(self) -> None:
         """Close the cache, if it was opened."""
-        if "_tier" in self.__dict__:
-            self._tier.close()
+        for part in ("_tier", "_released"):
+            if part in self.__dict__:
+                getattr(self, part).close()
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -86,10 +89,14 @@ class DeviceSummaries:
     def _tier(self) -> Tier:
         return Tier(self._folder / "summaries", self._sizes.summaries)
 
+    @cached_property
+    def _released(self) -> ReleasedWords:
+        return ReleasedWords(self._folder / "released.sqlite")
+
     def answer(self, request: HitsRequest) -> HitsBatch:
         """Summaries for all questions of a round, with the version that they are of.
 
-        A name that the door learns on the way may stand in a summary that was made before: then all are made anew.
+        Where a name that the door learns on the way may stand in a summary that was made before, all are made anew.
 
         Raises
         ------
@@ -99,18 +106,18 @@ class DeviceSummaries:
         start = time.perf_counter()
         self._inform()
         while True:
-            version, names = self.version(), self._door.names_known()
+            version = self.version()
             self._tier.purge({self._device: version})
             made = [self._summary(question, request, version) for question in request.questions]
-            if self._door.names_known() == names:
+            if self.version() == version:
                 break
         reused = sum(was_cached for _, was_cached in made)
         seconds = time.perf_counter() - start
         return HitsBatch(self._device, version, tuple(summary for summary, _ in made), reused, seconds)
 
     def version(self) -> str:
-        """What changes with the sources' records, with the door's rules, and with the names that it knows."""
-        parts = (self._source().version(), self._generation(), str(self._door.names_known()))
+        """What changes with the sources' records, the door's rules, and names learnt that what was told may hold."""
+        parts = (self._source().version(), self._generation(), self._released.age(self._door.names()))
         return self._keys.of("version", *parts)
 
     def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
@@ -123,6 +130,11 @@ class DeviceSummaries:
         released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)
+        self._released.add(
+            word
+            for text in (*(f"{one.title} {one.text}" for one in released.items), *related)
+            for word in first_words(text)
+        )
         summary = HitSummary(question.id, released.items, removed, related)
         self._tier.put(key, _SUMMARY.dump_json(replace(summary, question_id="")), versions)
         return summary, False

@@ -136,6 +136,10 @@ class ExportDoor:
         """How many private names are looked for in all that leaves; it only grows."""
         return len(self._names) if self.rewrites else 0
 
+    def names(self) -> Mapping[str, str]:
+        """The private names that are looked for, by digest, with the digests of their first words."""
+        return self._names.leads() if self.rewrites else {}
+
     def settle_names(self, names: Iterable[str]) -> None:
         """Record that what was shared before names were known is withdrawn or will be released anew."""
         self._names.settle(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -106,6 +106,11 @@ class KnownNames:
         listed = [form for anchor in bundle.anchors for form in self._in_text(anchor, "anchor", among)]
         return list(dict.fromkeys([*found, *(form for form in listed if form.text not in said)]))
 
+    def leads(self) -> Mapping[str, str]:
+        """The digest of each name's first word, by the digest of the name."""
+        with self._file.reading() as connection:
+            return dict(connection.execute("SELECT name, lead FROM names").fetchall())
+
     def pending(self) -> frozenset[str]:
         """Digests of names that were not yet looked for in what was shared before they were known."""
         with self._file.reading() as connection:
@@ -155,6 +160,11 @@ class KnownNames:
             lengths[lead].add(words)
         self._types = {name: kind for name, _, _, kind in rows}
         self._lengths = {lead: tuple(sorted(counts)) for lead, counts in lengths.items()}
+
+
+def first_words(text: str) -> set[str]:
+    """The digests of a text's words, as `KnownNames.leads` gives them: where none is a name's, it holds no name."""
+    return {_digest("prose", (word.casefold(),), "lead") for word in _WORD.findall(probe(text))}
 
 
 @dataclass(frozen=True, slots=True)

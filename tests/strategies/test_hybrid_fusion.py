@@ -10,7 +10,9 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
-from fedrag_flwr.records import EvidenceUnit, HitsBatch, Question
+from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, Question
 from fedrag_flwr.settings import Plain
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
@@ -126,6 +128,22 @@ def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: 
     strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
     assert "another's name" in strategy.outcome().traffic.missing["harbours"]
     assert "one metre" not in strategy.answers["f10"].report
+
+
+def test_only_a_name_that_was_told_voids_what_was_told(built: Federation, tmp_path: Path) -> None:
+    request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=2)
+    with shared(built, tmp_path).device("rivers") as owner:
+        first = owner.summaries.answer(request)
+        names = KnownNames(owner.store.database.directory / NAMES)
+        names.learn([("Jadwiga Kowalska", "PERSON")])
+        again = owner.summaries.answer(request)
+        assert (again.version, again.reused) == (first.version, 1)
+        names.learn([("Mount Cairl", "PERSON")])
+        later = owner.summaries.answer(request)
+        assert "Mount Cairl" in repr(first)
+        assert "Mount Cairl" not in repr(later)
+        assert later.version != first.version
+        names.close()
 
 
 def shared(built: Federation, root: Path) -> Federation:

@@ -1,0 +1,65 @@
+"""A name that is learnt voids what was released only where it may stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.privacy.known_names import KnownNames, first_words
+from fedrag_flwr.privacy.released_words import ReleasedWords
+
+TOLD = "[PERSON] climbed Mount Cairl with Odile Varro's rope in 1924."
+
+
+@pytest.mark.parametrize(
+    ("name", "voids"),
+    [
+        ("Jadwiga Kowalska", False),
+        ("Kowalska", False),
+        ("Odile Varro", True),
+        ("odile varro", True),
+        ("Varro", True),
+        ("Mount Cairl", True),
+        ("Odile Kowalska", True),  # by its first word: rather once too often
+        ("Jadwiga Varro", False),
+    ],
+)
+def test_a_name_of_which_the_first_word_left_voids(tmp_path: Path, name: str, voids: bool) -> None:
+    names, released = KnownNames(), ReleasedWords(tmp_path / "released.sqlite")
+    names.learn([("Ada Morrow", "PERSON")])
+    released.age(names.leads())
+    released.add(first_words(TOLD))
+    before = released.age(names.leads())
+    names.learn([(name, "PERSON")])
+    assert (released.age(names.leads()) != before) == voids
+    released.close()
+
+
+def test_after_a_name_voided_everything_it_voids_nothing_again(tmp_path: Path) -> None:
+    names, released = KnownNames(), ReleasedWords(tmp_path / "released.sqlite")
+    released.add(first_words(TOLD))
+    first = released.age({})
+    names.learn([("Odile Varro", "PERSON")])
+    second = released.age(names.leads())
+    released.add(first_words(TOLD.replace("Odile Varro", "[PERSON]")))
+    names.learn([("Odile Brand", "PERSON")])
+    assert first != second == released.age(names.leads())
+    released.close()
+
+
+def test_it_outlives_its_process_and_a_torn_file_voids(tmp_path: Path) -> None:
+    path = tmp_path / "released.sqlite"
+    released = ReleasedWords(path)
+    before = released.age({})
+    released.close()
+    again = ReleasedWords(path)
+    assert again.age({}) == before
+    again.close()
+    for part in tmp_path.iterdir():
+        part.unlink()
+    path.write_bytes(b"torn" * 2_000)
+    anew = ReleasedWords(path)
+    assert anew.age({}) != before
+    assert b"Varro" not in path.read_bytes()
+    anew.close()
