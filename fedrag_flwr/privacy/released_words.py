@@ -67,9 +67,11 @@ class ReleasedWords:
                 told[kind].add(digest)
             new = names.keys() - told[_NAME]
             connection.executemany("INSERT INTO told VALUES (?, ?)", [(_NAME, name) for name in new])
-            if told[_AGE] and not any(names[name] in told[_WORD] for name in new):
+            held = any(names[name] in told[_WORD] for name in new)
+            if told[_AGE] and not held:
                 return next(iter(told[_AGE]))
-            connection.execute("DELETE FROM told WHERE kind IN (?, ?)", (_WORD, _AGE))  # what had left is void now
+            if held:  # what had left is void now
+                connection.execute("DELETE FROM told WHERE kind IN (?, ?)", (_WORD, _AGE))
             age = secrets.token_hex(8)
             connection.execute("INSERT INTO told VALUES (?, ?)", (_AGE, age))
             return age
