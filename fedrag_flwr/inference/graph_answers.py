@@ -11,6 +11,7 @@ import numpy as np
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
 from fedrag_flwr.inference.gate import Decision, Gate
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
+from fedrag_flwr.inference.telling import asks_to_be_told, told
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
@@ -64,7 +65,10 @@ class GraphAnswers:
         return self._reasoned(question, analysis, self.retrieve(vector, self.units), start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
-        """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft."""
+        """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft.
+
+        Where a question asks to be told something, the nearest sentences stand in the candidate's place.
+        """
         start = self.clock()
         vector, analysis = self._read(question)
         units = self.retrieve(vector, self.units)
@@ -154,7 +158,8 @@ def sources_of(units: Sequence[EvidenceUnit]) -> tuple[str, ...]:
 def _drafted(
     question: Question, decision: Decision, texts: Sequence[str], units: Sequence[EvidenceUnit], cost: Cost
 ) -> Answer:
-    text = texts[decision.chosen] if decision.chosen >= 0 else ""
+    drafted = texts[decision.chosen] if decision.chosen >= 0 else ""
+    text = (told(question.text, units) if asks_to_be_told(question.text) else "") or drafted
     return Answer(
         question_id=question.id,
         text=text,

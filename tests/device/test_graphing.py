@@ -20,7 +20,9 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
+    AnswerMode,
     EvidenceUnit,
+    Question,
     SubgraphSummary,
     SummaryBatch,
     SummaryOverview,
@@ -66,6 +68,16 @@ def everything(device: EdgeDevice) -> tuple[object, ...]:
     store = tables(device)
     vectors = {kind: {i: one.digest for i, one in store.vectors(kind).items()} for kind in ("entity", "relation")}
     return store.statements(), vectors, store.communities()
+
+
+@pytest.mark.parametrize("mode", ["graph", "gated"])
+def test_what_asks_to_be_told_something_gets_sentences_of_the_documents(device: EdgeDevice, mode: AnswerMode) -> None:
+    built(device)
+    said = device.ask(Question("q", "Tell me about Mount Cairl.", "vessland"), mode)
+    answer = said if isinstance(said, Answer) else said.drafts[0]
+    assert "Mount Cairl" in answer.text
+    texts = [one.text for one in device.store.sentences()]
+    assert answer.text in {*texts, *(f"{one} {other}" for one in texts for other in texts)}
 
 
 def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
