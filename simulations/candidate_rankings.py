@@ -144,7 +144,7 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class KnownRanking:
     """A question's ranking that was made before, as a first stage."""
 
     id: str
@@ -175,7 +175,7 @@ class _Reader:
 
     def read(self, rows: Sequence[dict[str, Any]]) -> Iterator[_Paragraphs]:
         """Read rows, one after the other."""
-        passages = [_passages(row) for row in rows]
+        passages = [passages_of(row) for row in rows]
         documents = [Document(p.id, p.title, p.text, "") for own in passages for p in own]
         parsed = iter(self._pipeline.parse(documents))
         for own in passages:
@@ -202,7 +202,7 @@ class _PoolReader:
 
     def read(self, rows: Sequence[dict[str, Any]]) -> Iterator[_Paragraphs]:
         """Read rows, one after the other."""
-        for own in map(_passages, rows):
+        for own in map(passages_of, rows):
             places = [self._place[passage.title, passage.text] for passage in own]
             ids = [self._tokens.ids[place] for place in places]
             part = self._tokens.only(ids)
@@ -215,7 +215,8 @@ class _PoolReader:
             yield _Paragraphs(own, self._vectors[places], tokens, tuples)
 
 
-def _passages(row: dict[str, Any]) -> list[Passage]:
+def passages_of(row: dict[str, Any]) -> list[Passage]:
+    """A row's paragraphs, named by their places."""
     return [
         Passage(f"{place:02d}", f"{place:02d}", paragraph["title"] or "", paragraph["text"], ())
         for place, paragraph in enumerate(row["paragraphs"])
@@ -234,13 +235,13 @@ def _first_stages(row: dict[str, Any], read: _Paragraphs, questions: QuestionVec
 
 def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
     """Rank the paragraphs of a row by the second hop and the key spaces too."""
-    text, passages = row["question"].strip(), _passages(row)
+    text, passages = row["question"].strip(), passages_of(row)
     names = [passage.id for passage in passages]
     table = TupleTable.of(read.tuples, names)
     paths = answer_paths(table, PRESETS["paper"])
     sparse = Bm25Retriever(passages)
     plain = VertexSeeds(table.vertices)
-    hop = SecondHopRetriever(_Known("dense", read.rankings["dense"]), passages)
+    hop = SecondHopRetriever(KnownRanking("dense", read.rankings["dense"]), passages)
     rankings = read.rankings | {SECOND_HOP: hop.rank(text, len(names))}
     for name, space in zip(SPACES, _spaces(table, paths), strict=True):
         for kind, seeds in (("", plain), (RARE, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS))):

@@ -111,7 +111,7 @@ def variants(split: Split) -> Variants:
         for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP):
             orders[f"{first} + {second}"] = order(first, second)
     orders |= {name: order(*sources) for name, sources in TOGETHER.items()}
-    on_train = {name: _held_out(split, sources, {CALIBRATED: train}) for name, sources in TOGETHER.items()}
+    on_train = {name: held_out(split, sources, {CALIBRATED: train}) for name, sources in TOGETHER.items()}
     return Variants(orders, on_train)
 
 
@@ -123,15 +123,15 @@ def one_for_all(splits: Mapping[str, Split], sources: Sequence[str]) -> dict[str
     train = [question for split in splits.values() for question in split.train]
     dev = [question for split in splits.values() for question in split.dev]
     whole = Split(train, dev, next(iter(splits.values())).seed)
-    held_out = iter(_held_out(whole, sources, {}))
+    known = iter(held_out(whole, sources, {}))
     new = iter(_orders(reranked(fitted(whole, sources, {}), dev, sources, {})))
     return {
-        name: (list(islice(held_out, len(split.train))), list(islice(new, len(split.dev))))
+        name: (list(islice(known, len(split.train))), list(islice(new, len(split.dev))))
         for name, split in splits.items()
     }
 
 
-def _held_out(split: Split, sources: Sequence[str], extra: Extra) -> list[Order]:
+def held_out(split: Split, sources: Sequence[str], extra: Extra) -> list[Order]:
     """The train rows, each ordered by a ranker over some sources that was fitted without it."""
     asked = labelled(split.train, sources, extra)
     return _orders(out_of_fold(ControllerFeatures(tuple(sources)), asked, SETTINGS, split.rng()))

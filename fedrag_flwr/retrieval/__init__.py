@@ -1,6 +1,6 @@
 """First stages and structured retrieval: what ranks a corpus' passages for a question."""
 
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, searchable_text
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled, searchable_text
 from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, Scaling
 from fedrag_flwr.retrieval.controller_features import ControllerFeatures
 from fedrag_flwr.retrieval.controller_fitting import (
@@ -58,6 +58,7 @@ __all__ = [
     "normalised",
     "out_of_fold",
     "ranked",
+    "scaled",
     "searchable_text",
     "words",
 ]
