@@ -71,7 +71,6 @@ class SecondHopRetriever:
         split: Words = words,
     ) -> None:
         from sklearn.feature_extraction.text import CountVectorizer  # type: ignore[import-untyped, unused-ignore]
-        from sklearn.preprocessing import normalize  # type: ignore[import-untyped, unused-ignore]
 
         self._settings = settings or SecondHopSettings()
         self.id = f"second-hop({first.id}, {self._settings})"
@@ -85,7 +84,8 @@ class SecondHopRetriever:
         holders = np.asarray(self._told.sum(axis=0)).ravel()
         rarity = np.log1p((len(self._ids) - holders + 0.5) / (holders + 0.5))
         titles = self._counter.transform([passage.title for passage in passages]).multiply(rarity)
-        self._shares: csr_matrix = normalize(titles.tocsr(), norm="l1").T.tocsr()
+        whole = np.asarray(titles.sum(axis=1))
+        self._shares: csr_matrix = titles.multiply(1.0 / np.where(whole > 0.0, whole, 1.0)).T.tocsr()
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids.
@@ -109,8 +109,7 @@ class SecondHopRetriever:
         leads = self._leads(question, rows[: self._settings.seeds], own)
         reached = leads > 0.0
         reached[rows] = True
-        names = [self._ids[row] for row in np.flatnonzero(reached)]
-        return ranked(names, (own + self._settings.weight * leads)[reached], k)
+        return ranked(self._ids, np.where(reached, own + self._settings.weight * leads, -np.inf), k)
 
     def _leads(self, question: str, seeds: list[int], own: Floats) -> Floats:
         """The best lead from another seed to each passage, shape (n,)."""

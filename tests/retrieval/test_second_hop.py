@@ -118,6 +118,10 @@ def test_where_the_first_stage_finds_nothing_there_is_no_second_hop(lighthouse: 
     assert second_hop(lighthouse).rank(question, 3) == ()
 
 
+def test_without_passages_nothing_is_ranked() -> None:
+    assert second_hop([]).rank(QUESTION, 3) == ()
+
+
 def test_without_titles_the_order_is_the_first_stages() -> None:
     passages = corpus_of([("", "a b"), ("", "a c"), ("", "d")])
     first, found = Bm25Retriever(passages).rank("a b", 3), second_hop(passages).rank("a b", 3)
