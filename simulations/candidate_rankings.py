@@ -44,6 +44,7 @@ from fedrag_flwr.retrieval import (
     RankedPassage,
     Ranking,
     Retriever,
+    SecondHopRetriever,
     TokenTable,
     searchable_text,
 )
@@ -53,6 +54,7 @@ from simulations.retrieval_pool import hipporag_pool, own_tuples, token_table
 from simulations.sentences import DATASETS, encoded
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
+SECOND_HOP = "second hop"  # over `dense`
 SPACES = (
     "pairwise PageRank",
     "weighted pairwise PageRank",
@@ -85,7 +87,8 @@ class RankedQuestion:
     seeded
         Whether the question mentions a vertex; where it mentions none, key spaces rank as BM25 does.
     rankings
-        By source, best first; key spaces both with seeds as in the paper and with rare ones (see `VertexSeeds`).
+        By source, best first: first stages, the second hop, and key spaces both with seeds as in the paper and with
+        rare ones (see `VertexSeeds`).
     """
 
     id: str
@@ -141,6 +144,18 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownRanking:
+    """A question's ranking that was made before, as a first stage."""
+
+    id: str
+    ranking: Ranking
+
+    def rank(self, question: str, k: int) -> Ranking:
+        """The first k places, whatever is asked."""
+        return self.ranking[:k]
+
+
+@dataclass(frozen=True, slots=True)
 class _Paragraphs:
     """A row's paragraphs as retrievers see them: vectors, (n, dimension), tokens and tuples."""
 
@@ -160,7 +175,7 @@ class _Reader:
 
     def read(self, rows: Sequence[dict[str, Any]]) -> Iterator[_Paragraphs]:
         """Read rows, one after the other."""
-        passages = [_passages(row) for row in rows]
+        passages = [passages_of(row) for row in rows]
         documents = [Document(p.id, p.title, p.text, "") for own in passages for p in own]
         parsed = iter(self._pipeline.parse(documents))
         for own in passages:
@@ -187,7 +202,7 @@ class _PoolReader:
 
     def read(self, rows: Sequence[dict[str, Any]]) -> Iterator[_Paragraphs]:
         """Read rows, one after the other."""
-        for own in map(_passages, rows):
+        for own in map(passages_of, rows):
             places = [self._place[passage.title, passage.text] for passage in own]
             ids = [self._tokens.ids[place] for place in places]
             part = self._tokens.only(ids)
@@ -200,7 +215,8 @@ class _PoolReader:
             yield _Paragraphs(own, self._vectors[places], tokens, tuples)
 
 
-def _passages(row: dict[str, Any]) -> list[Passage]:
+def passages_of(row: dict[str, Any]) -> list[Passage]:
+    """A row's paragraphs, named by their places."""
     return [
         Passage(f"{place:02d}", f"{place:02d}", paragraph["title"] or "", paragraph["text"], ())
         for place, paragraph in enumerate(row["paragraphs"])
@@ -218,14 +234,15 @@ def _first_stages(row: dict[str, Any], read: _Paragraphs, questions: QuestionVec
 
 
 def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
-    """Rank the paragraphs of a row by the key spaces too."""
-    text, passages = row["question"].strip(), _passages(row)
+    """Rank the paragraphs of a row by the second hop and the key spaces too."""
+    text, passages = row["question"].strip(), passages_of(row)
     names = [passage.id for passage in passages]
     table = TupleTable.of(read.tuples, names)
     paths = answer_paths(table, PRESETS["paper"])
     sparse = Bm25Retriever(passages)
     plain = VertexSeeds(table.vertices)
-    rankings = dict(read.rankings)
+    hop = SecondHopRetriever(KnownRanking("dense", read.rankings["dense"]), passages)
+    rankings = read.rankings | {SECOND_HOP: hop.rank(text, len(names))}
     for name, space in zip(SPACES, _spaces(table, paths), strict=True):
         for kind, seeds in (("", plain), (RARE, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS))):
             rankings[f"{name}{kind}"] = KeySpaceRetriever(space, seeds, sparse).rank(text, len(names))

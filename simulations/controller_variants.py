@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,21 @@ from fedrag_flwr.retrieval import (
     fuse,
     out_of_fold,
 )
-from simulations.candidate_rankings import FIRST_STAGES, RARE, SPACES, RankedQuestion
+from simulations.candidate_rankings import FIRST_STAGES, RARE, SECOND_HOP, SPACES, RankedQuestion
 
 CUTS = (2, 5, 10)
 CALIBRATED = "calibrated key spaces"
 KEY_SPACES = tuple(f"{name}{RARE}" for name in SPACES)
 PAIRWISE, KEY = KEY_SPACES[0], KEY_SPACES[-1]
+ALL = "all first stages"
+TOGETHER = {  # controllers over all first stages and more
+    ALL: FIRST_STAGES,
+    f"{ALL} + {KEY}": (*FIRST_STAGES, KEY),
+    f"{ALL} + {CALIBRATED}": (*FIRST_STAGES, CALIBRATED),
+    f"{ALL} + {SECOND_HOP}": (*FIRST_STAGES, SECOND_HOP),
+    f"{ALL} + {SECOND_HOP} + {KEY}": (*FIRST_STAGES, SECOND_HOP, KEY),
+    f"{ALL} + {SECOND_HOP} + {CALIBRATED}": (*FIRST_STAGES, SECOND_HOP, CALIBRATED),
+}
 SETTINGS = FittingSettings()
 
 Order = tuple[str, ...]
@@ -72,11 +82,10 @@ def reranked(
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Orders of the dev rows by name of the ranker, and what they were fitted with."""
+    """Orders of the dev rows by name of the ranker, and of the train rows by `TOGETHER`'s, each out of fold."""
 
     orders: dict[str, list[Order]]
-    calibrated_train: list[Ranking]
-    calibrated_dev: list[Ranking]
+    on_train: dict[str, list[Order]]
 
 
 def variants(split: Split) -> Variants:
@@ -89,9 +98,8 @@ def variants(split: Split) -> Variants:
         controller = fitted(split, sources, {CALIBRATED: train})
         return _orders(reranked(controller, split.dev, sources, {CALIBRATED: dev}))
 
-    orders = {
-        name: [ids(question.rankings[name]) for question in split.dev] for name in (*FIRST_STAGES, *SPACES, *KEY_SPACES)
-    }
+    alone = (*FIRST_STAGES, SECOND_HOP, *SPACES, *KEY_SPACES)
+    orders = {name: [ids(question.rankings[name]) for question in split.dev] for name in alone}
     orders["oracle: answer paths"] = _oracle(split.dev, lambda question: question.on_paths)
     orders["oracle: tuples"] = _oracle(split.dev, lambda question: question.named)
     orders["support scorer"] = order(KEY)
@@ -100,12 +108,33 @@ def variants(split: Split) -> Variants:
         orders[f"{first} alone, reordered"] = order(first)
         fused = [fuse([q.rankings[first], one], (1.0, 1.0), max(CUTS)) for q, one in zip(split.dev, dev, strict=True)]
         orders[f"rank fusion: {first}, calibration"] = _orders(fused)
-        for key in (*KEY_SPACES, CALIBRATED):
-            orders[f"{first} + {key}"] = order(first, key)
-    orders["all first stages"] = order(*FIRST_STAGES)
-    orders[f"all first stages + {KEY}"] = order(*FIRST_STAGES, KEY)
-    orders[f"all first stages + {CALIBRATED}"] = order(*FIRST_STAGES, CALIBRATED)
-    return Variants(orders, train, dev)
+        for second in (*KEY_SPACES, CALIBRATED, SECOND_HOP):
+            orders[f"{first} + {second}"] = order(first, second)
+    orders |= {name: order(*sources) for name, sources in TOGETHER.items()}
+    on_train = {name: held_out(split, sources, {CALIBRATED: train}) for name, sources in TOGETHER.items()}
+    return Variants(orders, on_train)
+
+
+def one_for_all(splits: Mapping[str, Split], sources: Sequence[str]) -> dict[str, tuple[list[Order], list[Order]]]:
+    """Fit one ranker on the train rows of all datasets: the orders of each one's train rows, out of fold, and dev rows.
+
+    No source may be among those that are made here.
+    """
+    train = [question for split in splits.values() for question in split.train]
+    dev = [question for split in splits.values() for question in split.dev]
+    whole = Split(train, dev, next(iter(splits.values())).seed)
+    known = iter(held_out(whole, sources, {}))
+    new = iter(_orders(reranked(fitted(whole, sources, {}), dev, sources, {})))
+    return {
+        name: (list(islice(known, len(split.train))), list(islice(new, len(split.dev))))
+        for name, split in splits.items()
+    }
+
+
+def held_out(split: Split, sources: Sequence[str], extra: Extra) -> list[Order]:
+    """The train rows, each ordered by a ranker over some sources that was fitted without it."""
+    asked = labelled(split.train, sources, extra)
+    return _orders(out_of_fold(ControllerFeatures(tuple(sources)), asked, SETTINGS, split.rng()))
 
 
 def ids(ranking: Ranking) -> Order:

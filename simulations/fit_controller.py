@@ -3,10 +3,10 @@
     python simulations/fit_controller.py [--data FOLDER] [--train 100] [--seed 7] [--write]
 
 For each multi-hop set the paragraphs of its first rows with ``split = train`` are put into one pool, and the rows'
-questions are ranked over it by the sources that a device has (``fedrag_flwr/ordering/sources.py``). Prints what the
-sources, and controllers that were fitted without the question's fold, place among the first, with 95 % paired-bootstrap
-intervals. `--write` fits one on all questions and puts it into the package. Vectors and tuples are kept: a second run
-takes seconds.
+questions are ranked over it by the sources that a device has (``fedrag_flwr/ordering/sources.py``), and by a second hop
+over titles, which the shipped controller does not know. Prints what these, and controllers that were fitted without the
+question's fold, place among the first, with 95 % paired-bootstrap intervals. `--write` fits one on all questions and
+puts it into the package. Vectors and tuples are kept: a second run takes seconds.
 """
 
 from __future__ import annotations
@@ -22,26 +22,30 @@ from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
 from fedrag_flwr.ordering.sources import FEATURES, PathKeys, Sources, by_passage
 from fedrag_flwr.records import Passage
 from fedrag_flwr.retrieval import (
+    ControllerFeatures,
     FittingSettings,
     LabelledRankings,
     QuestionVectors,
+    SecondHopRetriever,
     fit_controller,
     out_of_fold,
     searchable_text,
 )
 from simulations.bench_controller import shown, table
+from simulations.candidate_rankings import SECOND_HOP
 from simulations.controller_variants import ids
 from simulations.reader_corpus import rows_of
 from simulations.retrieval_pool import own_tuples
 from simulations.sentences import DATASETS, encoded, find_data
 
 SETTINGS = FittingSettings()
-CONTROLLER = "controller, out of fold"
+FURTHER = ControllerFeatures((*FEATURES.sources, SECOND_HOP))
+CONTROLLERS = {"controller, out of fold": FEATURES, f"controller with {SECOND_HOP}, out of fold": FURTHER}
 CUTS = (2, 5)
 
 
 def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
-    """The first training questions of a file, ranked over the paragraphs of all of them."""
+    """The first training questions of a file, ranked by the sources of `FURTHER` over the paragraphs of all of them."""
     pool: dict[tuple[str, str], Passage] = {}
     asked: list[tuple[str, frozenset[str]]] = []
     for row in rows_of(path, "train", limit):
@@ -59,11 +63,17 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
     keys = PathKeys()
     tuples = by_passage(own_tuples(passages))
     keys.change((), {passage.id: tuples.get(passage.id, []) for passage in passages})
-    sources = Sources.over(passages, vectors, keys, questions).retrievers
+    own = Sources.over(passages, vectors, keys, questions).retrievers
+    sources = (*own, SecondHopRetriever(own[FEATURES.sources.index("dense")], passages))
     print(f"{path.name}: {len(asked)} questions over {len(passages)} passages", flush=True)
     return [
         LabelledRankings(tuple(source.rank(text, FEATURES.depth) for source in sources), gold) for text, gold in asked
     ]
+
+
+def seen_by(features: ControllerFeatures, questions: list[LabelledRankings]) -> list[LabelledRankings]:
+    """Questions with the rankings of a controller's sources, which come first among those of `FURTHER`."""
+    return [LabelledRankings(q.rankings[: len(features.sources)], q.supporting) for q in questions]
 
 
 def recalls(orders: list[tuple[str, ...]], questions: list[LabelledRankings]) -> dict[str, np.ndarray]:
@@ -80,10 +90,11 @@ def compared(name: str, questions: list[LabelledRankings], seed: int) -> list[li
     """A table's rows for one set: each source alone, and controllers fitted on the other folds."""
     rows = {
         source: recalls([ids(q.rankings[place]) for q in questions], questions)
-        for place, source in enumerate(FEATURES.sources)
+        for place, source in enumerate(FURTHER.sources)
     }
-    reordered = out_of_fold(FEATURES, questions, SETTINGS, np.random.default_rng(seed))
-    rows[CONTROLLER] = recalls([ids(ranking) for ranking in reordered], questions)
+    for row, features in CONTROLLERS.items():
+        reordered = out_of_fold(features, seen_by(features, questions), SETTINGS, np.random.default_rng(seed))
+        rows[row] = recalls([ids(ranking) for ranking in reordered], questions)
     best = max(FEATURES.sources, key=lambda source: float(rows[source]["R@5"].mean()))
     shownin = []
     for row, measured in rows.items():
@@ -107,7 +118,9 @@ def main() -> None:
     print(table(["dataset", "ranker", *measures, "R@5 - best source"], rows))
     everything = [question for questions in pools.values() for question in questions]
     told = f"{len(everything)} training questions of {', '.join(pools)}, each set's paragraphs in one pool"
-    controller = fit_controller(FEATURES, everything, SETTINGS, np.random.default_rng(options.seed), told)
+    controller = fit_controller(
+        FEATURES, seen_by(FEATURES, everything), SETTINGS, np.random.default_rng(options.seed), told
+    )
     print(controller.id)
     if options.write:
         controller.save(SHIPPED_WEIGHTS)

@@ -1,6 +1,6 @@
 """First stages and structured retrieval: what ranks a corpus' passages for a question."""
 
-from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, searchable_text
+from fedrag_flwr.retrieval.base import RankedPassage, Ranking, Retriever, ranked, scaled, searchable_text
 from fedrag_flwr.retrieval.controller import ControlledRetriever, Controller, Scaling
 from fedrag_flwr.retrieval.controller_features import ControllerFeatures
 from fedrag_flwr.retrieval.controller_fitting import (
@@ -17,6 +17,7 @@ from fedrag_flwr.retrieval.dense import DenseRetriever
 from fedrag_flwr.retrieval.fusion import ReciprocalRankFusion, fuse
 from fedrag_flwr.retrieval.late import LateInteractionRetriever, TokenTable
 from fedrag_flwr.retrieval.passage_walk import FactTable, PassageWalkRetriever, WalkSettings, normalised
+from fedrag_flwr.retrieval.second_hop import SecondHopRetriever, SecondHopSettings
 from fedrag_flwr.retrieval.sparse import Bm25Retriever, Bm25Settings
 from fedrag_flwr.retrieval.structured import GrowingPathRetriever, KeySpaceRetriever
 from fedrag_flwr.retrieval.vectors import QuestionVectors, TextEncoder
@@ -46,6 +47,8 @@ __all__ = [
     "ReciprocalRankFusion",
     "Retriever",
     "Scaling",
+    "SecondHopRetriever",
+    "SecondHopSettings",
     "TextEncoder",
     "TokenTable",
     "WalkSettings",
@@ -55,6 +58,7 @@ __all__ = [
     "normalised",
     "out_of_fold",
     "ranked",
+    "scaled",
     "searchable_text",
     "words",
 ]

@@ -71,3 +71,12 @@ def ranked(ids: Sequence[str], scores: NDArray[np.floating], k: int, *, above: f
         candidates = candidates[scores[candidates] >= bar - abs(bar) * 10.0**-_DIGITS * 2]
     found = [(-float(f"{scores[row]:.{_DIGITS}g}"), ids[row], float(scores[row])) for row in candidates.tolist()]
     return tuple(RankedPassage(name, score) for _, name, score in sorted(found)[:k])
+
+
+def scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale scores, shape (n,), to [0, 1]; all ones where they are all equal to 12 digits."""
+    if not len(scores):
+        return scores
+    low, high = float(scores.min()), float(scores.max())
+    differ = high - low > max(abs(low), abs(high)) * 10.0**-_DIGITS
+    return (scores - low) / (high - low) if differ else np.ones_like(scores)

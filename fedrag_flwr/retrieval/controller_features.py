@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.retrieval.base import Ranking
+from fedrag_flwr.retrieval.base import Ranking, scaled
 
 Floats = NDArray[np.float64]
 VERSION = 1
@@ -94,14 +94,11 @@ class ControllerFeatures:
         if not ranking:
             return values
         ranks = np.arange(1, len(ranking) + 1, dtype=np.float64)
-        scores = np.array([found.score for found in ranking])
-        spread = scores.max() - scores.min()
-        scaled = (scores - scores.min()) / spread if spread > 0.0 else np.ones(len(ranking))
         columns = (
             np.ones(len(ranking)),
             1.0 - (ranks - 1.0) / (self.depth - 1.0),
             1.0 / ranks,
-            scaled,
+            scaled(np.array([found.score for found in ranking])),
             ranks <= 1,
             ranks <= 3,
             ranks <= 5,

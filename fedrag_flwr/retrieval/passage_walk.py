@@ -12,7 +12,7 @@ from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.hypergraph.passage_graph import PassageGraph
 from fedrag_flwr.hypergraph.tuples import TupleTable
 from fedrag_flwr.records import EvidenceTuple
-from fedrag_flwr.retrieval.base import Ranking, ranked
+from fedrag_flwr.retrieval.base import Ranking, ranked, scaled
 from fedrag_flwr.retrieval.dense import DenseRetriever
 from fedrag_flwr.retrieval.vectors import QuestionVectors
 from fedrag_flwr.retrieval.words import words
@@ -124,7 +124,7 @@ class PassageWalkRetriever:
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        own = self._settings.passage_share * _scaled(self._dense.scores(question).astype(np.float64))
+        own = self._settings.passage_share * scaled(self._dense.scores(question).astype(np.float64))
         return ranked(self._graph.table.passages, self._graph.scores(self._seeds(question), own), k, above=0.0)
 
     def _seeds(self, question: str) -> Floats:
@@ -132,17 +132,9 @@ class PassageWalkRetriever:
         total, count = np.zeros_like(self._holders), np.zeros_like(self._holders)
         if not len(self._vectors) or not self._settings.facts:
             return total
-        scores = _scaled((self._vectors @ self._questions.whole(question)).astype(np.float64))
+        scores = scaled((self._vectors @ self._questions.whole(question)).astype(np.float64))
         near = np.argsort(-scores, kind="stable")[: self._settings.facts]
         for ends in (self._facts.heads[near], self._facts.tails[near]):
             np.add.at(total, ends, scores[near])
             np.add.at(count, ends, 1.0)
         return np.asarray(total / np.maximum(count, 1.0) / self._holders, dtype=np.float64)
-
-
-def _scaled(scores: Floats) -> Floats:
-    """Scores scaled to [0, 1]; all ones where they are all equal."""
-    if not len(scores):
-        return scores
-    low, high = float(scores.min()), float(scores.max())
-    return (scores - low) / (high - low) if high > low else np.ones_like(scores)

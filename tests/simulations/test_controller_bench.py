@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.retrieval import RankedPassage, Ranking
-from simulations.candidate_rankings import FIRST_STAGES, SPACES, RankedQuestion
+from simulations.candidate_rankings import FIRST_STAGES, SECOND_HOP, SPACES, RankedQuestion
 from simulations.controller_federation import examples_of, federated, pooled
 from simulations.controller_variants import KEY, KEY_SPACES, Order, Split, measures, variants
 
@@ -30,7 +30,7 @@ def questions(seed: int, count: int) -> list[RankedQuestion]:
             return ranking((name, *left))
 
         rankings = {name: led_by(gold[0]) for name in FIRST_STAGES}
-        rankings |= {name: led_by(gold[1]) for name in (*SPACES, *KEY_SPACES)}
+        rankings |= {name: led_by(gold[1]) for name in (SECOND_HOP, *SPACES, *KEY_SPACES)}
         made.append(RankedQuestion(f"q{number}", gold, gold[:1], NAMES, NAMES, True, rankings))
     return made
 
