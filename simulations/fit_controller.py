@@ -3,10 +3,10 @@
     python simulations/fit_controller.py [--data FOLDER] [--train 100] [--seed 7] [--write]
 
 For each multi-hop set the paragraphs of its first rows with ``split = train`` are put into one pool, and the rows'
-questions are ranked over it by the sources that a device has (``fedrag_flwr/ordering/sources.py``), and by a second hop
-over titles, which the shipped controller does not know. Prints what these, and controllers that were fitted without the
-question's fold, place among the first, with 95 % paired-bootstrap intervals. `--write` fits one on all questions and
-puts it into the package. Vectors and tuples are kept: a second run takes seconds.
+questions are ranked over it by a device's own sources (``fedrag_flwr/ordering/sources.py``). Prints what these, and
+controllers that were fitted without the question's fold, place among the first, with 95 % paired-bootstrap intervals.
+`--write` fits one on all questions and puts it into the package. Vectors and tuples are kept: a second run takes
+seconds.
 """
 
 from __future__ import annotations
@@ -26,26 +26,24 @@ from fedrag_flwr.retrieval import (
     FittingSettings,
     LabelledRankings,
     QuestionVectors,
-    SecondHopRetriever,
     fit_controller,
     out_of_fold,
     searchable_text,
 )
 from simulations.bench_controller import shown, table
-from simulations.candidate_rankings import SECOND_HOP
 from simulations.controller_variants import ids
 from simulations.reader_corpus import rows_of
 from simulations.retrieval_pool import own_tuples
 from simulations.sentences import DATASETS, encoded, find_data
 
 SETTINGS = FittingSettings()
-FURTHER = ControllerFeatures((*FEATURES.sources, SECOND_HOP))
-CONTROLLERS = {"controller, out of fold": FEATURES, f"controller with {SECOND_HOP}, out of fold": FURTHER}
+ONE_HOP = ControllerFeatures(FEATURES.sources[:-1])
+CONTROLLERS = {"controller, out of fold": FEATURES, "controller without second hop, out of fold": ONE_HOP}
 CUTS = (2, 5)
 
 
 def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
-    """The first training questions of a file, ranked by the sources of `FURTHER` over the paragraphs of all of them."""
+    """The first training questions of a file, ranked by a device's sources over the paragraphs of all of them."""
     pool: dict[tuple[str, str], Passage] = {}
     asked: list[tuple[str, frozenset[str]]] = []
     for row in rows_of(path, "train", limit):
@@ -63,8 +61,7 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
     keys = PathKeys()
     tuples = by_passage(own_tuples(passages))
     keys.change((), {passage.id: tuples.get(passage.id, []) for passage in passages})
-    own = Sources.over(passages, vectors, keys, questions).retrievers
-    sources = (*own, SecondHopRetriever(own[FEATURES.sources.index("dense")], passages))
+    sources = Sources.over(passages, vectors, keys, questions).retrievers
     print(f"{path.name}: {len(asked)} questions over {len(passages)} passages", flush=True)
     return [
         LabelledRankings(tuple(source.rank(text, FEATURES.depth) for source in sources), gold) for text, gold in asked
@@ -72,7 +69,7 @@ def ranked_pool(path: Path, limit: int) -> list[LabelledRankings]:
 
 
 def seen_by(features: ControllerFeatures, questions: list[LabelledRankings]) -> list[LabelledRankings]:
-    """Questions with the rankings of a controller's sources, which come first among those of `FURTHER`."""
+    """Questions with the rankings of a controller's sources, which come first among a device's."""
     return [LabelledRankings(q.rankings[: len(features.sources)], q.supporting) for q in questions]
 
 
@@ -90,12 +87,12 @@ def compared(name: str, questions: list[LabelledRankings], seed: int) -> list[li
     """A table's rows for one set: each source alone, and controllers fitted on the other folds."""
     rows = {
         source: recalls([ids(q.rankings[place]) for q in questions], questions)
-        for place, source in enumerate(FURTHER.sources)
+        for place, source in enumerate(FEATURES.sources)
     }
     for row, features in CONTROLLERS.items():
         reordered = out_of_fold(features, seen_by(features, questions), SETTINGS, np.random.default_rng(seed))
         rows[row] = recalls([ids(ranking) for ranking in reordered], questions)
-    best = max(FEATURES.sources, key=lambda source: float(rows[source]["R@5"].mean()))
+    best = max(ONE_HOP.sources, key=lambda source: float(rows[source]["R@5"].mean()))
     shownin = []
     for row, measured in rows.items():
         gain = paired_difference(measured["R@5"], rows[best]["R@5"], rng=np.random.default_rng(seed))

@@ -25,13 +25,14 @@ from fedrag_flwr.retrieval import (
     LateInteractionRetriever,
     QuestionVectors,
     Retriever,
+    SecondHopRetriever,
     TextEncoder,
     TokenTable,
 )
 from fedrag_flwr.text import Extractor, read_tuples, tuple_files, write_tuples
 from fedrag_flwr.text.base import Pipeline
 
-FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths"))
+FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
 _MOST_WASTE = 0.5  # share of tuples that are gone from which keys are made anew
 _TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
@@ -40,7 +41,7 @@ _Tuples = dict[str, list[EvidenceTuple]]  # by passage
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Retrievers over the same passages in the order of ``FEATURES``, and what explains the last one's choices."""
+    """Retrievers over the same passages in the order of ``FEATURES``, and what explains the choices of answer paths."""
 
     retrievers: tuple[Retriever, ...]
     explainer: PathExplainer
@@ -57,7 +58,8 @@ class Sources:
         sparse = Bm25Retriever(passages)
         dense = DenseRetriever([passage.id for passage in passages], vectors, questions)
         paths = GrowingPathRetriever(keys.paths, sparse)
-        return cls((dense, sparse, paths), PathExplainer(keys.paths, keys.tuples))
+        second = SecondHopRetriever(dense, passages)
+        return cls((dense, sparse, paths, second), PathExplainer(keys.paths, keys.tuples))
 
 
 @dataclass(slots=True)
