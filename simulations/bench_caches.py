@@ -236,6 +236,7 @@ def main() -> None:
             kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
         results.append(Result(**json.loads(kept.read_text(encoding="utf-8"))))
         print(table(results[-1:]), flush=True)
+    given.out.mkdir(parents=True, exist_ok=True)
     dumped = [asdict(one) for one in results]
     (given.out / "caches.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
     print(table(results))
