@@ -16,8 +16,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedrag_flwr.toolbox import load_toolbox
-from simulations import bad_replies, bad_sources, bad_stores
-from simulations.bad_input_world import SETTINGS, Bench, Case
+from simulations import bad_stores
+from simulations.worlds import bad_replies, bad_sources
+from simulations.worlds.bad_input_world import SETTINGS, Bench, Case
 
 CASES: tuple[tuple[str, str, Case], ...] = (
     ("a source without files", "EmptySourceError", bad_sources.empty_folder),

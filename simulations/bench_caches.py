@@ -4,7 +4,7 @@
 
 The protocol is HyFedRAG's (4.3): a random walk with restart, dwell and session memory over a graph of records and the
 entities that they share gives 100 warm-up and 500 test requests. The records are rows of Synthea's tables, as text, as
-an SQLite database and as a Ladybug graph (`simulations/synthea.py`), each with a question that it answers. A device
+an SQLite database and as a Ladybug graph (`corpora/synthea.py`), each with a question that it answers. A device
 searches, erases and masks; the server reads and answers with the generator. After each request the inputs of the
 records one hop away are prepared (tier 2), and at most ``--answers`` answers to records two hops away (tier 3); that
 time is counted apart, as nobody waits for it. Without caches every tenth test request is served anew, right after it
@@ -30,10 +30,10 @@ from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.cache_world import Tiers, World, sources
-from simulations.privacy_table import markdown
-from simulations.sentences import find_data
-from simulations.synthea import RecordQuestion, questions_of, read_synthea
+from simulations.corpora.sentences import find_data
+from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
+from simulations.reporting.privacy_table import markdown
+from simulations.worlds.cache_world import Tiers, World, sources
 
 KINDS = ("text", "sql", "graph")
 WARM_UP, TEST = 100, 500  # requests

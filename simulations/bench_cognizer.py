@@ -34,7 +34,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.reader_corpus import gold_spans, is_gold, rows_of
+from simulations.corpora.reader_corpus import gold_spans, is_gold, rows_of
 
 FILE = "hotpotqa.jsonl.gz"
 CLOSED = ("yes", "no")

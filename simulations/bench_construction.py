@@ -27,9 +27,9 @@ from fedrag_flwr.memory.fusion.fusing import owned
 from fedrag_flwr.memory.synthesis.composition import compose
 from fedrag_flwr.memory.synthesis.plan import KINDS
 from fedrag_flwr.settings import Settings
+from simulations.corpora.sentences import DATASETS, find_data
 from simulations.dataset_memory import Row, kept_memory, open_device
-from simulations.sentences import DATASETS, find_data
-from simulations.stage_clock import ENCODING, STAGES
+from simulations.reporting.stage_clock import ENCODING, STAGES
 
 MEASURED = "HotpotQA"
 TARGET = 58  # output tokens of the model for each 1,000 corpus tokens (FD-RAG Table 6)

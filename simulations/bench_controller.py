@@ -23,9 +23,10 @@ import numpy as np
 
 from fedrag_flwr.evaluation import Interval, paired_difference
 from fedrag_flwr.retrieval import ControllerFeatures
-from simulations.candidate_rankings import FIRST_STAGES, SECOND_HOP, SPACES, RankedQuestion, ranked_questions
-from simulations.controller_federation import ALONE, POOLED, Trained, ways
-from simulations.controller_variants import (
+from simulations.corpora.sentences import DATASETS, find_data
+from simulations.parts.candidate_rankings import FIRST_STAGES, SECOND_HOP, SPACES, RankedQuestion, ranked_questions
+from simulations.parts.controller_federation import ALONE, POOLED, Trained, ways
+from simulations.parts.controller_variants import (
     ALL,
     CALIBRATED,
     KEY,
@@ -40,7 +41,6 @@ from simulations.controller_variants import (
     one_for_all,
     variants,
 )
-from simulations.sentences import DATASETS, find_data
 
 SHARED = f"{ALL} + {SECOND_HOP}, one controller for all sets"
 DEVICES = 5

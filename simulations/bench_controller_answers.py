@@ -33,8 +33,10 @@ from fedrag_flwr.retrieval import ControllerFeatures, RankedPassage, Ranking, ou
 from fedrag_flwr.settings import Settings, fedrag_home
 from simulations.bench_cognizer import Bench
 from simulations.bench_controller import best_first_stage, difference, shown, table
-from simulations.candidate_rankings import FIRST_STAGES, RankedQuestion, ranked_questions
-from simulations.controller_variants import (
+from simulations.corpora.reader_corpus import rows_of
+from simulations.corpora.sentences import DATASETS, find_data
+from simulations.parts.candidate_rankings import FIRST_STAGES, RankedQuestion, ranked_questions
+from simulations.parts.controller_variants import (
     CALIBRATED,
     KEY_SPACES,
     SETTINGS,
@@ -45,8 +47,6 @@ from simulations.controller_variants import (
     measures,
     variants,
 )
-from simulations.reader_corpus import rows_of
-from simulations.sentences import DATASETS, find_data
 
 NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
 WAYS = (NEAREST, FIRST, FITTED, SHIPPED)

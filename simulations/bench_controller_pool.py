@@ -29,8 +29,8 @@ from fedrag_flwr.retrieval import (
 )
 from simulations.bench_controller import shown, table
 from simulations.bench_retrieval import CHOSEN, DEEPEST, WALK, recalls, retrievers
-from simulations.retrieval_pool import PoolQuestion, hipporag_pool, question_vectors
-from simulations.sentences import find_data
+from simulations.corpora.retrieval_pool import PoolQuestion, hipporag_pool, question_vectors
+from simulations.corpora.sentences import find_data
 
 PATHS = "weighted answer paths, rare seeds"
 LATE = "late interaction over 100 dense"

@@ -34,7 +34,7 @@ from fedrag_flwr.wire_bytes import to_bytes
 from simulations.deployment.federation import program
 from simulations.deployment.memory_plan import plan
 from simulations.deployment.processes import Processes
-from simulations.kept_rows import KeptRows, Row
+from simulations.reporting.kept_rows import KeptRows, Row
 
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 _DEVICE = "missions"

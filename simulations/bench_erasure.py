@@ -31,8 +31,8 @@ from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.privacy_table import markdown
-from simulations.sentences import find_data
+from simulations.corpora.sentences import find_data
+from simulations.reporting.privacy_table import markdown
 
 KEEPS = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PASSAGES = 4

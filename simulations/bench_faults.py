@@ -27,11 +27,11 @@ from fedrag_flwr.errors import FedragError, StoreFullError
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.journal import FILE as JOURNAL
-from simulations.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
-from simulations.fuzz_world import DEVICES
 from simulations.kill_store import kill_rounds
-from simulations.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
-from simulations.local_grid import LocalGrid
+from simulations.worlds.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
+from simulations.worlds.fuzz_world import DEVICES
+from simulations.worlds.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
+from simulations.worlds.local_grid import LocalGrid
 
 DAY = 86_400.0
 

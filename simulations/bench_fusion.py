@@ -31,8 +31,8 @@ from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.pipeline import SpacyPipeline
-from simulations.fusion_rounds import deal, upload
-from simulations.local_grid import assume_identity
+from simulations.worlds.fusion_rounds import deal, upload
+from simulations.worlds.local_grid import assume_identity
 
 RUN = "1"
 ASKER = "device-without-documents"

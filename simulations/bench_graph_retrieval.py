@@ -17,7 +17,7 @@ import numpy as np
 
 from fedrag_flwr.inference.support import evidence_texts, is_supported
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
-from simulations.summary_world import texts_of, world
+from simulations.worlds.summary_world import texts_of, world
 
 VARIANTS: dict[str, frozenset[Level]] = {
     "chunks alone (-KG)": frozenset({"chunk"}),

@@ -25,7 +25,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root, read_multihop
 from fedrag_flwr.sources.partition import partition_documents, write_partition
 from server_app.run import run_systems
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 
 FILE = "hotpotqa.jsonl.gz"
 COLUMNS = (

@@ -35,7 +35,7 @@ from fedrag_flwr.hypergraph.learning import begin
 from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.settings import fedrag_home
-from simulations.sentences import encoded, find_data, pooled_documents, sentence_units, sentences_of
+from simulations.corpora.sentences import encoded, find_data, pooled_documents, sentence_units, sentences_of
 
 SEED = 7
 TARGET_GROWTH, TARGET_DENSE, TARGET_SECONDS, TARGET_MB = 1.15, 0.1, 600.0, 3_000.0

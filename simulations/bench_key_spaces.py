@@ -46,9 +46,9 @@ from fedrag_flwr.retrieval import ranked
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench_controller import table
-from simulations.reader_corpus import rows_of
-from simulations.retrieval_pool import own_tuples
-from simulations.sentences import DATASETS, find_data, pooled_documents
+from simulations.corpora.reader_corpus import rows_of
+from simulations.corpora.retrieval_pool import own_tuples
+from simulations.corpora.sentences import DATASETS, find_data, pooled_documents
 
 SIZES = (2_048, 8_192, 32_768, 131_072)
 SHARPNESS, NEGLIGIBLE = 3.0, 3e-3

@@ -30,7 +30,7 @@ from fedrag_flwr.records import Match, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.memory_corpus import Asked, HalfEncoder, RealItem, questions, real_items
-from simulations.memory_variants import Variants
+from simulations.parts.memory_variants import Variants
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED = 60  # questions that the full scan answers too

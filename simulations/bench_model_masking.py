@@ -29,9 +29,9 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text import SpacyPipeline
 from simulations.bench_personal_data import ALL, FILES, Finder, Found, Score, ours
-from simulations.kept_rows import KeptRows, Row
-from simulations.labelled_texts import Labelled, read
-from simulations.privacy_table import interval, markdown
+from simulations.corpora.labelled_texts import Labelled, read
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.privacy_table import interval, markdown
 
 SYSTEMS = ("rules", "model", "rules, then model")
 Drawn = Sequence[tuple[int, Labelled]]  # texts with their numbers in the file

@@ -20,10 +20,10 @@ import numpy as np
 from fedrag_flwr.overlay.simulator import Asked
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
-from simulations.kept_rows import KeptRows, Row
-from simulations.line_chart import line_chart
-from simulations.overlay_world import EPSILON, QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
-from simulations.privacy_table import markdown
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.line_chart import line_chart
+from simulations.reporting.privacy_table import markdown
+from simulations.worlds.overlay_world import EPSILON, QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
 
 SIZES = (20, 40, 60, 80, 100)
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")

@@ -29,9 +29,9 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
-from simulations.local_grid import LocalGrid
-from simulations.overlay_peers_data import PeerQuestion, Peers, read_peers
-from simulations.privacy_table import markdown
+from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
+from simulations.reporting.privacy_table import markdown
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}

@@ -22,9 +22,9 @@ from fedrag_flwr.overlay.simulator import Asked, Faults
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
 from simulations.bench_overlay import FANOUT, STEP, measured
-from simulations.kept_rows import KeptRows, Row
-from simulations.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
-from simulations.privacy_table import markdown
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.privacy_table import markdown
+from simulations.worlds.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
 
 PEERS = 100
 WALKS: tuple[WalkKind, ...] = ("topic", "sketch", "flooding")

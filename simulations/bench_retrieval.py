@@ -53,8 +53,15 @@ from fedrag_flwr.retrieval import (
     normalised,
     searchable_text,
 )
-from simulations.retrieval_pool import Pool, PoolQuestion, hipporag_pool, own_tuples, question_vectors, token_table
-from simulations.sentences import encoded, find_data
+from simulations.corpora.retrieval_pool import (
+    Pool,
+    PoolQuestion,
+    hipporag_pool,
+    own_tuples,
+    question_vectors,
+    token_table,
+)
+from simulations.corpora.sentences import encoded, find_data
 
 CUTS = (2, 5, 10)
 DEEPEST = 10

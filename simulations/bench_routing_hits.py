@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.records import Progress
-from simulations.domain_data import DomainQuestion
-from simulations.summary_world import SummaryWorld, texts_of, world
+from simulations.corpora.domain_data import DomainQuestion
+from simulations.worlds.summary_world import SummaryWorld, texts_of, world
 
 LEVELS = ("full", "erased")
 MOST = 5

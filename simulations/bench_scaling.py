@@ -30,7 +30,7 @@ from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Rows
 from simulations.bench.run import run_plan
 from simulations.bench.world import World
-from simulations.line_chart import line_chart
+from simulations.reporting.line_chart import line_chart
 
 FILE = "hotpotqa.jsonl.gz"
 SYSTEMS = ("fedrag", "memory-fusion", "rag-route", "local-memory")

@@ -46,7 +46,7 @@ from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.service_process import ServiceProcess, service_process
+from simulations.worlds.service_process import ServiceProcess, service_process
 
 NAME, RUN, ASK = "missions", "1", "ask"
 WARM, NEW = ("in-process", "service", "connection"), ("cold", "naive")

@@ -4,7 +4,7 @@
                                         [--out FOLDER]
 
 MedQuAD's answers are searched as text by their own questions. Synthea's tables (two archives) are searched as text, as
-an SQLite database and as a Ladybug graph by questions made from single rows (`simulations/synthea.py`); exactly one
+an SQLite database and as a Ladybug graph by questions made from single rows (`corpora/synthea.py`); exactly one
 record answers each, and a hit counts if its text states subject, thing and answer. Text is asked up to ``--each``
 questions of each kind, wording and split, database and graph the first ``--records`` of them. Every searcher scores
 candidates by two numbers and a weight between them; it is chosen by MRR on train questions, everything else is reported
@@ -37,8 +37,7 @@ from fedrag_flwr.sources.searching import SearchTools, TextVectors
 from fedrag_flwr.sources.sql.source import SqlSearchSettings, SqlSource
 from fedrag_flwr.sources.text_search import EQUATION_1, TextSearch, TextSearchSettings
 from fedrag_flwr.text import SpacyPipeline
-from simulations.line_chart import line_chart
-from simulations.source_rows import (
+from simulations.corpora.source_rows import (
     LABELS,
     ONE_SIDED,
     TEXTS,
@@ -54,7 +53,7 @@ from simulations.source_rows import (
     sweep,
     with_derived,
 )
-from simulations.synthea import (
+from simulations.corpora.synthea import (
     WORDINGS,
     RecordQuestion,
     questions_of,
@@ -63,6 +62,7 @@ from simulations.synthea import (
     write_database,
     write_graph,
 )
+from simulations.reporting.line_chart import line_chart
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
 MEDQUAD_RECORDS, MEDQUAD_WORDS, MEDQUAD_QUESTIONS = 1_000, 300, 300

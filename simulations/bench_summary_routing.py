@@ -22,9 +22,9 @@ from client_app.app import app
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
-from simulations.domain_data import DomainQuestion
-from simulations.local_grid import LocalGrid
-from simulations.summary_world import SummaryWorld, as_asked, world
+from simulations.corpora.domain_data import DomainQuestion
+from simulations.worlds.local_grid import LocalGrid
+from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
 
 SYSTEMS = "local-rag,local-graph,summary-routing"

@@ -31,7 +31,7 @@ from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor, SpacyPipeline
-from simulations.retrieval_pool import hipporag_pool
+from simulations.corpora.retrieval_pool import hipporag_pool
 
 SHEET = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "tuples.csv"
 SAMPLE = 200

@@ -32,7 +32,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.sentences import find_data, pooled_documents
+from simulations.corpora.sentences import find_data, pooled_documents
 
 TARGET = 0.02
 WARMING = "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long."

@@ -24,9 +24,9 @@ from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from simulations.corpora.sentences import DATASETS
 from simulations.memory_corpus import HalfEncoder
-from simulations.sentences import DATASETS
-from simulations.stage_clock import StageClock, TimedEncoder, TimedGenerator
+from simulations.reporting.stage_clock import StageClock, TimedEncoder, TimedGenerator
 
 DEVICE = "bench"
 WARMING = "Who mapped the Ossel?"

@@ -30,9 +30,9 @@ from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings
 from simulations.bench_construction import MEASURED, add_options, memory_of
+from simulations.corpora.sentences import find_data
 from simulations.dataset_memory import DEVICE, benchmark_of, open_device
-from simulations.line_chart import line_chart
-from simulations.sentences import find_data
+from simulations.reporting.line_chart import line_chart
 
 DELTAS = tuple(round(0.4 + 0.05 * step, 2) for step in range(13))
 NEVER = 2.0  # no score reaches it

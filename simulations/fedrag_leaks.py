@@ -32,8 +32,8 @@ from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.kept_rows import KeptRows, Row
-from simulations.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.worlds.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 
 MODES: Mapping[str, Mapping[str, Plain]] = {
     "none": {"privacy.export": "none"},

@@ -32,9 +32,9 @@ from fedrag_flwr.records import Answer, Match, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of
-from simulations.kept_rows import KeptRows, Row
-from simulations.liar import LIAR, Channel, Liar, Lie, lies_about
-from simulations.local_grid import LocalGrid
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.worlds.liar import LIAR, Channel, Liar, Lie, lies_about
+from simulations.worlds.local_grid import LocalGrid
 from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")

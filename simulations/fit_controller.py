@@ -31,10 +31,10 @@ from fedrag_flwr.retrieval import (
     searchable_text,
 )
 from simulations.bench_controller import shown, table
-from simulations.controller_variants import ids
-from simulations.reader_corpus import rows_of
-from simulations.retrieval_pool import own_tuples
-from simulations.sentences import DATASETS, encoded, find_data
+from simulations.corpora.reader_corpus import rows_of
+from simulations.corpora.retrieval_pool import own_tuples
+from simulations.corpora.sentences import DATASETS, encoded, find_data
+from simulations.parts.controller_variants import ids
 
 SETTINGS = FittingSettings()
 ONE_HOP = ControllerFeatures(FEATURES.sources[:-1])

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.evaluation.risk import risk_coverage
 from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import SIGNALS, Signals
-from simulations.summary_world import SummaryWorld, as_asked, world
+from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
 PARTS: dict[str, tuple[str, ...]] = {

@@ -26,7 +26,7 @@ from fedrag_flwr.retrieval.source_router import (
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
 from fedrag_flwr.text.segment import under_title
 from simulations.bench_controller import table
-from simulations.sentences import DATASETS, encoded, find_data
+from simulations.corpora.sentences import DATASETS, encoded, find_data
 
 Floats = NDArray[np.float32]
 _HITS = 5  # of a device's nearest paragraphs, among which a supporting one counts

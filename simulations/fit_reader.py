@@ -31,7 +31,7 @@ from fedrag_flwr.inference.trees import SCHEMA, WEIGHTS
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.pipeline import SpacyPipeline
-from simulations.reader_corpus import Row, rows
+from simulations.corpora.reader_corpus import Row, rows
 
 if TYPE_CHECKING:
     from sklearn.ensemble import GradientBoostingClassifier  # type: ignore[import-untyped]

@@ -25,7 +25,7 @@ from fedrag_flwr.records import Answer, Match
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of, run_systems
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 
 ALPHAS = (0.6, 0.7, 0.8)
 DELTAS = tuple(round(0.5 + 0.02 * step, 2) for step in range(21))

@@ -32,7 +32,7 @@ from fedrag_flwr.inference.trust import FEATURES, SHIPPED, features_of
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.reader_corpus import candidates_of, rows_of
+from simulations.corpora.reader_corpus import candidates_of, rows_of
 
 SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SHARES = (0.4, 1.0)

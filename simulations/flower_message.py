@@ -14,7 +14,7 @@ from flwr.app import Context, Message, RecordDict
 
 from client_app.app import app
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.local_grid import assume_identity
+from simulations.worlds.local_grid import assume_identity
 
 RUN = 1
 _NODE = 100

@@ -29,9 +29,9 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.handling import respond
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.wire_bytes import from_bytes
-from simulations.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
-from simulations.local_grid import LocalGrid, assume_identity
-from simulations.mutations import mutated
+from simulations.worlds.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
+from simulations.worlds.local_grid import LocalGrid, assume_identity
+from simulations.worlds.mutations import mutated
 from strategies.courier import Courier
 
 NODE = 100

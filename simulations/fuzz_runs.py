@@ -23,9 +23,9 @@ from fedrag_flwr.handling import place_of
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import to_bytes
-from simulations.fuzz_world import DEVICES, QUESTIONS, RUN, RUNS, FuzzWorld
-from simulations.local_grid import LocalGrid
-from simulations.mutations import mutated
+from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, RUNS, FuzzWorld
+from simulations.worlds.local_grid import LocalGrid
+from simulations.worlds.mutations import mutated
 from strategies import ServerTools, make_strategy
 
 _SHARE = 0.3  # of replies that are spoilt

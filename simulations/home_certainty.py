@@ -22,7 +22,7 @@ from fedrag_flwr.inference.reader import read
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.pipeline import SpacyPipeline
-from simulations.reader_corpus import candidates_of, rows_of
+from simulations.corpora.reader_corpus import candidates_of, rows_of
 
 SETS = ("musique", "hotpotqa")
 SHARES = (0.2, 1.0)

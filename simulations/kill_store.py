@@ -25,7 +25,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.kill_world import (
+from simulations.worlds.kill_world import (
     SETTINGS,
     assert_whole,
     build_edition,

@@ -19,8 +19,8 @@ import numpy as np
 
 from fedrag_flwr.hypergraph import Learning, LearningSettings, learn
 from fedrag_flwr.sources.benchmark import read_multihop
-from simulations.line_chart import line_chart
-from simulations.sentences import DATASETS, encoded, find_data, sentence_units, sentences_of
+from simulations.corpora.sentences import DATASETS, encoded, find_data, sentence_units, sentences_of
+from simulations.reporting.line_chart import line_chart
 
 SEED = 7
 EARLY = (10, 20, 50)

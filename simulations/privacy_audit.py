@@ -18,7 +18,7 @@ from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.privacy import load_partition, probabilities, respond
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
-from simulations.privacy_table import interval
+from simulations.reporting.privacy_table import interval
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 HEADINGS = (

@@ -33,8 +33,8 @@ from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.privacy_corpus import DATASETS, read_corpus, remember
-from simulations.privacy_table import markdown
+from simulations.corpora.privacy_corpus import DATASETS, read_corpus, remember
+from simulations.reporting.privacy_table import markdown
 
 _UNTYPED = frozenset({PERSON, "CONCEPT", "NAME"})
 HEADINGS = (

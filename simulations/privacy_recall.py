@@ -22,8 +22,8 @@ from fedrag_flwr.privacy.persons import PERSON
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
-from simulations.labelled_texts import Labelled, arguments, read
-from simulations.privacy_table import interval, markdown
+from simulations.corpora.labelled_texts import Labelled, arguments, read
+from simulations.reporting.privacy_table import interval, markdown
 
 FILES = ("presidio_generated_large", "presidio_synth_v2")
 STRUCTURED = (

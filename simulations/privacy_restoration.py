@@ -27,12 +27,12 @@ from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.privacy_attacks import both, by_context, by_mechanism, by_reading_on, left_in_clear
-from simulations.privacy_corpus import DATASETS, Corpus, read_corpus, read_partitions
-from simulations.privacy_model_attack import Attacker
-from simulations.privacy_release import Mechanism, Slot, find_slots, release
-from simulations.privacy_table import table
-from simulations.privacy_use import answer_asked, answer_own
+from simulations.corpora.privacy_corpus import DATASETS, Corpus, read_corpus, read_partitions
+from simulations.parts.privacy_attacks import both, by_context, by_mechanism, by_reading_on, left_in_clear
+from simulations.parts.privacy_model_attack import Attacker
+from simulations.parts.privacy_release import Mechanism, Slot, find_slots, release
+from simulations.parts.privacy_use import answer_asked, answer_own
+from simulations.reporting.privacy_table import table
 
 MECHANISMS = (
     Mechanism("none", "none"),

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulations.bench_construction import add_options, memory_of
+from simulations.corpora.sentences import DATASETS, find_data
 from simulations.dataset_memory import Row, benchmark_of, open_device
-from simulations.line_chart import line_chart
-from simulations.sentences import DATASETS, find_data
+from simulations.reporting.line_chart import line_chart
 
 NEAR = 0.8
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)

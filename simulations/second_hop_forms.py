@@ -32,10 +32,16 @@ from fedrag_flwr.retrieval import (
     words,
 )
 from simulations.bench_controller import table
-from simulations.candidate_rankings import FIRST_STAGES, KnownRanking, RankedQuestion, passages_of, ranked_questions
-from simulations.controller_variants import Split, held_out, ids, measures
-from simulations.reader_corpus import rows_of
-from simulations.sentences import DATASETS, encoded, find_data
+from simulations.corpora.reader_corpus import rows_of
+from simulations.corpora.sentences import DATASETS, encoded, find_data
+from simulations.parts.candidate_rankings import (
+    FIRST_STAGES,
+    KnownRanking,
+    RankedQuestion,
+    passages_of,
+    ranked_questions,
+)
+from simulations.parts.controller_variants import Split, held_out, ids, measures
 
 Floats = NDArray[np.float64]
 SEEDS = SecondHopSettings().seeds

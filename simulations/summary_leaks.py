@@ -28,7 +28,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
     subgraph_of,
 )
 from fedrag_flwr.memory.store.graph_store import GraphStore
-from simulations.summary_world import SummaryWorld, world
+from simulations.worlds.summary_world import SummaryWorld, world
 
 _WORD = re.compile(r"\w+")
 COLUMNS = (

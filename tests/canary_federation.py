@@ -14,7 +14,7 @@ from flwr.proto.message_pb2 import Message as MessageProto
 from client_app.app import app
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 
 
 @dataclass(frozen=True, slots=True)

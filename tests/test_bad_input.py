@@ -8,8 +8,8 @@ import pytest
 
 from fedrag_flwr import errors
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.bad_input_world import SETTINGS, TEXT, Bench, Case
 from simulations.bad_inputs import CASES
+from simulations.worlds.bad_input_world import SETTINGS, TEXT, Bench, Case
 from tests.canary_search import found_in
 
 TELLING = ["Wimmersbach", "Pollern", "spelt"]  # words of the documents, which no error may quote

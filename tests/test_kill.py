@@ -10,7 +10,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.kill_store import kill_rounds
-from simulations.kill_world import SETTINGS, assert_whole, build_edition, open_device
+from simulations.worlds.kill_world import SETTINGS, assert_whole, build_edition, open_device
 
 
 def test_a_killed_device_leaves_a_whole_store_and_goes_on(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Cost, Question
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.world import World
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import STRATEGIES, ServerTools, make_strategy
 
 Ask = Callable[[EdgeDevice, Question], Answer]

@@ -16,7 +16,7 @@ from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.deployment.federation import APP
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 
 DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
 STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")

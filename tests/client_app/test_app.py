@@ -32,7 +32,7 @@ from fedrag_flwr.records import (
     ShareRequest,
 )
 from fedrag_flwr.settings import Plain
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 RUN = "1"

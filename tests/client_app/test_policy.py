@@ -28,7 +28,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 
 R = TypeVar("R")
 Config = dict[str, Plain]

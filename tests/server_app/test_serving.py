@@ -13,7 +13,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
 from server_app.serving import Serving, serve
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from tests.strategies.federation import Federation, Tamper, graphed, toolbox
 

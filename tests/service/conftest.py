@@ -11,8 +11,8 @@ from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.records import BuildReport, BuildRequest
 from fedrag_flwr.settings import Plain
-from simulations.local_grid import LocalGrid
-from simulations.service_process import ServiceProcess
+from simulations.worlds.local_grid import LocalGrid
+from simulations.worlds.service_process import ServiceProcess
 from tests.service.running import SETTINGS, running
 
 R = TypeVar("R")

@@ -36,8 +36,8 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.service.protocol import ASK, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.local_grid import LocalGrid
-from simulations.service_process import ServiceProcess, serve_command
+from simulations.worlds.local_grid import LocalGrid
+from simulations.worlds.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
 from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION
 

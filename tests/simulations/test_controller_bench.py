@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.retrieval import RankedPassage, Ranking
-from simulations.candidate_rankings import FIRST_STAGES, SECOND_HOP, SPACES, RankedQuestion
-from simulations.controller_federation import examples_of, federated, pooled
-from simulations.controller_variants import KEY, KEY_SPACES, Order, Split, measures, variants
+from simulations.parts.candidate_rankings import FIRST_STAGES, SECOND_HOP, SPACES, RankedQuestion
+from simulations.parts.controller_federation import examples_of, federated, pooled
+from simulations.parts.controller_variants import KEY, KEY_SPACES, Order, Split, measures, variants
 
 NAMES = tuple(f"{place:02d}" for place in range(10))
 

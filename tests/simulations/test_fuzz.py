@@ -42,8 +42,8 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire_bytes import to_bytes
 from fedrag_flwr.wire_columns import RAW
 from simulations.fuzz_messages import fuzz_server, to_device
-from simulations.fuzz_world import RUN, OpenHost, Samples, open_host
-from simulations.mutations import mutated
+from simulations.worlds.fuzz_world import RUN, OpenHost, Samples, open_host
+from simulations.worlds.mutations import mutated
 from tests.canary_search import found_in
 from tests.strategies.federation import FirstRun, first_run
 

@@ -14,8 +14,8 @@ import pytest
 from fedrag_flwr.records import Answer
 from simulations.bench_overlay_answers import marked, table
 from simulations.bench_overlay_scale import FEW, TOPICS, World, growth, holdings, measured
-from simulations.kept_rows import KeptRows, Row
-from simulations.overlay_peers_data import PEERS, read_peers
+from simulations.corpora.overlay_peers_data import PEERS, read_peers
+from simulations.reporting.kept_rows import KeptRows, Row
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])

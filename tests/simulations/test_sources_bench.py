@@ -12,7 +12,7 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
-from simulations.source_rows import (
+from simulations.corpora.source_rows import (
     TEXTS,
     Candidate,
     Row,
@@ -22,7 +22,7 @@ from simulations.source_rows import (
     pooled,
     with_derived,
 )
-from simulations.synthea import questions_of, read_synthea, relevant, write_database, write_graph
+from simulations.corpora.synthea import questions_of, read_synthea, relevant, write_database, write_graph
 from tests.strategies.federation import toolbox
 
 TABLES = {

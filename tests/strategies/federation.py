@@ -19,7 +19,7 @@ from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import run_systems
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, SummaryRouting
 
 Tamper = Callable[[Message], Message | None]

@@ -21,7 +21,7 @@ from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, Question
 from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
 from fedrag_flwr.settings import Settings
-from simulations.local_grid import LocalGrid, Plain
+from simulations.worlds.local_grid import LocalGrid, Plain
 from strategies import ControllerFedAvg, ServerTools
 from strategies.controller_fedavg import fedavg
 from tests.strategies.federation import Federation

@@ -29,7 +29,7 @@ from fedrag_flwr.records import (
     Question,
 )
 from fedrag_flwr.wire_columns import RAW
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.courier import Courier, Letter
 from strategies.outcome import RunOutcome

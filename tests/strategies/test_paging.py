@@ -14,7 +14,7 @@ from flwr.proto.message_pb2 import Message as MessageProto
 
 from fedrag_flwr import wire
 from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools
 from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper

@@ -21,8 +21,8 @@ from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.wire_bytes import to_bytes
 from server_app.serving import Serving
-from simulations.kill_world import TEXTS
-from simulations.local_grid import LocalGrid
+from simulations.worlds.kill_world import TEXTS
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 RUN = "1"

@@ -50,8 +50,8 @@ from fedrag_flwr.retrieval import (
 )
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
-from simulations.retrieval_pool import hipporag_pool, own_tuples, token_table
-from simulations.sentences import DATASETS, encoded
+from simulations.corpora.retrieval_pool import hipporag_pool, own_tuples, token_table
+from simulations.corpora.sentences import DATASETS, encoded
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
 SECOND_HOP = "second hop"  # over `dense`

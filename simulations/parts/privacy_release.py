@@ -28,7 +28,7 @@ from fedrag_flwr.privacy.rewriting import placeholder, rewrite
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.toolbox import Toolbox
-from simulations.privacy_corpus import DEVICE, Corpus
+from simulations.corpora.privacy_corpus import DEVICE, Corpus
 
 MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what FD-RAG D.3 masks, and identifiers
 

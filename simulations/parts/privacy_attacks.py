@@ -23,8 +23,8 @@ from fedrag_flwr.privacy.attack import (
     restored,
 )
 from fedrag_flwr.privacy.normalise import normal_name
-from simulations.privacy_model_attack import Attacker
-from simulations.privacy_release import Shared, Slot, holds
+from simulations.parts.privacy_model_attack import Attacker
+from simulations.parts.privacy_release import Shared, Slot, holds
 
 UPLOADS = (1, 5, 10, 50)
 DEVICES = 4  # each perturbs every name anew in each of 50 epochs

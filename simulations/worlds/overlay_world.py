@@ -17,7 +17,7 @@ from fedrag_flwr.overlay import noisy_sketch as noisy
 from fedrag_flwr.overlay.simulator import Asked, Faults, Simulator
 from fedrag_flwr.overlay.topology import Overlay
 from fedrag_flwr.records import WalkKind
-from simulations.mmlu_data import Mmlu, read_mmlu
+from simulations.corpora.mmlu_data import Mmlu, read_mmlu
 
 QUESTIONS = 10_000
 THRESHOLD = 0.7  # of the rows for fitting 99.2 % reach their own subject's knowledge, and 3.2 % another's

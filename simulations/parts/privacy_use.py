@@ -12,7 +12,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
-from simulations.privacy_release import Shared
+from simulations.parts.privacy_release import Shared
 
 
 @dataclass(frozen=True, slots=True)

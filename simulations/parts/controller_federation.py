@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import ControllerUpdate
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Examples, FittingSettings, Moments, Scaling, descend
-from simulations.candidate_rankings import FIRST_STAGES, RankedQuestion
-from simulations.controller_variants import KEY, labelled
+from simulations.parts.candidate_rankings import FIRST_STAGES, RankedQuestion
+from simulations.parts.controller_variants import KEY, labelled
 from strategies.controller_fedavg import fedavg
 
 FEATURES = ControllerFeatures((*FIRST_STAGES, KEY))

@@ -19,7 +19,7 @@ from fedrag_flwr.retrieval import (
     fuse,
     out_of_fold,
 )
-from simulations.candidate_rankings import FIRST_STAGES, RARE, SECOND_HOP, SPACES, RankedQuestion
+from simulations.parts.candidate_rankings import FIRST_STAGES, RARE, SECOND_HOP, SPACES, RankedQuestion
 
 CUTS = (2, 5, 10)
 CALIBRATED = "calibrated key spaces"

@@ -13,8 +13,8 @@ from fedrag_flwr import wire
 from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_columns import RAW
-from simulations.bad_input_world import TEXT, Bench, Shown, caught
-from simulations.local_grid import LocalGrid
+from simulations.worlds.bad_input_world import TEXT, Bench, Shown, caught
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 

@@ -10,7 +10,7 @@ from fedrag_flwr.demo import QUESTIONS
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
-from simulations.local_grid import LocalGrid
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, SummaryRouting
 
 _DEVICES = 5

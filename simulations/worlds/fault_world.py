@@ -23,8 +23,8 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld, OpenHost
-from simulations.local_grid import LocalGrid
+from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld, OpenHost
+from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 Told = list[tuple[str, str]]  # question and answer

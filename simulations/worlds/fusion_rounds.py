@@ -16,7 +16,7 @@ import numpy as np
 
 from fedrag_flwr.records import Delta, MemoryItem
 from simulations.memory_corpus import HalfEncoder, RealItem, real_items
-from simulations.memory_variants import Variants
+from simulations.parts.memory_variants import Variants
 
 SHARED = 20  # one memory in so many is the neighbour's too
 CHANGED = 100  # one in so many changes

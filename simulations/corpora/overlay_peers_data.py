@@ -14,7 +14,7 @@ import numpy as np
 
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
-from simulations.domain_data import split_of
+from simulations.corpora.domain_data import split_of
 
 PEERS = 20
 

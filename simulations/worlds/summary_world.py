@@ -16,7 +16,7 @@ from fedrag_flwr.records import Question, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.domain_data import DomainQuestion, Domains, read_domains
+from simulations.corpora.domain_data import DomainQuestion, Domains, read_domains
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.toolbox import Toolbox
 from simulations.bench_sources import Listed
-from simulations.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
+from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
 
 _DEVICE = "ward"
 

@@ -13,7 +13,7 @@ from fedrag_flwr.models.load import load_generator
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.bad_input_world import SETTINGS, TEXT, Bench, Shown, caught
+from simulations.worlds.bad_input_world import SETTINGS, TEXT, Bench, Shown, caught
 from strategies import ServerTools, make_strategy
 
 

@@ -1,0 +1,1 @@
+"""Parts of experiments that several scripts share."""

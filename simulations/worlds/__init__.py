@@ -1,0 +1,1 @@
+"""Devices, servers, liars and broken inputs that the scripts set up."""
