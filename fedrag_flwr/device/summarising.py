@@ -16,7 +16,7 @@ from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
-from fedrag_flwr.privacy.known_names import first_words
+from fedrag_flwr.privacy.known_names import lead_digests
 from fedrag_flwr.privacy.released_words import ReleasedWords
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
 from fedrag_flwr.settings import CachingSettings
@@ -127,14 +127,12 @@ class DeviceSummaries:
         if (cached := decoded(_SUMMARY, self._tier.get(key, versions))) is not None:
             return replace(cached, question_id=question.id), True
         hits = self._source().search(asked, request.records)
+        known = self._door.names()
         released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)
-        self._released.add(
-            word
-            for text in (*(f"{one.title} {one.text}" for one in released.items), *related)
-            for word in first_words(text)
-        )
+        told = " ".join((*(f"{one.title} {one.text}" for one in released.items), *related))
+        self._released.add(lead_digests(told), known)
         summary = HitSummary(question.id, released.items, removed, related)
         self._tier.put(key, _SUMMARY.dump_json(replace(summary, question_id="")), versions)
         return summary, False

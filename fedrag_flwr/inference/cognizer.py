@@ -9,7 +9,7 @@ from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
-from fedrag_flwr.inference.telling import asks_to_be_told, told
+from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.settings import Settings
@@ -101,7 +101,7 @@ class Cognizer:
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
         if score < self.abstain_below and not always:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
-        if asks_to_be_told(question) and (text := told(question, units)):
+        if text := told(question, units):
             return Verdict(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}", Cost())
         grammar = ANSWER_GRAMMAR
         known = reading.known if reading is not None else ""

@@ -11,7 +11,7 @@ import numpy as np
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
 from fedrag_flwr.inference.gate import Decision, Gate
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
-from fedrag_flwr.inference.telling import asks_to_be_told, told
+from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
@@ -159,7 +159,7 @@ def _drafted(
     question: Question, decision: Decision, texts: Sequence[str], units: Sequence[EvidenceUnit], cost: Cost
 ) -> Answer:
     drafted = texts[decision.chosen] if decision.chosen >= 0 else ""
-    text = (told(question.text, units) if asks_to_be_told(question.text) else "") or drafted
+    text = told(question.text, units) or drafted
     return Answer(
         question_id=question.id,
         text=text,

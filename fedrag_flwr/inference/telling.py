@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fedrag_flwr.inference.support import forms
 from fedrag_flwr.records import EvidenceUnit
 
-MOST_SENTENCES = 2
+_MOST_SENTENCES = 2
 _FEWEST_NEW = 3  # words that a sentence says beyond the question; a heading says fewer
 _KINDS = (
     "symptoms?|signs?|causes?|treatments?|therap(?:y|ies)|complications?|risks?|(?:risk )?factors?|stages?|changes"
@@ -49,9 +49,14 @@ def asks_to_be_told(question: str) -> bool:
     )
 
 
-def told(question: str, units: Sequence[EvidenceUnit], most: int = MOST_SENTENCES) -> str:
-    """The sentences nearest to a question, nearest first; those that hardly say more than the question are left out."""
+def told(question: str, units: Sequence[EvidenceUnit]) -> str:
+    """The two sentences nearest to a question that asks to be told something, nearest first; "" for any other question.
+
+    Sentences that hardly say more than the question are left out.
+    """
+    if not asks_to_be_told(question):
+        return ""
     known = set(forms(question))
     telling = [one for one in units if len(set(forms(one.text)) - known) >= _FEWEST_NEW]
-    nearest = sorted(telling, key=lambda one: -one.score)[:most]
+    nearest = sorted(telling, key=lambda one: -one.score)[:_MOST_SENTENCES]
     return " ".join(dict.fromkeys(one.text.strip() for one in nearest))

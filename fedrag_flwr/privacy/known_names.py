@@ -162,8 +162,8 @@ class KnownNames:
         self._lengths = {lead: tuple(sorted(counts)) for lead, counts in lengths.items()}
 
 
-def first_words(text: str) -> set[str]:
-    """The digests of a text's words, as `KnownNames.leads` gives them: where none is a name's, it holds no name."""
+def lead_digests(text: str) -> set[str]:
+    """The digest of each word of a text as if a name began with it: without one of `KnownNames.leads` it holds none."""
     return {_digest("prose", (word.casefold(),), "lead") for word in _WORD.findall(probe(text))}
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+import sqlite3
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.privacy.durable import DurableFile
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS told (
-    kind TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (kind, digest)) WITHOUT ROWID"""
+    kind TEXT NOT NULL, digest TEXT NOT NULL, lead TEXT NOT NULL, PRIMARY KEY (kind, digest)) WITHOUT ROWID"""
 _KIND = "list of released words"
 _WORD, _NAME, _AGE = "word", "name", "age"
 _LOG = logging.getLogger(__name__)
@@ -44,10 +45,22 @@ class ReleasedWords:
                 part.unlink()
             self._file = DurableFile(path, _KIND, _SCHEMA, 1)
 
-    def add(self, words: Iterable[str]) -> None:
-        """Note the digests of words that leave (`known_names.first_words`)."""
+    def add(self, words: Collection[str], known: Collection[str]) -> None:
+        """Note the digests of words that leave (`known_names.lead_digests`).
+
+        Parameters
+        ----------
+        words
+            Of one release.
+        known
+            The names, by digest, that it was masked with. One that another process learnt and compared meanwhile may
+            stand in it: then the age changes.
+        """
         with self._file.writing() as connection:
-            connection.executemany("INSERT OR IGNORE INTO told VALUES (?, ?)", [(_WORD, word) for word in set(words)])
+            connection.executemany("INSERT OR IGNORE INTO told VALUES (?, ?, '')", [(_WORD, word) for word in words])
+            compared = connection.execute("SELECT digest, lead FROM told WHERE kind = ?", (_NAME,)).fetchall()
+            if any(lead in words and name not in known for name, lead in compared):
+                _renew(connection)
 
     def age(self, names: Mapping[str, str]) -> str:
         """What changes as soon as a name is learnt of which the first word has left before.
@@ -58,24 +71,30 @@ class ReleasedWords:
             All private names: the digest of each, and that of its first word.
         """
         with self._file.writing() as connection:
-            kinds = dict(connection.execute("SELECT kind, COUNT(*) FROM told GROUP BY kind").fetchall())
-            if kinds.get(_AGE) and kinds.get(_NAME, 0) == len(names):  # names are never forgotten
-                (age,) = connection.execute("SELECT digest FROM told WHERE kind = ?", (_AGE,)).fetchone()
-                return str(age)
-            told: dict[str, set[str]] = {_WORD: set(), _NAME: set(), _AGE: set()}
-            for kind, digest in connection.execute("SELECT kind, digest FROM told"):
-                told[kind].add(digest)
-            new = names.keys() - told[_NAME]
-            connection.executemany("INSERT INTO told VALUES (?, ?)", [(_NAME, name) for name in new])
-            held = any(names[name] in told[_WORD] for name in new)
-            if told[_AGE] and not held:
-                return next(iter(told[_AGE]))
-            if held:  # what had left is void now
-                connection.execute("DELETE FROM told WHERE kind IN (?, ?)", (_WORD, _AGE))
-            age = secrets.token_hex(8)
-            connection.execute("INSERT INTO told VALUES (?, ?)", (_AGE, age))
-            return age
+            (compared,) = connection.execute("SELECT COUNT(*) FROM told WHERE kind = ?", (_NAME,)).fetchone()
+            if compared != len(names):  # names are never forgotten
+                told = connection.execute("SELECT kind, digest FROM told").fetchall()
+                new = names.keys() - {digest for kind, digest in told if kind == _NAME}
+                connection.executemany(
+                    "INSERT INTO told VALUES (?, ?, ?)", [(_NAME, name, names[name]) for name in new]
+                )
+                if {digest for kind, digest in told if kind == _WORD} & {names[name] for name in new}:
+                    _renew(connection)
+            found = connection.execute("SELECT digest FROM told WHERE kind = ?", (_AGE,)).fetchone()
+            return str(found[0]) if found else _new_age(connection)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _renew(connection: sqlite3.Connection) -> None:
+    """Give another age: what had left until now is void, and its words are forgotten."""
+    connection.execute("DELETE FROM told WHERE kind IN (?, ?)", (_WORD, _AGE))
+    _new_age(connection)
+
+
+def _new_age(connection: sqlite3.Connection) -> str:
+    age = secrets.token_hex(8)
+    connection.execute("INSERT INTO told VALUES (?, ?, '')", (_AGE, age))
+    return age

@@ -69,4 +69,4 @@ def test_the_nearest_sentences_are_told_and_headings_are_not() -> None:
 def test_what_is_told_are_sentences_of_the_evidence(rows: list[tuple[str, float]], question: str) -> None:
     units = [EvidenceUnit(str(place), text, "home", score, "") for place, (text, score) in enumerate(rows)]
     texts = [one.text.strip() for one in units]
-    assert told(question, units) in {"", *texts, *(f"{one} {other}" for one in texts for other in texts)}
+    assert told(f"Explain {question}", units) in {"", *texts, *(f"{one} {other}" for one in texts for other in texts)}

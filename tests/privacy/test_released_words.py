@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.privacy.known_names import KnownNames, first_words
+from fedrag_flwr.privacy.known_names import KnownNames, lead_digests
 from fedrag_flwr.privacy.released_words import ReleasedWords
 
 TOLD = "[PERSON] climbed Mount Cairl with Odile Varro's rope in 1924."
@@ -29,7 +29,7 @@ def test_a_name_of_which_the_first_word_left_voids(tmp_path: Path, name: str, vo
     names, released = KnownNames(), ReleasedWords(tmp_path / "released.sqlite")
     names.learn([("Ada Morrow", "PERSON")])
     released.age(names.leads())
-    released.add(first_words(TOLD))
+    released.add(lead_digests(TOLD), names.leads())
     before = released.age(names.leads())
     names.learn([(name, "PERSON")])
     assert (released.age(names.leads()) != before) == voids
@@ -38,14 +38,27 @@ def test_a_name_of_which_the_first_word_left_voids(tmp_path: Path, name: str, vo
 
 def test_after_a_name_voided_everything_it_voids_nothing_again(tmp_path: Path) -> None:
     names, released = KnownNames(), ReleasedWords(tmp_path / "released.sqlite")
-    released.add(first_words(TOLD))
+    released.add(lead_digests(TOLD), names.leads())
     first = released.age({})
     names.learn([("Odile Varro", "PERSON")])
     second = released.age(names.leads())
-    released.add(first_words(TOLD.replace("Odile Varro", "[PERSON]")))
+    released.add(lead_digests(TOLD.replace("Odile Varro", "[PERSON]")), names.leads())
     names.learn([("Odile Brand", "PERSON")])
     assert first != second == released.age(names.leads())
     released.close()
+
+
+@pytest.mark.parametrize(("name", "voids"), [("Odile Varro", True), ("Jadwiga Kowalska", False)])
+def test_a_name_that_another_process_learnt_during_a_release_voids_it(tmp_path: Path, name: str, voids: bool) -> None:
+    names, mine = KnownNames(tmp_path / "names.sqlite"), ReleasedWords(tmp_path / "released.sqlite")
+    known, before = names.leads(), mine.age(names.leads())
+    others = ReleasedWords(tmp_path / "released.sqlite")
+    names.learn([(name, "PERSON")])
+    assert others.age(names.leads()) == before  # nothing has left yet
+    mine.add(lead_digests(TOLD), known)
+    assert (mine.age(names.leads()) != before) == voids
+    for one in (names, mine, others):
+        one.close()
 
 
 def test_it_outlives_its_process_and_a_torn_file_voids(tmp_path: Path) -> None:
