@@ -32,6 +32,7 @@ from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.corpora.sentences import find_data
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 from simulations.worlds.cache_world import Tiers, World, sources
 
@@ -214,7 +215,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=TEST, help="test requests, after the warm-up")
     parser.add_argument("--rows", type=int, default=1_200, help="rows of each table that are searched")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     given = parser.parse_args()
     settings = Settings.from_config({"models.generation-cache": False, "privacy.operators": "erasure, presidio"})
     work = fedrag_home() / "bench_caches" / f"{given.each}-{given.answers}-{given.requests}-{given.rows}-{given.seed}"
@@ -236,7 +237,6 @@ def main() -> None:
             kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
         results.append(Result(**json.loads(kept.read_text(encoding="utf-8"))))
         print(table(results[-1:]), flush=True)
-    given.out.mkdir(parents=True, exist_ok=True)
     dumped = [asdict(one) for one in results]
     (given.out / "caches.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")
     print(table(results))

@@ -14,7 +14,6 @@ import argparse
 import json
 import time
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.knowledge_graph.communities import CutSettings, cut, leiden, modularity
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.machine import peak_rss_mb
+from simulations.reporting.folders import out_folder
 
 DIMENSION, CENTRES, DEVICES = 384, 20_000, 1_000
 Edges = dict[tuple[str, str], float]
@@ -156,9 +156,8 @@ def main() -> None:
     parser.add_argument("--summaries", type=int, default=1_000_000)
     parser.add_argument("--part", choices=("both", "cut", "routing"), default="both")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     parts: dict[str, list[dict[str, object]]] = {}
     if arguments.part != "routing":
         parts["communities_cut"] = cutting(arguments.edges, arguments.seed)

@@ -29,6 +29,7 @@ from fedrag_flwr.memory.synthesis.plan import KINDS
 from fedrag_flwr.settings import Settings
 from simulations.corpora.sentences import DATASETS, find_data
 from simulations.dataset_memory import Row, kept_memory, open_device
+from simulations.reporting.folders import out_folder
 from simulations.reporting.stage_clock import ENCODING, STAGES
 
 MEASURED = "HotpotQA"
@@ -50,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=100, help=f"dev rows of {MEASURED}")
     parser.add_argument("--other-rows", type=int, default=100, help="dev rows of the other two")
     parser.add_argument("--tokens", type=int, default=Settings().memory.tokens_per_kilotoken, help="the model's budget")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
 
 
 def composed_at_fusion(row: Row) -> int:
@@ -149,7 +150,6 @@ def main() -> None:
         rows.append(row | {"composed": composed_at_fusion(row)})
     tables = (cost_table(rows[0]), types_table(rows), rejects_table(rows), _failed(rows))
     print("\n\n".join(tables))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "construction.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 

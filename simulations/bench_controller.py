@@ -41,6 +41,7 @@ from simulations.parts.controller_variants import (
     one_for_all,
     variants,
 )
+from simulations.reporting.folders import out_folder
 
 SHARED = f"{ALL} + {SECOND_HOP}, one controller for all sets"
 DEVICES = 5
@@ -223,7 +224,7 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=500, help="training rows of each set, at most")
     parser.add_argument("--dev", type=int, default=500, help="dev rows of each set, at most")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     data = find_data(options.data)
     train = {name: ranked_questions(data, name, "train", options.train) for name in DATASETS}

@@ -47,6 +47,7 @@ from simulations.parts.controller_variants import (
     measures,
     variants,
 )
+from simulations.reporting.folders import out_folder
 
 NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
 WAYS = (NEAREST, FIRST, FITTED, SHIPPED)
@@ -166,7 +167,7 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "train"), default="dev")
     parser.add_argument("--limit", type=int, default=25, help="questions of each set")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     data, home = find_data(options.data), fedrag_home()
     config = {"inference.abstain-below": -1.0, "inference.free-answers": True, "memory.tokens-per-kilotoken": 0}

@@ -31,6 +31,7 @@ from simulations.bench_controller import shown, table
 from simulations.bench_retrieval import CHOSEN, DEEPEST, WALK, recalls, retrievers
 from simulations.corpora.retrieval_pool import PoolQuestion, hipporag_pool, question_vectors
 from simulations.corpora.sentences import find_data
+from simulations.reporting.folders import out_folder
 
 PATHS = "weighted answer paths, rare seeds"
 LATE = "late interaction over 100 dense"
@@ -70,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     pool = hipporag_pool(find_data(options.data))
     vectors = question_vectors(pool)

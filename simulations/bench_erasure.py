@@ -32,6 +32,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import find_data
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 
 KEEPS = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -161,7 +162,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--model", type=int, default=0, help="questions that the generator answers at each point")
     parser.add_argument("--keeps", type=float, nargs="+", default=KEEPS, help="points of the curve")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     tools = load_toolbox(Settings().models, fedrag_home())
     questions = read(find_data(arguments.data), arguments.split, arguments.questions, tools)

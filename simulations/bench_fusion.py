@@ -31,6 +31,7 @@ from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.pipeline import SpacyPipeline
+from simulations.reporting.folders import out_folder
 from simulations.worlds.fusion_rounds import deal, upload
 from simulations.worlds.local_grid import assume_identity
 
@@ -235,7 +236,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=100)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--again", action="store_true", help="measure sizes again that were measured before")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     options = parser.parse_args()
     target = options.out / "fusion.json"
     rows = {row.items: row for row in _known(target)}

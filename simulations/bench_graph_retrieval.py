@@ -17,6 +17,7 @@ import numpy as np
 
 from fedrag_flwr.inference.support import evidence_texts, is_supported
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
+from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import texts_of, world
 
 VARIANTS: dict[str, frozenset[Level]] = {
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=0)
     parser.add_argument("--units", type=int, default=4)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     found: dict[str, list[bool]] = {name: [] for name in VARIANTS}
@@ -63,7 +64,6 @@ def main() -> None:
         for name in VARIANTS
     ]
     lines += ["", f"{len(found['all'])} questions, of {len(held['all'])} the answer stands in the document.", ""]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / f"graph_retrieval_{arguments.set}.md").write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
 

@@ -25,6 +25,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root, read_multihop
 from fedrag_flwr.sources.partition import partition_documents, write_partition
 from server_app.run import run_systems
+from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
 
 FILE = "hotpotqa.jsonl.gz"
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--devices", type=int, default=5)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     if arguments.data is None:
         raise SourceError(
@@ -102,7 +103,6 @@ def main() -> None:
     console = Console()
     for part in (quality_table(summary), kinds_table(summary), cost_table(summary)):
         console.print(part)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "hotpotqa.md").write_text(table(summary, local_share), encoding="utf-8")
     (arguments.out / "hotpotqa.json").write_text(json.dumps(asdict(summary), indent=1) + "\n", encoding="utf-8")
 

@@ -36,6 +36,7 @@ from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_lo
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.settings import fedrag_home
 from simulations.corpora.sentences import encoded, find_data, pooled_documents, sentence_units, sentences_of
+from simulations.reporting.folders import out_folder
 
 SEED = 7
 TARGET_GROWTH, TARGET_DENSE, TARGET_SECONDS, TARGET_MB = 1.15, 0.1, 600.0, 3_000.0
@@ -249,7 +250,7 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=[0.05], help="the reference's step sizes")
     parser.add_argument("--repeats", type=int, default=3, help="times that the product learns from each size")
     parser.add_argument("--again", action="store_true", help="forget the rows of earlier runs")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     parser.add_argument("--measure", choices=["sparse", "dense", "scattered"], help=argparse.SUPPRESS)
     parser.add_argument("--vectors", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rate", type=float, help=argparse.SUPPRESS)
@@ -268,7 +269,6 @@ def main() -> None:
             same = next(row for row in sparse if row["sentences"] == arguments.dense)
             print(dense_table(same, scattered[0], dense), end="\n\n")
         print("\n".join(f"- {line}" for line in verdict(sparse, dense)))
-        arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "hypergraph.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 

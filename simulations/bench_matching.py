@@ -31,6 +31,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.memory_corpus import Asked, HalfEncoder, RealItem, questions, real_items
 from simulations.parts.memory_variants import Variants
+from simulations.reporting.folders import out_folder
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED = 60  # questions that the full scan answers too
@@ -206,7 +207,7 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=Settings.from_config({}).memory.alpha)
     parser.add_argument("--k", type=int, default=Settings.from_config({}).memory.top_k)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     if options.data is None:
         raise SourceError("is not set", where="FEDRAG_DATA", fix="give --data FOLDER")

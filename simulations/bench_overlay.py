@@ -20,6 +20,7 @@ import numpy as np
 from fedrag_flwr.overlay.simulator import Asked
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
+from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.line_chart import line_chart
 from simulations.reporting.privacy_table import markdown
@@ -139,9 +140,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--questions", type=int, default=QUESTIONS)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     kept = KeptRows(fedrag_home() / "overlay" / "mmlu-rows.jsonl")
     text = pages(MmluWorld(arguments.data), kept, arguments.questions, arguments.out)
     (arguments.out / "overlay_mmlu.md").write_text(text, encoding="utf-8")

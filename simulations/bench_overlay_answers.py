@@ -30,6 +30,7 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
@@ -211,7 +212,7 @@ def main() -> None:
     parser.add_argument("--systems", default=";".join((*WALKS, *STORES, "no-rag")))
     parser.add_argument("--fit", action="store_true", help="print misses by threshold on train questions, and stop")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     data = arguments.data or data_root()
     if data is None:
@@ -224,7 +225,6 @@ def main() -> None:
     threshold = THRESHOLDS[arguments.set]
     rows = {system: answers(world, system, asked, threshold) for system in arguments.systems.split(";")}
     text = "\n".join([*table(rows), "", f"{len(asked)} questions.", ""])
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / f"overlay_answers_{arguments.set}.md").write_text(text, encoding="utf-8")
     print(text)
 

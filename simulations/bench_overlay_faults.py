@@ -22,6 +22,7 @@ from fedrag_flwr.overlay.simulator import Asked, Faults
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
 from simulations.bench_overlay import FANOUT, STEP, measured
+from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
 from simulations.worlds.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
@@ -123,9 +124,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--questions", type=int, default=5_000)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     kept = KeptRows(fedrag_home() / "overlay" / "fault-rows.jsonl")
     text = pages(MmluWorld(arguments.data), kept, arguments.questions)
     (arguments.out / "overlay_faults.md").write_text(text, encoding="utf-8")

@@ -17,7 +17,6 @@ import resource
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,6 +27,7 @@ from fedrag_flwr.overlay.simulator import Simulator
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
 from simulations.bench_overlay import FANOUT
+from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
 from simulations.worlds.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
@@ -149,7 +149,7 @@ def main() -> None:
     """Measure what is not kept, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=100_000)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     kept = KeptRows(fedrag_home() / "overlay" / "scale-rows.jsonl")
     rows: dict[tuple[str, WalkKind, float, int], Row] = {}
@@ -161,7 +161,6 @@ def main() -> None:
                         f"{world} {kind} epsilon={epsilon:g} peers={peers}",
                         lambda k=kind, n=peers, w=world, e=epsilon: measured(k, n, w, e),  # type: ignore[misc]
                     )
-    arguments.out.mkdir(parents=True, exist_ok=True)
     text = page(dict(sorted(rows.items())))
     (arguments.out / "overlay_scale.md").write_text(text, encoding="utf-8")
     print(text)

@@ -62,6 +62,7 @@ from simulations.corpora.retrieval_pool import (
     token_table,
 )
 from simulations.corpora.sentences import encoded, find_data
+from simulations.reporting.folders import out_folder
 
 CUTS = (2, 5, 10)
 DEEPEST = 10
@@ -254,7 +255,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--own", action="store_true", help="rank over our own tuples too")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     pool = hipporag_pool(find_data(options.data))
     vectors = question_vectors(pool)

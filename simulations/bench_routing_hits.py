@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.records import Progress
 from simulations.corpora.domain_data import DomainQuestion
+from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import SummaryWorld, texts_of, world
 
 LEVELS = ("full", "erased")
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument("--set", choices=("openstax", "medquad"), default="openstax")
     parser.add_argument("--documents", type=int, default=0, help="of a device, those with most questions; 0: all")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     built = build(made)
@@ -121,7 +122,6 @@ def main() -> None:
         print(level, levels[level], flush=True)
     made.index(made.settings(), made.home / "shelves" / f"{arguments.set}-{arguments.documents}-full")
     result: dict[str, object] = {"built": built, "levels": levels, "questions": len(questions)}
-    arguments.out.mkdir(parents=True, exist_ok=True)
     target = arguments.out / f"routing_hits_{arguments.set}"
     target.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     target.with_suffix(".md").write_text(table(result), encoding="utf-8")

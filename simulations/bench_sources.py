@@ -62,6 +62,7 @@ from simulations.corpora.synthea import (
     write_database,
     write_graph,
 )
+from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
@@ -113,7 +114,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=8, help="so many of these are asked of database and graph, too")
     parser.add_argument("--archives", nargs="+", default=ARCHIVES, choices=ARCHIVES, help="of Synthea")
     parser.add_argument("--late", type=int, default=30, help="MedQuAD questions of each split by late interaction")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     if given.data is None:

@@ -23,6 +23,7 @@ from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
 from simulations.corpora.domain_data import DomainQuestion
+from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
@@ -168,7 +169,7 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=0, help="home and foreign questions that the model judges")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     asked = made.domains.dealt("dev", arguments.home, arguments.foreign, arguments.seed)
@@ -177,7 +178,6 @@ def main() -> None:
     if arguments.judged:
         lines += ["", *judged(made, rows, arguments.judged)]
     print("\n".join(lines))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     target = arguments.out / f"summary_routing_{arguments.set}.md"
     target.write_text("\n".join([*lines, ""]), encoding="utf-8")
 

@@ -32,6 +32,7 @@ from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor, SpacyPipeline
 from simulations.corpora.retrieval_pool import hipporag_pool
+from simulations.reporting.folders import out_folder
 
 SHEET = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "tuples.csv"
 SAMPLE = 200
@@ -149,7 +150,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data_root())
     parser.add_argument("--sample", action="store_true", help="print the sheet and stop")
     parser.add_argument("--model", type=int, default=0, help="demo passages to extract from by the local model")
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     documents = demo_documents()
     if options.model:

@@ -33,6 +33,7 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import find_data, pooled_documents
+from simulations.reporting.folders import out_folder
 
 TARGET = 0.02
 WARMING = "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long."
@@ -196,7 +197,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, nargs="+", default=[0, Settings().memory.tokens_per_kilotoken])
     parser.add_argument("--fresh", action="store_true", help="compare with a build from nothing")
     parser.add_argument("--again", action="store_true", help="forget the rows of earlier runs")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure is not None:
@@ -210,7 +211,6 @@ def main() -> None:
     rows = collect(arguments)
     print(table(rows), end="\n\n")
     print("\n".join(verdict(row) for row in rows))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "update.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 

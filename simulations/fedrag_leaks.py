@@ -32,6 +32,7 @@ from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
+from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.worlds.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 
@@ -188,7 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", default=";".join(MODES), help="some of them, with semicolons between")
     parser.add_argument("--devices", default=",".join(DEVICES), help="some of the demo's, with commas between")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     home = fedrag_home() / "fedrag-leaks"
     names = tuple(sorted(arguments.devices.split(",")))
@@ -196,7 +197,6 @@ def main() -> None:
     kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl")
     world.prepare()
     rows = [kept.row(mode, partial(measure, world, mode)) for mode in arguments.modes.split(";")]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "fedrag_leaks.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(membership_table(rows))
     print(restoration_table(rows))

@@ -32,6 +32,7 @@ from fedrag_flwr.records import Answer, Match, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of
+from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.worlds.liar import LIAR, Channel, Liar, Lie, lies_about
 from simulations.worlds.local_grid import LocalGrid
@@ -173,7 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, default=40, help="questions; 0 for all")
     parser.add_argument("--cases", default=",".join(CASES), help="some of them, with commas between")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     world = World(fedrag_home() / "fedrag-poisoning")
     world.lay_out()
@@ -185,7 +186,6 @@ def main() -> None:
         world.run(CASES["no attack"], world.stores, {})
     kept = KeptRows(world.home / f"rows-{arguments.limit}.jsonl")
     rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     print(table(rows))
 

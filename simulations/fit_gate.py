@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.evaluation.risk import risk_coverage
 from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import SIGNALS, Signals
+from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
@@ -131,7 +132,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--save", action="store_true", help="write the packaged gates")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     rows = measure(made, "train", arguments.home, arguments.foreign, arguments.seed)
@@ -140,7 +141,6 @@ def main() -> None:
     lines = [f"| signals | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     lines += [f"| {name} | {' | '.join(str(row[column]) for column in columns)} |" for name, row in found.items()]
     print("\n".join(lines))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "gate.md").write_text("\n".join([*lines, "", f"{len(rows)} questions.", ""]), encoding="utf-8")
     if arguments.save:
         told = f"{len(rows)} train questions of {arguments.set}, {made.toolbox.generator().id}"

@@ -13,7 +13,6 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
@@ -25,6 +24,7 @@ from fedrag_flwr.records import Answer, Match
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of, run_systems
+from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
 
 ALPHAS = (0.6, 0.7, 0.8)
@@ -167,7 +167,7 @@ def main() -> None:
     """Fit, print and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", default="", help="where models and stores are kept")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the result is written")
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
     asking = {
         "home": arguments.home,
@@ -181,7 +181,6 @@ def main() -> None:
     observed = {alpha: observe(Settings.from_config(asking | {"memory.alpha": alpha})) for alpha in ALPHAS}
     choices = itertools.product(ALPHAS, DELTAS, FLOORS)
     best = choose([outcome(observed[alpha], alpha, delta, floor) for alpha, delta, floor in choices])
-    arguments.out.mkdir(parents=True, exist_ok=True)
     seen = observed[best.alpha]
     report = {
         "fitted_on": {"split": "train", "questions": len(seen)},

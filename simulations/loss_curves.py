@@ -20,6 +20,7 @@ import numpy as np
 from fedrag_flwr.hypergraph import Learning, LearningSettings, learn
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.corpora.sentences import DATASETS, encoded, find_data, sentence_units, sentences_of
+from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
 
 SEED = 7
@@ -51,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
     parser.add_argument("--rows", type=int, default=100, help="dev rows of each dataset")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     data = find_data(arguments.data)
     learnt = {name: learn_from(data, name, arguments.rows) for name in DATASETS}
@@ -60,7 +61,6 @@ def main() -> None:
     print("|---" * (7 + len(EARLY)) + "|")
     for name, (sentences, run) in learnt.items():
         print(line(name, sentences, run))
-    arguments.out.mkdir(parents=True, exist_ok=True)
     curves = {
         name: {
             "sentences": sentences,

@@ -13,7 +13,6 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import questions_of
+from simulations.reporting.folders import out_folder
 
 ATTACKER, ASKER = "attacker", "asker"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
@@ -147,7 +147,7 @@ def main() -> None:
     """Attack, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", default="", help="where models and the demo's devices are kept")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), help="where the result is written")
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
     settings = Settings.from_config({"home": arguments.home, "data.split": "train", "data.limit": 0})
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
@@ -161,7 +161,6 @@ def main() -> None:
         for defence in DEFENCES:
             rows.append(measure(targets, copies, false, known_to, defence, settings, toolbox))
             print(rows[-1], flush=True)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "poisoning.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n", "utf-8")
     (arguments.out / "poisoning.md").write_text(table(rows), "utf-8")
     print(table(rows))

@@ -18,6 +18,7 @@ from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.privacy import load_partition, probabilities, respond
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import interval
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -56,7 +57,7 @@ def main() -> None:
     """Audit both shipped partitions at each epsilon, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=100_000, help="for each of two names of a smallest group")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     audits = [audit(path, epsilon, arguments.draws) for path in (PARTITION, PARTITION_STRONG) for epsilon in EPSILONS]
     lines = [HEADINGS, ["---"] * len(HEADINGS), *(line for line, _ in audits)]

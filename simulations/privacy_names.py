@@ -34,6 +34,7 @@ from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.privacy_corpus import DATASETS, read_corpus, remember
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 
 _UNTYPED = frozenset({PERSON, "CONCEPT", "NAME"})
@@ -220,7 +221,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--rows", type=int, default=60, help="dev rows whose supporting paragraphs are remembered")
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     home = fedrag_home() / "benchmarks" / "privacy"
     home.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ from simulations.parts.privacy_attacks import both, by_context, by_mechanism, by
 from simulations.parts.privacy_model_attack import Attacker
 from simulations.parts.privacy_release import Mechanism, Slot, find_slots, release
 from simulations.parts.privacy_use import answer_asked, answer_own
+from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import table
 
 MECHANISMS = (
@@ -166,12 +167,11 @@ def main() -> None:
     parser.add_argument("--attacks", type=int, default=30, help="names that the model attacks in each cell; 0 for none")
     parser.add_argument("--mechanisms", help="names of some of them, with commas between; by default all")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     if arguments.data is None:
         files = ", ".join(DATASETS.values())
         raise SourceError("there is no data", where="--data", fix=f"name the folder with {files}, or set FEDRAG_DATA")
-    arguments.out.mkdir(parents=True, exist_ok=True)
     wanted = arguments.mechanisms.split(",") if arguments.mechanisms else [one.name for one in MECHANISMS]
     mechanisms = [one for one in MECHANISMS if one.name in wanted]
     print(table(run(arguments.data, arguments.rows, arguments.attacks, arguments.seed, arguments.out, mechanisms)))

@@ -42,6 +42,7 @@ from simulations.parts.candidate_rankings import (
     ranked_questions,
 )
 from simulations.parts.controller_variants import Split, held_out, ids, measures
+from simulations.reporting.folders import out_folder
 
 Floats = NDArray[np.float64]
 SEEDS = SecondHopSettings().seeds
@@ -156,7 +157,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--train", type=int, default=100, help="training rows of each set")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     data = find_data(options.data)
     found = {name: measured(asked_of(data, name, options.train), options.seed) for name in DATASETS}

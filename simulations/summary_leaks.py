@@ -28,6 +28,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
     subgraph_of,
 )
 from fedrag_flwr.memory.store.graph_store import GraphStore
+from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import SummaryWorld, world
 
 _WORD = re.compile(r"\w+")
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--model", type=int, default=0, help="of each device, summed up by the model")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     found: list[Subgraph] = []
@@ -115,7 +116,6 @@ def main() -> None:
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     lines += [f"| {' | '.join(row.values())} |" for row in rows]
     lines += ["", f"{len(found)} communities; the model's levels {len(read)}.", ""]
-    arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "summary_leaks.md").write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
 
