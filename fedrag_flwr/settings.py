@@ -36,6 +36,7 @@ class ModelSettings(_Group):
     context_tokens: int = Field(4096, ge=512, le=131_072)
     gpu_layers: int = Field(0, ge=-1, le=1_000)
     generation_cache: bool = True
+    adapters: bool = True
 
 
 class HypergraphSettings(_Group):

@@ -53,6 +53,7 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
             threads=models.threads,
             gpu_layers=models.gpu_layers,
             cache_path=str(home / "generations.sqlite") if models.generation_cache else "",
+            adapters=models.adapters,
             progress=progress,
         )
 

@@ -128,8 +128,8 @@ def ship(
     path.write_text(json.dumps(fields, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def fit(asked: Sequence[Row], out: Path, manifest: dict[str, object]) -> dict[str, object]:
-    """Fit all three stages, write them, and give the figures on questions left out."""
+def ranked(asked: Sequence[Row]) -> tuple[Stacked, Stacked, list[NDArray[np.float64]]]:
+    """Both stages' rows, and the log-odds of each question's sentences by trees fitted on other questions."""
     count, gold = len(asked), [row.gold for row in asked]
     near = [near_features(row.pool) for row in asked]
     first = Stacked.of(asked, near, gold)
@@ -139,7 +139,13 @@ def fit(asked: Sequence[Row], out: Path, manifest: dict[str, object]) -> dict[st
         for row, by_itself, scores in zip(asked, near, alone, strict=True)
     ]
     second = Stacked.of(asked, linked, gold)
-    scores = second.split(left_out(second, SENTENCE_TREES), count)
+    return first, second, second.split(left_out(second, SENTENCE_TREES), count)
+
+
+def fit(asked: Sequence[Row], out: Path, manifest: dict[str, object]) -> dict[str, object]:
+    """Fit all three stages, write them, and give the figures on questions left out."""
+    count = len(asked)
+    first, second, scores = ranked(asked)
     orders = [[int(row) for row in np.argsort(-own, kind="stable")] for own in scores]
     offered = [spans_of(row.question, row.pool, order[:READ]) for row, order in zip(asked, orders, strict=True)]
     spans = [

@@ -9,6 +9,7 @@ from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import EvidenceUnit, MemoryItem
 
 UNKNOWN = "unknown"
+ANSWERING = "answers"  # the task of questions over evidence, for which a model may have been fitted
 
 # One line without a line break: the answer and nothing else.
 ANSWER_GRAMMAR = Grammar(r"root ::= [^\n]+")
@@ -132,7 +133,7 @@ def evidence_prompt(question: str, units: Sequence[EvidenceUnit], memories: Sequ
     for unit in units:  # units without a title do not belong together
         under.setdefault((unit.title, "" if unit.title else unit.id), []).append(_ASIDE.sub("", unit.text))
     notes += [f"- ({title}) {' '.join(told)}" if title else f"- {' '.join(told)}" for (title, _), told in under.items()]
-    return Prompt(_SYSTEM, "Notes:\n" + "\n".join(notes) + f"\nQuestion: {question}", _EXAMPLES)
+    return Prompt(_SYSTEM, "Notes:\n" + "\n".join(notes) + f"\nQuestion: {question}", _EXAMPLES, ANSWERING)
 
 
 def closed_book_prompt(question: str) -> Prompt:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
+from fedrag_flwr.models.adapters import Adapter
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate
@@ -20,6 +22,20 @@ from fedrag_flwr.models.session import SAMPLES_AT_ONCE, Session
 from fedrag_flwr.models.turns import Turns
 
 TEMPERATURE = 0.7
+
+
+def weights_sha256(path: Path) -> str:
+    """The SHA-256 of a model file, in hex.
+
+    Raises
+    ------
+    ModelError
+        The file cannot be read.
+    """
+    try:
+        return file_sha256(path)
+    except OSError as error:
+        raise ModelError(f"the model file cannot be read: {error.strerror}", where=path.name) from error
 
 
 class LlamaGenerator:
@@ -42,6 +58,8 @@ class LlamaGenerator:
         Completions made before; None: always generate.
     temperature
         Of the draw when several completions are asked for.
+    adapters
+        What this model was fitted with, by task; a prompt of such a task is asked under its instruction and weights.
     """
 
     def __init__(
@@ -53,6 +71,7 @@ class LlamaGenerator:
         gpu_layers: int = 0,
         cache: GenerationCache | None = None,
         temperature: float = TEMPERATURE,
+        adapters: Mapping[str, Adapter] = MappingProxyType({}),
     ) -> None:
         self._path = Path(path)
         self._context_tokens = context_tokens
@@ -60,6 +79,7 @@ class LlamaGenerator:
         self._gpu_layers = gpu_layers
         self._cache = cache
         self._temperature = temperature
+        self._adapters = adapters
         self._turns = Turns()
         self._session: Session | None = None
         self._id = ""
@@ -74,10 +94,7 @@ class LlamaGenerator:
             The file cannot be read.
         """
         if not self._id:
-            try:
-                self._id = f"{self._path.name}@{file_sha256(self._path)[:12]}"
-            except OSError as error:
-                raise ModelError(f"the model file cannot be read: {error.strerror}", where=self._path.name) from error
+            self._id = f"{self._path.name}@{weights_sha256(self._path)[:12]}"
         return self._id
 
     @property
@@ -100,9 +117,10 @@ class LlamaGenerator:
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
+        prompt, made_by = self._adapted(prompt)
         key = ""
         if self._cache is not None:
-            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
+            key = self._cache.key(made_by, prompt, grammar, max_tokens, n, seed, self._temperature)
             if (known := self._cache.get(key)) is not None:
                 return known
         with self._turns:
@@ -127,8 +145,9 @@ class LlamaGenerator:
         ModelError
             The model cannot be loaded, or the prompt with a continuation does not fit.
         """
+        adapted, _ = self._adapted(prompt)
         with self._turns:
-            return self._loaded().score(prompt, continuations)
+            return self._loaded().score(adapted, continuations)
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -148,6 +167,13 @@ class LlamaGenerator:
                 self._session.engine.close()
             self._session = None
 
+    def _adapted(self, prompt: Prompt) -> tuple[Prompt, str]:
+        """A prompt as this model is asked, and the id of the weights that answer it."""
+        adapter = self._adapters.get(prompt.task)
+        if adapter is None:
+            return replace(prompt, task=""), self.id
+        return Prompt(adapter.instruction, prompt.user, task=prompt.task), f"{self.id}+{adapter.id}"
+
     def _loaded(self) -> Session:
         if self._session is None:
             engine = LlamaEngine(
@@ -156,6 +182,7 @@ class LlamaGenerator:
                 threads=self._threads,
                 gpu_layers=self._gpu_layers,
                 sequences=SAMPLES_AT_ONCE + 1,
+                adapters={task: adapter.content for task, adapter in self._adapters.items()},
             )
             source = engine.metadata("tokenizer.chat_template")
             if not source:

@@ -45,7 +45,8 @@ class Session:
         self._template = template
         self._live: Tokens = ()
         self._live_logits: NDArray[np.float32] | None = None
-        self._prefixes: OrderedDict[Tokens, State] = OrderedDict()
+        self._task = ""
+        self._prefixes: OrderedDict[tuple[str, Tokens], State] = OrderedDict()
         self._grammars: OrderedDict[Grammar, GrammarState] = OrderedDict()
         self._tokenized: OrderedDict[tuple[Piece, ...], Tokens] = OrderedDict()
 
@@ -53,6 +54,7 @@ class Session:
         self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, n: int, seed: int
     ) -> list[Completion]:
         """Complete a prompt n times; a temperature of 0 is greedy."""
+        self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
         setup = self._prepare(prefix)
         start = time.perf_counter()
@@ -90,6 +92,7 @@ class Session:
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
         """Total log-probability of each continuation, shape (n,)."""
+        self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
         length = len(prefix) + len(tail)
         texts = [self.engine.tokenize(text) for text in continuations]
@@ -149,9 +152,16 @@ class Session:
         draft.tokens.append(token)
         draft.logprob += log_probability(logits, token)
 
+    def _adapt(self, task: str) -> None:
+        """Use the weights that a prompt's task asks for; what other weights evaluated is no longer live."""
+        if task != self._task:
+            self._live, self._live_logits = (), None
+            self.engine.adapt(task)
+            self._task = task
+
     def _prepare(self, prefix: Tokens) -> float:
         """Evaluate a prefix that was not seen before, and give the seconds that it took."""
-        if prefix in self._prefixes or not prefix:
+        if (self._task, prefix) in self._prefixes or not prefix:
             return 0.0
         start = time.perf_counter()
         self._live, self._live_logits = (), None
@@ -175,14 +185,14 @@ class Session:
         return logits
 
     def _load_prefix(self, prefix: Tokens) -> None:
-        state = self._prefixes.pop(prefix, None)
+        state = self._prefixes.pop((self._task, prefix), None)
         if state is None or not self.engine.restore(state):
             self.engine.clear()
             if not prefix:
                 return
             self.engine.extend(prefix, 0)
             state = self.engine.save()
-        self._prefixes[prefix] = state
+        self._prefixes[self._task, prefix] = state
         while len(self._prefixes) > _KEPT_PREFIXES:
             self._prefixes.popitem(last=False)
 

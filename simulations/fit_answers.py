@@ -1,0 +1,276 @@
+"""Fit a generator to answering over notes: a low-rank adapter of its weights, from training questions.
+
+    pip install '.[fit]'
+    python simulations/fit_answers.py [--data FOLDER] [--generator NAME] [--steps 300] [--threads 2]
+                                      [--out fedrag_flwr/models/weights/answers-NAME.json]
+
+FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Rows of ``split = train`` only, of all three sets; each is
+asked over the sentences that a reader fitted on other questions hands over, and over gold ones among others. Some
+questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay as
+they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et al.
+2021). Some 40 minutes on two cores for half a billion weights, three times that for one and a half. The readings are
+kept under ``$FEDRAG_HOME/benchmarks``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedrag_flwr.errors import SourceError
+from fedrag_flwr.inference.prompts import ANSWERING
+from fedrag_flwr.models import load_encoder, resolve
+from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
+from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.models.chat import ChatTemplate
+from fedrag_flwr.models.hashes import file_sha256
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
+from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from simulations.corpora.answer_examples import Example, Noted, composed, examples
+from simulations.corpora.reader_corpus import rows
+from simulations.fit_reader import ranked
+
+if TYPE_CHECKING:
+    import torch
+
+INSTRUCTION = "Answer from the notes, in their words and as briefly as you can, or reply 'unknown'."
+LIMITS = {"hotpotqa": 100, "2wikimultihopqa": 500, "musique": 100}
+HELD = {"hotpotqa": 20, "2wikimultihopqa": 40, "musique": 16}  # questions that nothing is fitted on
+TWICE = "hotpotqa"  # the set that weighs double, as the fewest are its own
+RANK, ALPHA, DROPOUT = 8, 16, 0.05
+BATCH, RATE, WARMING = 8, 4e-4, 20
+LOWEST = 1 / 3  # layers below this share of them stay as they are
+SEED = 7
+PROJECTIONS = {"q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output"}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An example as tokens: what the model is shown, and what it should say."""
+
+    shown: list[int]
+    said: list[int]
+
+
+def readings(data: Path, kept: Path) -> list[Noted]:
+    """The training questions with their sentences, read once and kept."""
+    if kept.exists():
+        return [Noted.restored(json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+    encoder, pipeline = load_encoder(), SpacyPipeline()
+    marked = [
+        row
+        for name in ("hotpotqa", "2wikimultihopqa")
+        for row in rows(data / f"{name}.jsonl.gz", "train", LIMITS[name], encoder, pipeline)
+    ]
+    _, _, scores = ranked(marked)
+    noted = [Noted.of(row, own.tolist()) for row, own in zip(marked, scores, strict=True)]
+    noted += composed(data / "musique.jsonl.gz", LIMITS["musique"], encoder, pipeline)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("\n".join(json.dumps(asdict(one)) for one in noted) + "\n", encoding="utf-8")
+    return noted
+
+
+def dealt(noted: Sequence[Noted], most: int) -> tuple[list[Example], list[Example]]:
+    """Examples to fit, in random order, and those of the questions held back."""
+    draw = random.Random(SEED)
+    held = {
+        one.question
+        for source, count in HELD.items()
+        for one in draw.sample([one for one in noted if one.source == source], count)
+    }
+    fitted: list[Example] = []
+    left: list[Example] = []
+    for one in noted:
+        made = list(examples(one, draw, most))
+        if one.question in held:
+            left += made
+        else:
+            fitted += made * (2 if one.source == TWICE else 1)
+    draw.shuffle(fitted)
+    return fitted, left
+
+
+def turns(made: Sequence[Example], template: ChatTemplate, tokenizer: Any) -> list[Turn]:
+    """Examples as the generator is asked them, with the answer and the end of the turn."""
+
+    def tokens(text: str) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    found = []
+    for one in made:
+        head, tail = template.pieces(Prompt(INSTRUCTION, one.user))
+        shown = [token for piece in (*head, *tail) for token in tokens(piece.text)]
+        found.append(Turn(shown, tokens(one.answer + tokenizer.eos_token)))
+    return found
+
+
+def batches(made: Sequence[Turn], steps: int) -> Iterator[list[Turn]]:
+    """So many batches of turns of about one length."""
+    draw = random.Random(SEED)
+    ready: list[list[Turn]] = []
+    for _ in range(steps):
+        if not ready:
+            order = draw.sample(made, len(made))
+            for first in range(0, len(order), 16 * BATCH):
+                near = sorted(order[first : first + 16 * BATCH], key=lambda turn: len(turn.shown))
+                ready += [near[at : at + BATCH] for at in range(0, len(near), BATCH)]
+            draw.shuffle(ready)
+        yield ready.pop()
+
+
+def loss_of(model: Any, batch: Sequence[Turn]) -> torch.Tensor:
+    """Mean cross-entropy of the tokens that should be said."""
+    import torch
+
+    longest = max(len(turn.shown) + len(turn.said) for turn in batch)
+    tokens = torch.zeros((len(batch), longest), dtype=torch.long)
+    wanted = torch.full((len(batch), longest), -100)
+    real = torch.zeros((len(batch), longest), dtype=torch.long)
+    for row, turn in enumerate(batch):
+        length = len(turn.shown) + len(turn.said)
+        tokens[row, :length] = torch.tensor(turn.shown + turn.said)
+        wanted[row, len(turn.shown) : length] = torch.tensor(turn.said)
+        real[row, :length] = 1
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        states = model.model(input_ids=tokens, attention_mask=real).last_hidden_state[:, :-1]
+        asked = wanted[:, 1:] != -100
+        logits = model.lm_head(states[asked]).float()
+    return torch.nn.functional.cross_entropy(logits, wanted[:, 1:][asked])
+
+
+def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int) -> dict[str, float]:
+    """Fit a model's adapter and give the loss over the questions held back, before and after."""
+    import torch
+
+    parameters = [one for one in model.parameters() if one.requires_grad]
+    optimiser = torch.optim.AdamW(parameters, lr=RATE, weight_decay=0.0)
+
+    def pace(step: int) -> float:
+        return min((step + 1) / WARMING, 0.5 * (1 + math.cos(math.pi * min(step / steps, 1))) + 0.02)
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
+    base, before, start = model.get_base_model(), held_back(model, held), time.monotonic()
+    recent: list[float] = []
+    for number, batch in enumerate(batches(fitted, steps), 1):
+        loss = loss_of(base, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+        recent = [*recent[-19:], float(loss.detach())]
+        if number % 20 == 0:
+            spent = time.monotonic() - start
+            print(f"{number} of {steps}: loss {np.mean(recent):.3f}, {spent:.0f} s", flush=True)
+    return {"held_loss_before": before, "held_loss": held_back(model, held)}
+
+
+def held_back(model: Any, held: Sequence[Turn]) -> float:
+    """Mean loss over the questions that nothing was fitted on."""
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        losses = [float(loss_of(model.get_base_model(), held[at : at + BATCH])) for at in range(0, len(held), BATCH)]
+    model.train()
+    return round(float(np.mean(losses)), 4)
+
+
+def gguf_of(model: Any, architecture: str) -> bytes:
+    """The fitted matrices as llama.cpp reads them, in half precision."""
+    import gguf
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adapter.gguf"
+        writer = gguf.GGUFWriter(path, architecture)
+        writer.add_string("general.type", "adapter")
+        writer.add_string("adapter.type", "lora")
+        writer.add_float32("adapter.lora.alpha", float(ALPHA))
+        for name, weights in sorted(model.named_parameters()):
+            place = re.search(r"layers\.(\d+)\.self_attn\.(\w+)\.lora_([AB])\.", name)
+            if place and weights.requires_grad:
+                key = f"blk.{place[1]}.{PROJECTIONS[place[2]]}.weight.lora_{place[3].lower()}"
+                writer.add_tensor(key, weights.detach().numpy().astype(np.float16))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        return path.read_bytes()
+
+
+def main() -> None:
+    """Read, fit and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
+    parser.add_argument("--generator", default=DEFAULT_GENERATOR, help="a known name, or a GGUF file of Qwen2's kind")
+    parser.add_argument("--steps", type=int, default=300, help=f"batches of {BATCH}")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.data is None:
+        raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(SEED)
+    noted = readings(arguments.data, fedrag_home() / "benchmarks" / "answer-readings.jsonl")
+    fitted, held = dealt(noted, Settings().inference.evidence_units)
+    file = resolve(arguments.generator)
+    tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)  # type: ignore[no-untyped-call]
+    whole = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.bfloat16)
+    layers = whole.config.num_hidden_layers
+    config = LoraConfig(
+        r=RANK,
+        lora_alpha=ALPHA,
+        lora_dropout=DROPOUT,
+        target_modules=list(PROJECTIONS),
+        layers_to_transform=list(range(round(LOWEST * layers), layers)),
+        task_type="CAUSAL_LM",
+    )
+    model = get_peft_model(whole, config)
+    for one in model.parameters():
+        if one.requires_grad:
+            one.data = one.data.float()
+    template = ChatTemplate(tokenizer.chat_template)
+    asked, left = turns(fitted, template, tokenizer), turns(held, template, tokenizer)
+    figures = fit(model, asked, left, arguments.steps)
+    content = gguf_of(model, str(whole.config.model_type))
+    weights = file_sha256(file)
+    adapter = Adapter(ANSWERING, INSTRUCTION, (weights,), hashlib.sha256(content).hexdigest(), content)
+    manifest = {
+        "fitted_by": "python simulations/fit_answers.py",
+        "model": file.name,
+        "questions": {name: limit - HELD[name] for name, limit in LIMITS.items()},
+        "held_back": HELD,
+        "split": "train",
+        "examples": len(asked),
+        "steps": arguments.steps,
+        "batch": BATCH,
+        "rank": RANK,
+        "alpha": ALPHA,
+        "seed": SEED,
+    }
+    out = arguments.out or FOLDER / f"{ANSWERING}-{Path(arguments.generator).stem}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_adapter(out, adapter, manifest | figures)
+    print(json.dumps(figures), out.name, f"{len(content):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
