@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.models import load_encoder, load_generator, load_token_encoder
+from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
@@ -22,8 +23,8 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 class Toolbox:
     """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
 
-    `generator_id` is the file's name with the start of its SHA-256, known without loading it. `tokens` encodes tokens
-    for late interaction; None: the encoder does.
+    `generator_id` is the file's name with the start of its SHA-256 and its adapters' ids, known without loading it.
+    `tokens` encodes tokens for late interaction; None: the encoder does.
     """
 
     encoder: TextEncoder
@@ -59,12 +60,17 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
 
     encoder = load_encoder(models.encoder, threads=models.threads)
     tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
-    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models.generator), tokens)
+    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models), tokens)
 
 
-def _generator_id(name_or_path: str) -> str:
-    if name_or_path in REGISTRY:
-        model = REGISTRY[name_or_path]
-        return f"{model.file}-{model.sha256[:12]}"
-    path = Path(name_or_path).expanduser()
-    return f"{path.name}-{file_sha256(path)[:12]}" if path.is_file() else path.name
+def _generator_id(models: ModelSettings) -> str:
+    if models.generator in REGISTRY:
+        model = REGISTRY[models.generator]
+        file, sha256 = model.file, model.sha256
+    else:
+        path = Path(models.generator).expanduser()
+        if not path.is_file():
+            return path.name
+        file, sha256 = path.name, file_sha256(path)
+    fitted = [f"+{one.id}" for one in adapters_of(sha256).values()] if models.adapters else []
+    return "".join([f"{file}-{sha256[:12]}", *fitted])

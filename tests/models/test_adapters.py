@@ -58,9 +58,7 @@ def test_its_instruction_stands_in_for_the_prompts_own(smollm2: Path, tmp_path: 
     model.close()
 
 
-def test_it_is_in_force_for_its_task_alone(
-    smollm2: Path, tmp_path: Path, generator_without: LlamaGenerator
-) -> None:
+def test_it_is_in_force_for_its_task_alone(smollm2: Path, tmp_path: Path, generator_without: LlamaGenerator) -> None:
     model = generator(smollm2, adapter(tmp_path, smollm2))
     alike = Prompt("Name it.", PLAIN.user)  # the same tokens, without the task
     asked = [TASKED, PLAIN, alike, TASKED, alike, PLAIN, TASKED]
@@ -83,6 +81,7 @@ def test_completions_of_other_weights_are_not_replayed(smollm2: Path, tmp_path: 
     cache = GenerationCache(tmp_path / "cache.sqlite")
     for size in (0.5, 0.25):
         model = generator(smollm2, adapter(tmp_path, smollm2, size=size), cache)
+        assert f"+{TASK}@" in model.id, "what was made by it says so"
         assert not model.complete(TASKED, max_tokens=2)[0].cached
         assert model.complete(TASKED, max_tokens=2)[0].cached
         model.close()
