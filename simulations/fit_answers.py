@@ -87,11 +87,10 @@ def readings(data: Path, kept: Path) -> list[Noted]:
 def dealt(noted: Sequence[Noted], most: int) -> tuple[list[Example], list[Example]]:
     """Examples to fit, in random order, and those of the questions held back."""
     draw = random.Random(SEED)
-    held = {
-        one.question
-        for source, count in HELD.items()
-        for one in draw.sample([one for one in noted if one.source == source], count)
-    }
+    held: set[str] = set()
+    for source, count in HELD.items():
+        own = [one.question for one in noted if one.source == source]
+        held.update(draw.sample(own, min(count, len(own) // 4)))
     fitted: list[Example] = []
     left: list[Example] = []
     for one in noted:
@@ -256,8 +255,8 @@ def main() -> None:
     manifest = {
         "fitted_by": "python simulations/fit_answers.py",
         "model": file.name,
-        "questions": {name: limit - HELD[name] for name, limit in LIMITS.items()},
-        "held_back": HELD,
+        "questions": {name: sum(one.source == name for one in noted) for name in LIMITS},
+        "held_back": {name: len({one.question for one in held if one.source == name}) for name in LIMITS},
         "split": "train",
         "examples": len(asked),
         "steps": arguments.steps,
