@@ -1,13 +1,14 @@
 """Dual inference on HotpotQA's distractor rows: all ten paragraphs of a question lie on the asking device.
 
     python simulations/bench_cognizer.py --data FOLDER --limit 150 [--generator NAME_OR_PATH] [--split dev]
-        [--threads 1] [--memorizer] [--out docs/benchmarks/cognizer-NAME.json]
+        [--threads 1] [--plain] [--memorizer] [--out docs/benchmarks/cognizer-NAME.json]
 
 Each question has a device of its own with its ten paragraphs, built before the clock runs and kept under
 ``$FEDRAG_HOME/benchmarks``; a second run goes on where the first stopped. The clock runs from the question to its
 answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
 too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
-every question goes to the Cognizer. Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
+every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it.
+Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
 `abstained`. Rows hold figures and ids, no text.
 """
 
@@ -193,6 +194,7 @@ def main() -> None:
     parser.add_argument("--generator", default=DEFAULT_GENERATOR)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--memorizer", action="store_true", help="let memories answer first")
+    parser.add_argument("--plain", action="store_true", help="ask the model without its adapter")
     parser.add_argument("--run", default="", help="a name that keeps this run's rows apart from others'")
     parser.add_argument("--out", type=Path, help="where the summary is written")
     arguments = parser.parse_args()
@@ -203,6 +205,7 @@ def main() -> None:
             "models.generator": arguments.generator,
             "models.threads": arguments.threads,
             "models.generation-cache": False,
+            "models.adapters": not arguments.plain,
             "memory.tokens-per-kilotoken": 0,
             "inference.abstain-below": -1.0,
             "inference.free-answers": True,
@@ -210,7 +213,8 @@ def main() -> None:
     )
     home = fedrag_home()
     bench = Bench.of(settings, home, memories=arguments.memorizer)
-    name = f"{Path(arguments.generator).stem}-{arguments.split}-{arguments.threads}{'-memorizer' * arguments.memorizer}"
+    weights = bench.toolbox.generator_id.replace("@", "-")
+    name = f"{weights}-{arguments.split}-{arguments.threads}{'-memorizer' * arguments.memorizer}"
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = asked(bench, arguments.data / FILE, arguments.split, arguments.limit, kept)
@@ -221,7 +225,7 @@ def main() -> None:
     groups = {"all": summary(rows)} | {kind: summary(own) for kind, own in sorted(by_kind.items())}
     print(table(groups))
     if arguments.out:
-        head = {"generator": bench.toolbox.generator().id, "split": arguments.split, "threads": arguments.threads}
+        head = {"generator": bench.toolbox.generator_id, "split": arguments.split, "threads": arguments.threads}
         report = head | {"memorizer": arguments.memorizer, "groups": groups, "rows": [asdict(row) for row in rows]}
         arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -36,7 +36,7 @@ from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.hashes import file_sha256
-from fedrag_flwr.models.registry import DEFAULT_GENERATOR
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR, name_of
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.pipeline import SpacyPipeline
@@ -265,7 +265,8 @@ def main() -> None:
         "alpha": ALPHA,
         "seed": SEED,
     }
-    out = arguments.out or FOLDER / f"{ANSWERING}-{Path(arguments.generator).stem}.json"
+    name = name_of(weights) or file.stem
+    out = arguments.out or FOLDER / f"{ANSWERING}-{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     write_adapter(out, adapter, manifest | figures)
     print(json.dumps(figures), out.name, f"{len(content):,} bytes")

@@ -9,7 +9,6 @@ from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, with_errors
 from fedrag_flwr.errors import ModelHashError
-from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.files import list_models
 from fedrag_flwr.models.files import pull as pull_file
 from fedrag_flwr.models.files import verify as verify_file
@@ -39,8 +38,13 @@ def show(as_json: JsonFlag = False) -> None:
     table = Table("model", "size", "here", "sha256", "fitted to")
     for status in models:
         here = "no" if status.path is None else {True: "yes", False: "damaged", None: "yes"}[status.verified]
-        fitted = ", ".join(adapters_of(status.model.sha256))
-        table.add_row(status.model.name, f"{status.model.size / 1e6:,.0f} MB", here, status.model.sha256[:12], fitted)
+        table.add_row(
+            status.model.name,
+            f"{status.model.size / 1e6:,.0f} MB",
+            here,
+            status.model.sha256[:12],
+            ", ".join(status.fitted_to),
+        )
     out.print(table)
 
 

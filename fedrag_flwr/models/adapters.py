@@ -7,12 +7,12 @@ other weights its numbers mean nothing, so a generator of another file works wit
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from fedrag_flwr.errors import ModelError
 
@@ -50,19 +50,26 @@ class Adapter:
         return f"{self.task}@{self.sha256[:12]}"
 
 
-def adapters_of(model_sha256: str, folder: Path = FOLDER) -> dict[str, Adapter]:
-    """The shipped adapters that fit a model file, by task.
+def adapters_of(model_sha256: str, folder: Path | None = None) -> dict[str, Adapter]:
+    """The adapters in a folder (default: the shipped ones) that fit a model file, by task; no others are decoded.
 
     Raises
     ------
     ModelError
-        A shipped file is torn or of another schema.
+        A file is torn or of another schema, or two fit this model for one task.
     """
-    read = [read_adapter(path) for path in sorted(folder.glob("*.json"))]
-    return {adapter.task: adapter for adapter in read if model_sha256 in adapter.models}
+    found: dict[str, Path] = {}
+    for path in sorted((folder or FOLDER).glob("*.json")):
+        fields = _fields(path)
+        if model_sha256 not in fields["models"]:
+            continue
+        if (other := found.setdefault(fields["task"], path)) != path:
+            raise ModelError(
+                "two adapters fit one model and task", where=f"{other.name}, {path.name}", fix="remove one of them"
+            )
+    return {task: read_adapter(path) for task, path in found.items()}
 
 
-@lru_cache(maxsize=8)
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter's file.
 
@@ -71,17 +78,31 @@ def read_adapter(path: Path) -> Adapter:
     ModelError
         The file is torn, of another schema, or its weights are not the ones that it names.
     """
+    fields = _fields(path)
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        if fields["schema"] != SCHEMA:
-            raise ModelError("the adapter is of another schema", where=path.name, fix="restore the file")
         content = base64.b64decode(fields["gguf"], validate=True)
-        adapter = Adapter(fields["task"], fields["instruction"], tuple(fields["models"]), fields["sha256"], content)
-    except (OSError, ValueError, KeyError, TypeError, binascii.Error) as error:
+    except (ValueError, TypeError) as error:
         raise ModelError("the adapter cannot be read", where=path.name, fix="restore the file") from error
-    if hashlib.sha256(content).hexdigest() != adapter.sha256:
+    if hashlib.sha256(content).hexdigest() != fields["sha256"]:
         raise ModelError("the adapter's weights are not what it says", where=path.name, fix="restore the file")
-    return adapter
+    return Adapter(fields["task"], fields["instruction"], tuple(fields["models"]), fields["sha256"], content)
+
+
+@lru_cache(maxsize=8)
+def _fields(path: Path) -> dict[str, Any]:
+    """A file's fields, their types checked; its weights are not decoded yet."""
+    try:
+        fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        texts = [fields["task"], fields["instruction"], fields["sha256"], fields["gguf"], *fields["models"]]
+        whole = all(isinstance(text, str) and text for text in texts) and isinstance(fields["models"], list)
+        schema = fields["schema"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError("the adapter cannot be read", where=path.name, fix="restore the file") from error
+    if schema != SCHEMA:
+        raise ModelError("the adapter is of another schema", where=path.name, fix="restore the file")
+    if not whole:
+        raise ModelError("the adapter cannot be read", where=path.name, fix="restore the file")
+    return fields
 
 
 def write_adapter(path: Path, adapter: Adapter, manifest: dict[str, object]) -> None:

@@ -206,13 +206,19 @@ class LlamaEngine:
 
     def _adapter(self, name: str, content: bytes) -> Any:
         """Load an adapter; it lives as long as the model, and its file no longer than this call."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "adapter.gguf"
-            path.write_bytes(content)
-            adapter = self._c.llama_adapter_lora_init(self._model, str(path).encode())
+        aside = "or set models.adapters = false"
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "adapter.gguf"
+                path.write_bytes(content)
+                adapter = self._c.llama_adapter_lora_init(self._model, str(path).encode())
+        except OSError as error:
+            self.close()
+            fix = f"make room in the temporary folder, {aside}"
+            raise ModelError(f"the adapter cannot be unpacked: {error.strerror}", where=name, fix=fix) from error
         if not adapter:
             self.close()
-            raise ModelError("the adapter does not fit the model", where=name, fix="restore its file")
+            raise ModelError("the adapter does not fit the model", where=name, fix=f"restore its file, {aside}")
         return adapter
 
     def _open(self, model: Any, path: Path, threads: int, sequences: int) -> Any:

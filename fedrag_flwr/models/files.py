@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
 from fedrag_flwr.files import sync
+from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.download import from_hub, from_wheels
 from fedrag_flwr.models.hashes import cache_root, file_sha256, forget
 from fedrag_flwr.models.registry import REGISTRY, ModelFile, known
@@ -20,13 +21,14 @@ from fedrag_flwr.records import Progress, silent
 class ModelStatus:
     """A known model file: whether it is at hand, its bytes on disk, and whether its hash was seen to agree.
 
-    `verified` is None while the file is absent.
+    `verified` is None while the file is absent; `fitted_to` are the tasks for which there is an adapter.
     """
 
     model: ModelFile
     path: Path | None
     size: int
     verified: bool | None
+    fitted_to: tuple[str, ...] = ()
 
 
 def resolve(name_or_path: str, progress: Progress = silent, *, download: bool = True) -> Path:
@@ -153,9 +155,10 @@ def _whole(model: ModelFile, path: Path) -> bool:
 
 def _status(model: ModelFile) -> ModelStatus:
     path = locate(model)
+    fitted = tuple(adapters_of(model.sha256))
     if path is None:
-        return ModelStatus(model, None, 0, None)
-    return ModelStatus(model, path, path.stat().st_size, _whole(model, path))
+        return ModelStatus(model, None, 0, None, fitted)
+    return ModelStatus(model, path, path.stat().st_size, _whole(model, path), fitted)
 
 
 def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:

@@ -86,7 +86,7 @@ class LlamaGenerator:
 
     @property
     def id(self) -> str:
-        """File name and the first 12 hex digits of the weights' SHA-256, and the adapters that it is asked with.
+        """File name and the first 12 hex digits of the weights' SHA-256; adapters are named by `Adapter.id`.
 
         Raises
         ------
@@ -94,8 +94,7 @@ class LlamaGenerator:
             The file cannot be read.
         """
         if not self._id:
-            fitted = [f"+{adapter.id}" for adapter in self._adapters.values()]
-            self._id = "".join([f"{self._path.name}@{weights_sha256(self._path)[:12]}", *fitted])
+            self._id = f"{self._path.name}@{weights_sha256(self._path)[:12]}"
         return self._id
 
     @property
@@ -118,10 +117,10 @@ class LlamaGenerator:
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
-        prompt = self._adapted(prompt)
+        prompt, weights = self._adapted(prompt)
         key = ""
         if self._cache is not None:
-            key = self._cache.key(self.id, prompt, grammar, max_tokens, n, seed, self._temperature)
+            key = self._cache.key(weights, prompt, grammar, max_tokens, n, seed, self._temperature)
             if (known := self._cache.get(key)) is not None:
                 return known
         with self._turns:
@@ -146,8 +145,9 @@ class LlamaGenerator:
         ModelError
             The model cannot be loaded, or the prompt with a continuation does not fit.
         """
+        adapted, _ = self._adapted(prompt)
         with self._turns:
-            return self._loaded().score(self._adapted(prompt), continuations)
+            return self._loaded().score(adapted, continuations)
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -167,12 +167,12 @@ class LlamaGenerator:
                 self._session.engine.close()
             self._session = None
 
-    def _adapted(self, prompt: Prompt) -> Prompt:
-        """A prompt as this model is asked it: for a task that it was fitted to, under the adapter's instruction."""
+    def _adapted(self, prompt: Prompt) -> tuple[Prompt, str]:
+        """A prompt as this model is asked it, and the id of the weights that answer it."""
         adapter = self._adapters.get(prompt.task)
-        return (
-            replace(prompt, task="") if adapter is None else Prompt(adapter.instruction, prompt.user, task=prompt.task)
-        )
+        if adapter is None:
+            return replace(prompt, task=""), self.id
+        return Prompt(adapter.instruction, prompt.user, task=prompt.task), f"{self.id}+{adapter.id}"
 
     def _loaded(self) -> Session:
         if self._session is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Callable
@@ -14,15 +15,18 @@ import pytest
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.inference.prompts import ANSWERING, evidence_prompt
-from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt
+from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt, adapters, load
 from fedrag_flwr.models.adapters import FOLDER, Adapter, adapters_of, read_adapter, write_adapter
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import REGISTRY, known
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.toolbox import load_toolbox
 
 WIDTH = 576  # of SmolLM2's states
 TASK = "naming"
 PLAIN = Prompt("You name things.", "What is the capital of France?", (("What is 1 + 1?", "2"),))
 TASKED = replace(PLAIN, task=TASK)
+ALIKE = Prompt("Name it.", PLAIN.user)  # the same tokens as under the adapter below, without the task
 
 
 def adapter(path: Path, model: Path, *, width: int = WIDTH, size: float = 0.5) -> Adapter:
@@ -53,21 +57,20 @@ def said(model: LlamaGenerator, prompt: Prompt) -> tuple[str, float, int]:
 
 def test_its_instruction_stands_in_for_the_prompts_own(smollm2: Path, tmp_path: Path) -> None:
     model = generator(smollm2, adapter(tmp_path, smollm2, size=0.0))
-    assert said(model, TASKED) == said(model, Prompt("Name it.", PLAIN.user)), "weights of 0 change nothing"
+    assert said(model, TASKED) == said(model, ALIKE), "weights of 0 change nothing"
     assert said(model, PLAIN)[2] > said(model, TASKED)[2], "examples are shown to the model alone"
     model.close()
 
 
 def test_it_is_in_force_for_its_task_alone(smollm2: Path, tmp_path: Path, generator_without: LlamaGenerator) -> None:
     model = generator(smollm2, adapter(tmp_path, smollm2))
-    alike = Prompt("Name it.", PLAIN.user)  # the same tokens, without the task
-    asked = [TASKED, PLAIN, alike, TASKED, alike, PLAIN, TASKED]
+    asked = [TASKED, PLAIN, ALIKE, TASKED, ALIKE, PLAIN, TASKED]
     answers = [said(model, prompt) for prompt in asked]
     assert answers[0] == answers[3] == answers[6]
     assert answers[1] == answers[5] == said(generator_without, PLAIN)
-    assert answers[2] == answers[4] == said(generator_without, alike)
+    assert answers[2] == answers[4] == said(generator_without, ALIKE)
     assert answers[0][1] != answers[2][1]
-    scores = [model.score(prompt, ["Paris", "London"]) for prompt in (TASKED, alike, TASKED)]
+    scores = [model.score(prompt, ["Paris", "London"]) for prompt in (TASKED, ALIKE, TASKED)]
     assert np.array_equal(scores[0], scores[2])
     assert not np.array_equal(scores[0], scores[1])
     model.close()
@@ -81,7 +84,7 @@ def test_completions_of_other_weights_are_not_replayed(smollm2: Path, tmp_path: 
     cache = GenerationCache(tmp_path / "cache.sqlite")
     for size in (0.5, 0.25):
         model = generator(smollm2, adapter(tmp_path, smollm2, size=size), cache)
-        assert f"+{TASK}@" in model.id, "what was made by it says so"
+        assert not model.complete(ALIKE, max_tokens=2)[0].cached or size < 0.5, "the same tokens by other weights"
         assert not model.complete(TASKED, max_tokens=2)[0].cached
         assert model.complete(TASKED, max_tokens=2)[0].cached
         model.close()
@@ -89,8 +92,48 @@ def test_completions_of_other_weights_are_not_replayed(smollm2: Path, tmp_path: 
 
 def test_one_of_another_shape_is_refused(smollm2: Path, tmp_path: Path) -> None:
     model = generator(smollm2, adapter(tmp_path, smollm2, width=64))
-    with pytest.raises(ModelError, match="does not fit the model"):
+    for _ in range(2):
+        with pytest.raises(ModelError, match="does not fit the model"):
+            model.complete(TASKED, max_tokens=1)
+    model.close()
+
+
+def test_a_full_disk_is_an_error_of_our_own(smollm2: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = generator(smollm2, adapter(tmp_path, smollm2))
+
+    def full(path: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(ModelError, match=r"cannot be unpacked: No space left on device.*models\.adapters = false"):
         model.complete(TASKED, max_tokens=1)
+    monkeypatch.undo()
+    assert said(model, TASKED)[0] is not None
+    model.close()
+
+
+def test_several_draws_are_made_under_it(smollm2: Path, tmp_path: Path, generator_without: LlamaGenerator) -> None:
+    model = generator(smollm2, adapter(tmp_path, smollm2))
+    first = [one.logprob for one in model.complete(TASKED, max_tokens=3, n=3, seed=1)]
+    said(model, PLAIN)
+    assert [one.logprob for one in model.complete(TASKED, max_tokens=3, n=3, seed=1)] == first
+    assert [one.logprob for one in generator_without.complete(ALIKE, max_tokens=3, n=3, seed=1)] != first
+    model.close()
+
+
+def test_a_setting_turns_it_off(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> None:
+    write_adapter(tmp_path / "made.json", adapter(tmp_path, smollm2), {})
+    monkeypatch.setattr(adapters, "FOLDER", tmp_path)
+    asked: dict[str, bool | str] = {"models.generator": str(smollm2), "models.generation-cache": False}
+    on, off = (
+        load_toolbox(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)
+    )
+    assert on.generator_id == f"{off.generator_id}+{read_adapter(tmp_path / 'made.json').id}"
+    tasked, plain = on.generator().complete(TASKED, max_tokens=1)[0], off.generator().complete(TASKED, max_tokens=1)[0]
+    assert tasked.tokens_in < plain.tokens_in, "the instruction stands in for the examples"
+    on.generator().close()  # type: ignore[attr-defined]
+    off.generator().close()  # type: ignore[attr-defined]
+    load._generator.cache_clear()
 
 
 def test_it_comes_back_from_its_file(smollm2: Path, tmp_path: Path) -> None:
@@ -101,6 +144,13 @@ def test_it_comes_back_from_its_file(smollm2: Path, tmp_path: Path) -> None:
     assert adapters_of("0" * 64, tmp_path) == {}
 
 
+def test_two_for_one_model_and_task_are_refused(smollm2: Path, tmp_path: Path) -> None:
+    for name in ("one.json", "other.json"):
+        write_adapter(tmp_path / name, adapter(tmp_path, smollm2), {})
+    with pytest.raises(ModelError, match=r"one\.json, other\.json: two adapters"):
+        adapters_of(file_sha256(smollm2), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("harm", "error"),
     [
@@ -109,6 +159,8 @@ def test_it_comes_back_from_its_file(smollm2: Path, tmp_path: Path) -> None:
         (lambda text: json.dumps(json.loads(text) | {"schema": 99}), "another schema"),
         (lambda text: json.dumps(json.loads(text) | {"gguf": "AAAA"}), "not what it says"),
         (lambda text: json.dumps(json.loads(text) | {"gguf": "§"}), "cannot be read"),
+        (lambda text: json.dumps(json.loads(text) | {"models": "1d96"}), "cannot be read"),
+        (lambda text: json.dumps(json.loads(text) | {"task": ""}), "cannot be read"),
     ],
 )
 def test_a_torn_file_is_refused(smollm2: Path, tmp_path: Path, harm: Callable[[str], str], error: str) -> None:
