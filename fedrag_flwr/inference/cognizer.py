@@ -92,8 +92,8 @@ class Cognizer:
         A question that asks to be told something gets the nearest sentences themselves (`inference.telling`). Where the
         evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a `reading` of the
         evidence is sure of an answer that fits. With facts the model can only choose among those that fit, unless it is
-        `free` and there is a reading: then what it wrote and cannot be the answer gives way to the reading's likeliest
-        span that can. `wording` is the question as it came, where a name stands for one of its
+        `free` and there is a reading: then what it wrote and cannot be the answer, and that it found none, give way to
+        the reading's likeliest span that can. `wording` is the question as it came, where a name stands for one of its
         descriptions now. With `always` the model is asked over any evidence, however far, as plain retrieval-augmented
         generation does.
         """
@@ -116,15 +116,13 @@ class Cognizer:
         if known:
             return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
-        text = clean(completion.text)
-        if not text:
-            return Verdict("", score, "the model found no answer in the evidence", cost, completion.setup)
-        asked = wording or question
-        if grammar == ANSWER_GRAMMAR and (fault := why_not(text, asked, analysis, texts)):
+        text, asked = clean(completion.text), wording or question
+        fault = "" if text else "the model found no answer in the evidence"
+        if grammar == ANSWER_GRAMMAR and (fault := fault or why_not(text, asked, analysis, texts)):
             spans = reading.texts() if reading is not None else ()
             text = next((span for span in spans if not why_not(span, asked, analysis, texts)), "")
-            if not text:
-                return Verdict("", score, fault, cost, completion.setup)
+        if not text:
+            return Verdict("", score, fault, cost, completion.setup)
         return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
 
     def recite(self, question: str) -> Verdict:
