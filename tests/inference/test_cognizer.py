@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
-from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.toolbox import Toolbox
@@ -223,6 +224,34 @@ def test_with_a_reading_that_is_not_sure_the_answer_stands_in_the_evidence(toolb
     )
     assert verdict.cost.llm_calls == len(model.times) == 1
     assert not verdict.text or is_supported(verdict.text, [f"Tarn Bridge. {TEXT}"])
+
+
+@dataclass(frozen=True, slots=True)
+class Unknowing:
+    """The real model, which can only say that it does not know."""
+
+    real: Generator
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
+        return self.real.complete(prompt, **how | {"grammar": Grammar('root ::= "unknown"')})
+
+
+@pytest.mark.parametrize(("free", "reads"), [(True, True), (True, False), (False, True)])
+def test_where_the_model_finds_no_answer_a_free_one_gives_way_to_the_reading(
+    free: bool, reads: bool, toolbox: Toolbox
+) -> None:
+    asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
+    cognizer = Cognizer(lambda: cast("Generator", Unknowing(toolbox.generator())), 12, 0.1, free=free)
+    facts = toolbox.pipeline.facts([TEXT])[0]
+    verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading if reads else None)
+    assert verdict.cost.llm_calls == 1
+    if free and reads:
+        assert verdict.text == next(span for span in reading.texts() if not why_not(span, QUESTION, asked, [TEXT]))
+    else:
+        assert (verdict.text, verdict.explanation) == ("", "the model found no answer in the evidence")
 
 
 @pytest.mark.parametrize("abstain_below", [0.1, 1.0])
