@@ -124,16 +124,15 @@ def test_several_draws_are_made_under_it(smollm2: Path, tmp_path: Path, generato
 def test_a_setting_turns_it_off(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> None:
     write_adapter(tmp_path / "made.json", adapter(tmp_path, smollm2), {})
     monkeypatch.setattr(adapters, "FOLDER", tmp_path)
+    monkeypatch.setattr(load, "_generator", load._generator.__wrapped__)  # what other tests loaded is not kept
     asked: dict[str, bool | str] = {"models.generator": str(smollm2), "models.generation-cache": False}
     on, off = (
         load_toolbox(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)
     )
     assert on.generator_id == f"{off.generator_id}+{read_adapter(tmp_path / 'made.json').id}"
-    tasked, plain = on.generator().complete(TASKED, max_tokens=1)[0], off.generator().complete(TASKED, max_tokens=1)[0]
+    models = [box.generator() for box in (on, off)]
+    tasked, plain = (model.complete(TASKED, max_tokens=1)[0] for model in models)
     assert tasked.tokens_in < plain.tokens_in, "the instruction stands in for the examples"
-    on.generator().close()  # type: ignore[attr-defined]
-    off.generator().close()  # type: ignore[attr-defined]
-    load._generator.cache_clear()
 
 
 def test_it_comes_back_from_its_file(smollm2: Path, tmp_path: Path) -> None:
