@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.inference.prompts import ANSWERING
 from fedrag_flwr.models import load_encoder, resolve
 from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
@@ -66,11 +67,14 @@ class Turn:
     said: list[int]
 
 
-def readings(data: Path, kept: Path) -> list[Noted]:
-    """The training questions with their sentences, read once and kept."""
+def readings(data: Path, home: Path) -> list[Noted]:
+    """The training questions with their sentences, read once for the same files and models, and kept."""
+    encoder, pipeline = load_encoder(), SpacyPipeline()
+    files = [file_sha256(data / f"{name}.jsonl.gz") for name in LIMITS]
+    key = hashlib.sha256(repr((LIMITS, files, encoder.id, pipeline.id)).encode()).hexdigest()[:12]
+    kept = home / f"answer-readings-{key}.jsonl"
     if kept.exists():
         return [Noted.restored(json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
-    encoder, pipeline = load_encoder(), SpacyPipeline()
     marked = [
         row
         for name in ("hotpotqa", "2wikimultihopqa")
@@ -80,7 +84,7 @@ def readings(data: Path, kept: Path) -> list[Noted]:
     noted = [Noted.of(row, own.tolist()) for row, own in zip(marked, scores, strict=True)]
     noted += composed(data / "musique.jsonl.gz", LIMITS["musique"], encoder, pipeline)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text("\n".join(json.dumps(asdict(one)) for one in noted) + "\n", encoding="utf-8")
+    replace_file(kept, ("\n".join(json.dumps(asdict(one)) for one in noted) + "\n").encode())
     return noted
 
 
@@ -228,7 +232,7 @@ def main() -> None:
 
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(SEED)
-    noted = readings(arguments.data, fedrag_home() / "benchmarks" / "answer-readings.jsonl")
+    noted = readings(arguments.data, fedrag_home() / "benchmarks")
     fitted, held = dealt(noted, Settings().inference.evidence_units)
     file = resolve(arguments.generator)
     tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)  # type: ignore[no-untyped-call]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.errors import ModelError
+from fedrag_flwr.files import replace_file
 
 FOLDER = Path(__file__).with_name("weights")
 SCHEMA = 1
@@ -116,4 +117,4 @@ def write_adapter(path: Path, adapter: Adapter, manifest: dict[str, object]) -> 
         "sha256": adapter.sha256,
         "gguf": base64.b64encode(adapter.content).decode(),
     }
-    path.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
+    replace_file(path, (json.dumps(fields, indent=1) + "\n").encode())
