@@ -77,6 +77,7 @@ class InferenceSettings(_Group):
     least_trust: float = Field(0.0, ge=0, le=1)
     least_voices: int = Field(0, ge=0, le=1_000)
     free_answers: bool = False
+    second_look: int = Field(0, ge=0, le=64)
 
 
 class PrivacySettings(_Group):

@@ -16,13 +16,15 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
+_NOT_FOUND = "the model found no answer in the evidence"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the model answered and whether the evidence bears it.
 
     `text` is empty where the device abstains; `score` is the nearness of the evidence, in [0, 1]; `setup` are seconds
-    of loading the model, which are no part of any question's.
+    of loading the model, which are no part of any question's. `again` tells that further evidence was read.
     """
 
     text: str
@@ -30,11 +32,16 @@ class Verdict:
     explanation: str
     cost: Cost
     setup: float = 0.0
+    again: bool = False
 
     def timed(self, seconds: float) -> Verdict:
         """The same with the seconds of everything since the question came; a replayed generation keeps its own."""
         total = self.cost.seconds + seconds if self.cost.replayed else seconds - self.setup
         return replace(self, cost=replace(self.cost, seconds=total))
+
+    def then(self, later: Verdict) -> Verdict:
+        """A later verdict over further evidence, with what both cost."""
+        return replace(later, cost=self.cost + later.cost, setup=self.setup + later.setup, again=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class Cognizer:
         facts: Sequence[Fact] | None = None,
         reading: Reading | None = None,
         *,
+        further: Sequence[EvidenceUnit] = (),
         wording: str = "",
         always: bool = False,
     ) -> Verdict:
@@ -92,10 +100,10 @@ class Cognizer:
         A question that asks to be told something gets the nearest sentences themselves (`inference.telling`). Where the
         evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a `reading` of the
         evidence is sure of an answer that fits. With facts the model can only choose among those that fit, unless it is
-        `free` and there is a reading: then what it wrote and cannot be the answer, and that it found none, give way to
-        the reading's likeliest span that can. `wording` is the question as it came, where a name stands for one of its
-        descriptions now. With `always` the model is asked over any evidence, however far, as plain retrieval-augmented
-        generation does.
+        `free` and there is a reading: where it finds none then, or what it wrote cannot be the answer, it is asked once
+        more over `further` evidence; and if that is in vain, too, the reading's likeliest span that can be the answer
+        takes its place. `wording` is the question as it came, where a name stands for one of its descriptions now. With
+        `always` the model is asked over any evidence, however far, as plain retrieval-augmented generation does.
         """
         texts = evidence_texts(units, memories)
         score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
@@ -115,21 +123,47 @@ class Cognizer:
                 known = known if _among(known, choices) else ""
         if known:
             return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
-        completion, cost = self._complete(evidence_prompt(question, units, memories), grammar)
-        text, asked = clean(completion.text), wording or question
-        fault = "" if text else "the model found no answer in the evidence"
-        if grammar == ANSWER_GRAMMAR and (fault := fault or why_not(text, asked, analysis, texts)):
-            spans = reading.texts() if reading is not None else ()
-            text = next((span for span in spans if not why_not(span, asked, analysis, texts)), "")
-        if not text:
-            return Verdict("", score, fault, cost, completion.setup)
-        return Verdict(text, score, f"answered from {len(units)} units, nearness {score:.2f}", cost, completion.setup)
+        asked = wording or question
+        if grammar != ANSWER_GRAMMAR:
+            return self._choose(evidence_prompt(question, units, memories), grammar, units, score)
+        verdict = self._write(question, asked, analysis, units, memories, score)
+        if not verdict.text and further:
+            texts = evidence_texts(further, memories)
+            verdict = verdict.then(self._write(question, asked, analysis, further, memories, score))
+        if not verdict.text and reading is not None:
+            span = next((text for text in reading.texts() if not why_not(text, asked, analysis, texts)), "")
+            why = f"{verdict.explanation}; the likeliest span instead" if span else verdict.explanation
+            return replace(verdict, text=span, explanation=why)
+        return verdict
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
         completion, cost = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
         text = clean(completion.text)
         return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost, completion.setup)
+
+    def _write(
+        self,
+        question: str,
+        asked: str,
+        analysis: QuestionAnalysis,
+        units: Sequence[EvidenceUnit],
+        memories: Sequence[MemoryItem],
+        score: float,
+    ) -> Verdict:
+        """What the model writes over evidence, where that can be the answer."""
+        completion, cost = self._complete(evidence_prompt(question, units, memories), ANSWER_GRAMMAR)
+        text = clean(completion.text)
+        fault = why_not(text, asked, analysis, evidence_texts(units, memories)) if text else _NOT_FOUND
+        told = fault or f"answered from {len(units)} units, nearness {score:.2f}"
+        return Verdict("" if fault else text, score, told, cost, completion.setup)
+
+    def _choose(self, prompt: Prompt, grammar: Grammar, units: Sequence[EvidenceUnit], score: float) -> Verdict:
+        """What the model chooses among the answers that a grammar allows."""
+        completion, cost = self._complete(prompt, grammar)
+        text = clean(completion.text)
+        told = f"answered from {len(units)} units, nearness {score:.2f}" if text else _NOT_FOUND
+        return Verdict(text, score, told, cost, completion.setup)
 
     def _complete(self, prompt: Prompt, grammar: Grammar) -> tuple[Completion, Cost]:
         (completion,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)

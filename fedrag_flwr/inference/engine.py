@@ -170,7 +170,8 @@ class Engine:
     ) -> Answer:
         asked = lead.asked
         reading = reading or self._read(lead, foreign)
-        units = self._chosen(reading, foreign, lead.via.name if lead.via else "")
+        name = lead.via.name if lead.via else ""
+        units, further = self._chosen(reading, foreign, name), self._further(reading, foreign, name)
         memories = lead.notes(units, self.leads.limits.notes)
         verdict = self.cognizer.answer(
             asked.text,
@@ -179,8 +180,10 @@ class Engine:
             memories,
             shown_facts(reading, units, memories),
             reading,
+            further=further,
             wording=question.text,
         )
+        units = further if verdict.again else units
         told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
         verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
@@ -218,6 +221,15 @@ class Engine:
         units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
         source = reading.told_by() if reading.known else None
         return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
+
+    def _further(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
+        """What a model that writes freely reads where it finds no answer in the first few sentences."""
+        if not self.cognizer.free or not self.shelf.again:
+            return []
+        likely = reading.likelihood()
+        odds = {(unit.origin, unit.id): score for unit, score in likely}
+        home = [unit for unit, _ in likely if unit.origin == self.shelf.device]
+        return self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id], self.shelf.again)
 
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}

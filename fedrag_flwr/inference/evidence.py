@@ -43,11 +43,14 @@ class EvidenceShelf:
         Holds sentences, passages and hyperedges.
     most
         Most sentences of evidence for one question.
+    again
+        Most of a second reading, where the first holds no answer; 0: there is none.
     """
 
     device: str
     store: MemoryStore
     most: int
+    again: int = 0
 
     def gather(
         self, vector: Vector, matches: Sequence[Match], passages: Sequence[str] | None = None
@@ -68,8 +71,11 @@ class EvidenceShelf:
         foreign: Sequence[EvidenceUnit],
         name: str = "",
         likely: Callable[[EvidenceUnit], float] = lambda unit: unit.score,
+        most: int | None = None,
     ) -> list[EvidenceUnit]:
         """A question's evidence: the likeliest units of home, and of foreign ones at most half of the room.
+
+        The room is `self.most` units, or as many as are asked for.
 
         Units that say the `name` that the first hop led to come before the others.
         """
@@ -77,8 +83,9 @@ class EvidenceShelf:
         def order(unit: EvidenceUnit) -> tuple[bool, float, str]:
             return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -likely(unit), unit.id)
 
-        abroad = sorted(foreign, key=order)[: self.most // 2]
-        return _in_reading_order(sorted(home, key=order)[: self.most - len(abroad)]) + abroad
+        room = self.most if most is None else most
+        abroad = sorted(foreign, key=order)[: room // 2]
+        return _in_reading_order(sorted(home, key=order)[: room - len(abroad)]) + abroad
 
     def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
         """The sentences that come nearest to a vector, best first."""

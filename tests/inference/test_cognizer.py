@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,10 +15,11 @@ from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.toolbox import Toolbox
+from tests.inference.saying import Saying
 
 QUESTION = "Who designed Tarn Bridge?"
 TEXT = "Tarn Bridge was designed by the engineer Odile Varro."
@@ -226,25 +227,12 @@ def test_with_a_reading_that_is_not_sure_the_answer_stands_in_the_evidence(toolb
     assert not verdict.text or is_supported(verdict.text, [f"Tarn Bridge. {TEXT}"])
 
 
-@dataclass(frozen=True, slots=True)
-class Unknowing:
-    """The real model, which can only say that it does not know."""
-
-    real: Generator
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.real, name)
-
-    def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
-        return self.real.complete(prompt, **how | {"grammar": Grammar('root ::= "unknown"')})
-
-
 @pytest.mark.parametrize(("free", "reads"), [(True, True), (True, False), (False, True)])
 def test_where_the_model_finds_no_answer_a_free_one_gives_way_to_the_reading(
     free: bool, reads: bool, toolbox: Toolbox
 ) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    cognizer = Cognizer(lambda: cast("Generator", Unknowing(toolbox.generator())), 12, 0.1, free=free)
+    cognizer = Cognizer(lambda: cast("Generator", Saying(toolbox.generator())), 12, 0.1, free=free)
     facts = toolbox.pipeline.facts([TEXT])[0]
     verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading if reads else None)
     assert verdict.cost.llm_calls == 1
@@ -252,6 +240,25 @@ def test_where_the_model_finds_no_answer_a_free_one_gives_way_to_the_reading(
         assert verdict.text == next(span for span in reading.texts() if not why_not(span, QUESTION, asked, [TEXT]))
     else:
         assert (verdict.text, verdict.explanation) == ("", "the model found no answer in the evidence")
+
+
+def test_where_the_first_evidence_holds_no_answer_further_evidence_is_read_once(toolbox: Toolbox) -> None:
+    asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
+    cognizer = Cognizer(lambda: cast("Generator", Saying(toolbox.generator())), 12, 0.1, free=True)
+    facts, first = toolbox.pipeline.facts([TEXT])[0], unit("Tarn Bridge is a bridge.")
+    once = cognizer.answer(QUESTION, asked, [first], (), facts, reading)
+    twice = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=[first, unit()])
+    assert (once.again, once.cost.llm_calls, twice.again, twice.cost.llm_calls) == (False, 1, True, 2)
+    assert twice.cost.tokens_in > 2 * once.cost.tokens_in
+    assert (once.text, twice.text) == ("", next(t for t in reading.texts() if not why_not(t, QUESTION, asked, [TEXT])))
+
+
+def test_an_answer_in_the_first_evidence_leaves_further_evidence_unread(toolbox: Toolbox) -> None:
+    asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
+    knowing = cast("Generator", Saying(toolbox.generator(), "Odile Varro"))
+    cognizer, facts = Cognizer(lambda: knowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
+    verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading, further=[unit(), unit("It rains.")])
+    assert (verdict.text, verdict.again, verdict.cost.llm_calls) == ("Odile Varro", False, 1)
 
 
 @pytest.mark.parametrize("abstain_below", [0.1, 1.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.evidence import measured
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import (
     Answer,
     Delta,
@@ -24,6 +25,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
+from tests.inference.saying import Saying
 from tests.strategies.federation import Federation, shared_federation
 
 
@@ -187,6 +189,20 @@ def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encode
     assert len(units) <= limit
     assert sum(unit.origin == "rivers" for unit in units) == limit // 2
     assert {unit.origin for unit in shelf.select(home, ())} == {"people"}
+
+
+def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(people: EdgeDevice) -> None:
+    """The evidence of the answer is then what was read last, and its owners' share stays at most half."""
+    unknowing = cast("Generator", Saying(people.toolbox.generator()))
+    free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
+    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
+    for again, most in ((0, people.settings.inference.evidence_units), (8, 8)):
+        shelf = replace(people.engine.shelf, again=again)
+        answer = replace(people.engine, shelf=shelf, cognizer=free).finish(
+            asked("What is dear to the sailors?"), abroad
+        )
+        assert answer.cost.llm_calls == 1 + bool(again)
+        assert sum(unit.origin == "rivers" for unit in answer.evidence) == most // 2
 
 
 def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encoder: Encoder) -> None:
