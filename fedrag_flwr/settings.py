@@ -70,6 +70,7 @@ class InferenceSettings(_Group):
 
     passages: int = Field(5, ge=1, le=64)
     evidence_units: int = Field(4, ge=1, le=64)
+    least_units: int = Field(2, ge=1, le=64)
     memory_notes: int = Field(4, ge=1, le=64)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)

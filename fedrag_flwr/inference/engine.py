@@ -215,7 +215,7 @@ class Engine:
     def _chosen(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
         """What the model reads; with a first hop's `name` all sentences compete, as unlikely ones may say it."""
         likely = reading.likelihood()
-        worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most)
+        worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most, self.shelf.fewest)
         odds = {(unit.origin, unit.id): score for unit, score in likely}
         home = [unit for unit in worth if unit.origin == self.shelf.device]
         units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fedrag_flwr.inference.reader import FEWEST
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.memory.store import MemoryStore
@@ -43,6 +44,8 @@ class EvidenceShelf:
         Holds sentences, passages and hyperedges.
     most
         Most sentences of evidence for one question.
+    fewest
+        Sentences of home that are read however unlikely they are.
     again
         Most of a second reading, where the first holds no answer; 0: there is none.
     """
@@ -50,6 +53,7 @@ class EvidenceShelf:
     device: str
     store: MemoryStore
     most: int
+    fewest: int = FEWEST
     again: int = 0
 
     def gather(

@@ -46,10 +46,10 @@ class Reading:
     likely: NDArray[np.float64]
     agrees: bool | None = None
 
-    def units(self, most: int) -> list[EvidenceUnit]:
-        """The sentences that are worth reading, likeliest first: at least two, at most so many."""
+    def units(self, most: int, fewest: int = FEWEST) -> list[EvidenceUnit]:
+        """The sentences that are worth reading, likeliest first: at least and at most so many."""
         worth = int((self.scores >= LEAST_EVIDENCE).sum())
-        rows = np.argsort(-self.scores, kind="stable")[: min(max(worth, FEWEST), most)]
+        rows = np.argsort(-self.scores, kind="stable")[: min(max(worth, fewest), most)]
         return [self.pool.candidates[row].unit for row in rows]
 
     def likelihood(self) -> list[tuple[EvidenceUnit, float]]:

@@ -59,6 +59,7 @@ def test_both_hops_are_read(question: str, wanted: set[str], encoder: Encoder, p
     units = reading(question, encoder, pipeline).units(4)
     assert wanted <= {unit.text for unit in units}
     assert FEWEST <= len(units) <= 4
+    assert len(reading(question, encoder, pipeline).units(4, fewest=4)) == 4
 
 
 def test_the_second_hop_comes_nearer_by_its_title(encoder: Encoder, pipeline: Pipeline) -> None:
