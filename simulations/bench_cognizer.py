@@ -1,13 +1,14 @@
 """Dual inference on HotpotQA's distractor rows: all ten paragraphs of a question lie on the asking device.
 
     python simulations/bench_cognizer.py --data FOLDER --limit 150 [--generator NAME_OR_PATH] [--split dev]
-        [--threads 1] [--plain] [--memorizer] [--out docs/benchmarks/cognizer-NAME.json]
+        [--threads 1] [--plain] [--memorizer] [--least 2] [--again 0] [--out docs/benchmarks/cognizer-NAME.json]
 
 Each question has a device of its own with its ten paragraphs, built before the clock runs and kept under
 ``$FEDRAG_HOME/benchmarks``; a second run goes on where the first stopped. The clock runs from the question to its
 answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
 too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
-every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it.
+every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it;
+`--least` and `--again` are `inference.least-units` and `inference.second-look`.
 Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
 `abstained`. Rows hold figures and ids, no text.
 """
@@ -195,6 +196,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--memorizer", action="store_true", help="let memories answer first")
     parser.add_argument("--plain", action="store_true", help="ask the model without its adapter")
+    parser.add_argument("--least", type=int, default=2, help="sentences that are read at the least")
+    parser.add_argument("--again", type=int, default=0, help="sentences of a second look")
     parser.add_argument("--run", default="", help="a name that keeps this run's rows apart from others'")
     parser.add_argument("--out", type=Path, help="where the summary is written")
     arguments = parser.parse_args()
@@ -209,12 +212,15 @@ def main() -> None:
             "memory.tokens-per-kilotoken": 0,
             "inference.abstain-below": -1.0,
             "inference.free-answers": True,
+            "inference.least-units": arguments.least,
+            "inference.second-look": arguments.again,
         }
     )
     home = fedrag_home()
     bench = Bench.of(settings, home, memories=arguments.memorizer)
     weights = bench.toolbox.generator_id.replace("@", "-")
-    name = f"{weights}-{arguments.split}-{arguments.threads}{'-memorizer' * arguments.memorizer}"
+    name = f"{weights}-{arguments.split}-{arguments.threads}-{arguments.least}-{arguments.again}"
+    name += "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = asked(bench, arguments.data / FILE, arguments.split, arguments.limit, kept)
@@ -226,7 +232,8 @@ def main() -> None:
     print(table(groups))
     if arguments.out:
         head = {"generator": bench.toolbox.generator_id, "split": arguments.split, "threads": arguments.threads}
-        report = head | {"memorizer": arguments.memorizer, "groups": groups, "rows": [asdict(row) for row in rows]}
+        head |= {"memorizer": arguments.memorizer, "least": arguments.least, "again": arguments.again}
+        report = head | {"groups": groups, "rows": [asdict(row) for row in rows]}
         arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
