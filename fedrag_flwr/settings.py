@@ -79,6 +79,7 @@ class InferenceSettings(_Group):
     least_voices: int = Field(0, ge=0, le=1_000)
     free_answers: bool = False
     second_look: int = Field(0, ge=0, le=64)
+    mixing: Literal["half", "likeliest"] = "half"
 
 
 class PrivacySettings(_Group):

@@ -85,7 +85,7 @@ class Engines:
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
         matcher = Matcher(known, memory.alpha)
         fitting = Fitting(tools.encoder, matcher.items)
-        read = inference.evidence_units, inference.least_units, inference.second_look
+        read = inference.evidence_units, inference.least_units, inference.second_look, inference.mixing
         shelf = EvidenceShelf(self._device, self._store, *read)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
         leads = Leads(

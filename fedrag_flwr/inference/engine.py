@@ -218,6 +218,8 @@ class Engine:
         worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most, self.shelf.fewest)
         odds = {(unit.origin, unit.id): score for unit, score in likely}
         home = [unit for unit in worth if unit.origin == self.shelf.device]
+        if self.shelf.mixing == "likeliest":
+            foreign = [unit for unit in worth if unit.origin != self.shelf.device]
         units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
         source = reading.told_by() if reading.known else None
         return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Ve
 from fedrag_flwr.retrieval import Ranking
 from fedrag_flwr.text.segment import under_title
 
+Mixing = Literal["half", "likeliest"]
 POOL = 64  # near sentences among which evidence is chosen
 
 
@@ -48,6 +49,8 @@ class EvidenceShelf:
         Sentences of home that are read however unlikely they are.
     again
         Most of a second reading, where the first holds no answer; 0: there is none.
+    mixing
+        Whose sentences are read: other devices' in half of the room and never more, or the likeliest of all.
     """
 
     device: str
@@ -55,6 +58,7 @@ class EvidenceShelf:
     most: int
     fewest: int = FEWEST
     again: int = 0
+    mixing: Mixing = "half"
 
     def gather(
         self, vector: Vector, matches: Sequence[Match], passages: Sequence[str] | None = None
@@ -77,7 +81,7 @@ class EvidenceShelf:
         likely: Callable[[EvidenceUnit], float] = lambda unit: unit.score,
         most: int | None = None,
     ) -> list[EvidenceUnit]:
-        """A question's evidence: the likeliest units of home, and of foreign ones at most half of the room.
+        """A question's evidence: the likeliest units of home, and of foreign ones as `mixing` has it.
 
         The room is `self.most` units, or as many as are asked for.
 
@@ -88,8 +92,12 @@ class EvidenceShelf:
             return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -likely(unit), unit.id)
 
         room = self.most if most is None else most
-        abroad = sorted(foreign, key=order)[: room // 2]
-        return _in_reading_order(sorted(home, key=order)[: room - len(abroad)]) + abroad
+        if self.mixing == "half":
+            abroad = sorted(foreign, key=order)[: room // 2]
+            return _in_reading_order(sorted(home, key=order)[: room - len(abroad)]) + abroad
+        best = sorted([*home, *foreign], key=order)[:room]
+        own = [unit for unit in best if unit.origin == self.device]
+        return _in_reading_order(own) + [unit for unit in best if unit.origin != self.device]
 
     def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
         """The sentences that come nearest to a vector, best first."""

@@ -191,6 +191,17 @@ def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encode
     assert {unit.origin for unit in shelf.select(home, ())} == {"people"}
 
 
+@pytest.mark.parametrize(("score", "count"), [(1.0, 4), (-1.0, 0)])
+def test_the_likeliest_are_read_wherever_they_come_from(
+    score: float, count: int, people: EdgeDevice, encoder: Encoder
+) -> None:
+    vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
+    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", score) for number in range(20)]
+    shelf = replace(people.engine.shelf, most=4, mixing="likeliest")
+    units = shelf.select([one.unit for one in shelf.gather(vector, [])], abroad)
+    assert [unit.origin for unit in units] == ["people"] * (4 - count) + ["rivers"] * count
+
+
 def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(people: EdgeDevice) -> None:
     """The evidence of the answer is then what was read last, and its owners' share stays at most half."""
     unknowing = cast("Generator", Saying(people.toolbox.generator()))
