@@ -111,10 +111,14 @@ class GrowingPaths:
         return np.arange(start, self._tuples.count)
 
     def _exchange_ends(self, vertices: Rows, gone: Rows, came: Rows) -> None:
-        table = self._tuples
+        table, size = self._tuples, max(len(self.passages), 1)
         ends = np.concatenate([table.heads[came], table.tails[came]])
-        owners = np.searchsorted(vertices, ends)
-        self._ends.exchange(vertices, gone, owners, np.tile(table.places[came], 2), np.tile(table.confidence[came], 2))
+        pairs = np.searchsorted(vertices, ends) * size + np.tile(table.places[came], 2)
+        once, which = np.unique(pairs, return_inverse=True)  # a passage's tuples about one vertex make one entry
+        owners, places = np.divmod(once, size)
+        confidence = np.zeros(len(once))
+        np.add.at(confidence, which, np.tile(table.confidence[came], 2))
+        self._ends.exchange(vertices, gone, owners, places, confidence)
 
     def _regroup(self, lost: Rows, came: Rows) -> Rows:
         """Take tuples out of their bridges' groups and put others in; the bridges that changed."""
