@@ -171,7 +171,8 @@ class Engine:
         asked = lead.asked
         reading = reading or self._read(lead, foreign)
         name = lead.via.name if lead.via else ""
-        units, further = self._chosen(reading, foreign, name), self._further(reading, foreign, name)
+        units = self._chosen(reading, foreign, name)
+        further = self._further(reading, foreign, name, units)
         memories = lead.notes(units, self.leads.limits.notes)
         verdict = self.cognizer.answer(
             asked.text,
@@ -224,14 +225,17 @@ class Engine:
         source = reading.told_by() if reading.known else None
         return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
 
-    def _further(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
-        """What a model that writes freely reads where it finds no answer in the first few sentences."""
+    def _further(
+        self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str, units: Sequence[EvidenceUnit]
+    ) -> list[EvidenceUnit]:
+        """What a model that writes freely reads where it finds no answer in `units`; empty where there is no more."""
         if not self.cognizer.free or not self.shelf.again:
             return []
         likely = reading.likelihood()
         odds = {(unit.origin, unit.id): score for unit, score in likely}
         home = [unit for unit, _ in likely if unit.origin == self.shelf.device]
-        return self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id], self.shelf.again)
+        more = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id], self.shelf.again)
+        return [] if all(unit in units for unit in more) else more
 
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}

@@ -216,6 +216,16 @@ def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(peopl
         assert sum(unit.origin == "rivers" for unit in answer.evidence) == most // 2
 
 
+def test_what_was_read_is_not_read_again(people: EdgeDevice) -> None:
+    unknowing = cast("Generator", Saying(people.toolbox.generator()))
+    free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
+    for again, calls in ((4, 1), (8, 2)):
+        shelf = replace(people.engine.shelf, fewest=4, again=again)
+        answer = replace(people.engine, shelf=shelf, cognizer=free).finish(asked("Which sea did the sister cross?"), ())
+        assert answer.cost.llm_calls == calls
+        assert 4 < len(answer.evidence) <= 8 if calls == 2 else len(answer.evidence) == 4
+
+
 def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Who commanded the frigate Windhover?"])[0]
     abroad = [
