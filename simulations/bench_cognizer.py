@@ -114,7 +114,7 @@ class Bench:
             em=exact_match(answer.text, golds),
             acc=accuracy(answer.text, golds),
             seconds=round(answer.cost.seconds, 4),
-            tokens_read=max(answer.cost.tokens_in - self.prefix, 0),
+            tokens_read=max(answer.cost.tokens_in - answer.cost.llm_calls * self.prefix, 0),
             tokens_out=answer.cost.tokens_out,
             units=len(answer.evidence),
             gold_recall=recall(fields, answer.evidence),

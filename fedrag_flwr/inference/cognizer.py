@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.errors import ModelError
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import Reading
 from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.inference.telling import told
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
 _NOT_FOUND = "the model found no answer in the evidence"
+_SPAN = "; the likeliest span instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,8 @@ class Verdict:
     """What the model answered and whether the evidence bears it.
 
     `text` is empty where the device abstains; `score` is the nearness of the evidence, in [0, 1]; `setup` are seconds
-    of loading the model, which are no part of any question's. `again` tells that further evidence was read.
+    of loading the model, which are no part of any question's, and `replayed` those that replayed generations took once.
+    `again` tells that it rests on further evidence.
     """
 
     text: str
@@ -32,16 +35,47 @@ class Verdict:
     explanation: str
     cost: Cost
     setup: float = 0.0
+    replayed: float = 0.0
     again: bool = False
 
     def timed(self, seconds: float) -> Verdict:
-        """The same with the seconds of everything since the question came; a replayed generation keeps its own."""
-        total = self.cost.seconds + seconds if self.cost.replayed else seconds - self.setup
-        return replace(self, cost=replace(self.cost, seconds=total))
+        """The same with the seconds of everything since the question came; replayed generations keep their own."""
+        return replace(self, cost=replace(self.cost, seconds=seconds - self.setup + self.replayed))
 
     def then(self, later: Verdict) -> Verdict:
         """A later verdict over further evidence, with what both cost."""
-        return replace(later, cost=self.cost + later.cost, setup=self.setup + later.setup, again=True)
+        return replace(
+            later,
+            explanation=f"{self.explanation}; asked again: {later.explanation}",
+            cost=self.cost + later.cost,
+            setup=self.setup + later.setup,
+            replayed=self.replayed + later.replayed,
+            again=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the model is shown: evidence units, and memories that tell something else."""
+
+    units: Sequence[EvidenceUnit] = ()
+    memories: Sequence[MemoryItem] = ()
+
+    @property
+    def both(self) -> tuple[Sequence[EvidenceUnit], Sequence[MemoryItem]]:
+        """Units and memories."""
+        return self.units, self.memories
+
+    def texts(self) -> list[str]:
+        """What an answer may be taken from."""
+        return evidence_texts(self.units, self.memories)
+
+    def nearness(self, analysis: QuestionAnalysis) -> float:
+        """How near it comes to a question."""
+        return nearness(analysis, self.units, [*self.texts(), *(item.question for item in self.memories)])
+
+
+NOTHING = Shown()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +125,7 @@ class Cognizer:
         facts: Sequence[Fact] | None = None,
         reading: Reading | None = None,
         *,
-        further: Sequence[EvidenceUnit] = (),
+        further: Shown = NOTHING,
         wording: str = "",
         always: bool = False,
     ) -> Verdict:
@@ -100,76 +134,88 @@ class Cognizer:
         A question that asks to be told something gets the nearest sentences themselves (`inference.telling`). Where the
         evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a `reading` of the
         evidence is sure of an answer that fits. With facts the model can only choose among those that fit, unless it is
-        `free` and there is a reading: where it finds none then, or what it wrote cannot be the answer, it is asked once
-        more over `further` evidence; and if that is in vain, too, the reading's likeliest span that can be the answer
+        `free` and there is a reading: where nothing fits, it finds none, or what it wrote cannot be the answer, it is
+        asked over `further` evidence; and if that is in vain, too, the reading's likeliest span that can be the answer
         takes its place. `wording` is the question as it came, where a name stands for one of its descriptions now. With
         `always` the model is asked over any evidence, however far, as plain retrieval-augmented generation does.
         """
-        texts = evidence_texts(units, memories)
-        score = nearness(analysis, units, [*texts, *(item.question for item in memories)])
+        first = Shown(units, memories)
+        score = first.nearness(analysis)
         if score < self.abstain_below and not always:
             return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
         if text := told(question, units):
             return Verdict(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}", Cost())
-        grammar = ANSWER_GRAMMAR
-        known = reading.known if reading is not None else ""
+        free, known = reading is not None and self.free, reading.known if reading is not None else ""
+        choices: Sequence[str] = ()
         if facts is not None:
             choices = candidates(question, analysis, facts, self.is_called)
-            if not choices:
-                wanted = analysis.answer_type or "fitting span"
-                return Verdict("", score, f"the evidence holds no {wanted}", Cost())
-            if reading is None or not self.free:
-                grammar = choice_grammar(choices)
-                known = known if _among(known, choices) else ""
+            if not choices and not (free and further.units):
+                return Verdict("", score, _none_fits(analysis), Cost())
+            known = known if free or _among(known, choices) else ""
         if known:
             return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
-        asked = wording or question
-        if grammar != ANSWER_GRAMMAR:
-            return self._choose(evidence_prompt(question, units, memories), grammar, units, score)
-        verdict = self._write(question, asked, analysis, units, memories, score)
-        if not verdict.text and further:
-            texts = evidence_texts(further, memories)
-            verdict = verdict.then(self._write(question, asked, analysis, further, memories, score))
-        if not verdict.text and reading is not None:
-            span = next((text for text in reading.texts() if not why_not(text, asked, analysis, texts)), "")
-            why = f"{verdict.explanation}; the likeliest span instead" if span else verdict.explanation
-            return replace(verdict, text=span, explanation=why)
-        return verdict
+        if facts is not None and not free:
+            return self._choose(question, first, choice_grammar(choices), score)
+        worded = wording or question
+        if facts is None or choices:
+            verdict = self._write(question, worded, analysis, first)
+        else:
+            verdict = Verdict("", score, _none_fits(analysis), Cost())
+        return self._with_more(verdict, question, worded, analysis, first, further, reading)
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
-        completion, cost = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
-        text = clean(completion.text)
-        return Verdict(text, 0.0, "the model alone" if text else "the model does not know", cost, completion.setup)
+        verdict = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
+        return replace(verdict, explanation="the model alone" if verdict.text else "the model does not know")
 
-    def _write(
+    def _with_more(
         self,
+        verdict: Verdict,
         question: str,
-        asked: str,
+        worded: str,
         analysis: QuestionAnalysis,
-        units: Sequence[EvidenceUnit],
-        memories: Sequence[MemoryItem],
-        score: float,
+        first: Shown,
+        further: Shown,
+        reading: Reading | None,
     ) -> Verdict:
+        """A verdict without an answer, asked again over further evidence; else with the reading's likeliest span."""
+        shown = first
+        if not verdict.text and further.units:
+            try:
+                verdict, shown = verdict.then(self._write(question, worded, analysis, further)), further
+            except ModelError as error:  # a prompt that is too long takes nothing from the first one's answer
+                verdict = replace(verdict, explanation=f"{verdict.explanation}; not asked again: {error}")
+        if verdict.text or reading is None:
+            return verdict
+        span = next((text for text in reading.texts() if not why_not(text, worded, analysis, shown.texts())), "")
+        return replace(verdict, text=span, explanation=f"{verdict.explanation}{_SPAN if span else ''}")
+
+    def _write(self, question: str, worded: str, analysis: QuestionAnalysis, shown: Shown) -> Verdict:
         """What the model writes over evidence, where that can be the answer."""
-        completion, cost = self._complete(evidence_prompt(question, units, memories), ANSWER_GRAMMAR)
-        text = clean(completion.text)
-        fault = why_not(text, asked, analysis, evidence_texts(units, memories)) if text else _NOT_FOUND
-        told = fault or f"answered from {len(units)} units, nearness {score:.2f}"
-        return Verdict("" if fault else text, score, told, cost, completion.setup)
+        verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), ANSWER_GRAMMAR)
+        score = shown.nearness(analysis)
+        fault = why_not(verdict.text, worded, analysis, shown.texts()) if verdict.text else _NOT_FOUND
+        text, why = ("", fault) if fault else (verdict.text, _answered(shown, score))
+        return replace(verdict, text=text, score=score, explanation=why)
 
-    def _choose(self, prompt: Prompt, grammar: Grammar, units: Sequence[EvidenceUnit], score: float) -> Verdict:
+    def _choose(self, question: str, shown: Shown, grammar: Grammar, score: float) -> Verdict:
         """What the model chooses among the answers that a grammar allows."""
-        completion, cost = self._complete(prompt, grammar)
-        text = clean(completion.text)
-        told = f"answered from {len(units)} units, nearness {score:.2f}" if text else _NOT_FOUND
-        return Verdict(text, score, told, cost, completion.setup)
+        verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), grammar)
+        return replace(verdict, score=score, explanation=_answered(shown, score) if verdict.text else _NOT_FOUND)
 
-    def _complete(self, prompt: Prompt, grammar: Grammar) -> tuple[Completion, Cost]:
-        (completion,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
-        return completion, Cost(
-            completion.seconds, 1, completion.tokens_in, completion.tokens_out, replayed=completion.cached
-        )
+    def _complete(self, prompt: Prompt, grammar: Grammar) -> Verdict:
+        """What the model says, not judged yet."""
+        (said,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
+        cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
+        return Verdict(clean(said.text), 0.0, "", cost, said.setup, said.seconds if said.cached else 0.0)
+
+
+def _none_fits(analysis: QuestionAnalysis) -> str:
+    return f"the evidence holds no {analysis.answer_type or 'fitting span'}"
+
+
+def _answered(shown: Shown, score: float) -> str:
+    return f"answered from {len(shown.units)} units, nearness {score:.2f}"
 
 
 def _among(text: str, choices: Sequence[str]) -> bool:

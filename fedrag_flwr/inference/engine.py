@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.inference.cognizer import Cognizer, Verdict
+from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
@@ -171,20 +171,19 @@ class Engine:
         asked = lead.asked
         reading = reading or self._read(lead, foreign)
         name = lead.via.name if lead.via else ""
-        units = self._chosen(reading, foreign, name)
-        further = self._further(reading, foreign, name, units)
-        memories = lead.notes(units, self.leads.limits.notes)
+        first = self._shown(lead, self._chosen(reading, foreign, name))
+        further = self._shown(lead, self._further(reading, foreign, name, first.units))
         verdict = self.cognizer.answer(
             asked.text,
             asked.analysis,
-            units,
-            memories,
-            shown_facts(reading, units, memories),
+            first.units,
+            first.memories,
+            shown_facts(reading, first.units, first.memories),
             reading,
             further=further,
             wording=question.text,
         )
-        units = further if verdict.again else units
+        units, memories = (further if verdict.again else first).both
         told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
         verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
@@ -236,6 +235,9 @@ class Engine:
         home = [unit for unit, _ in likely if unit.origin == self.shelf.device]
         more = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id], self.shelf.again)
         return [] if all(unit in units for unit in more) else more
+
+    def _shown(self, lead: Lead, units: Sequence[EvidenceUnit]) -> Shown:
+        return Shown(units, lead.notes(units, self.leads.limits.notes))
 
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}

@@ -46,7 +46,7 @@ class EvidenceShelf:
     most
         Most sentences of evidence for one question.
     fewest
-        Sentences of home that are read however unlikely they are.
+        Of the likeliest sentences, home's and others' together, home's are read among so many at the least.
     again
         Most of a second reading, where the first holds no answer; 0: there is none.
     mixing

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.cognizer import Cognizer, clean, nearness, why_not
+from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean, nearness, why_not
 from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
 from fedrag_flwr.models.base import Generator
-from fedrag_flwr.records import EvidenceUnit, Fact
+from fedrag_flwr.records import Cost, EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.toolbox import Toolbox
 from tests.inference.saying import Saying
@@ -247,7 +247,7 @@ def test_where_the_first_evidence_holds_no_answer_further_evidence_is_read_once(
     cognizer = Cognizer(lambda: cast("Generator", Saying(toolbox.generator())), 12, 0.1, free=True)
     facts, first = toolbox.pipeline.facts([TEXT])[0], unit("Tarn Bridge is a bridge.")
     once = cognizer.answer(QUESTION, asked, [first], (), facts, reading)
-    twice = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=[first, unit()])
+    twice = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=Shown([first, unit()]))
     assert (once.again, once.cost.llm_calls, twice.again, twice.cost.llm_calls) == (False, 1, True, 2)
     assert twice.cost.tokens_in > 2 * once.cost.tokens_in
     assert (once.text, twice.text) == ("", next(t for t in reading.texts() if not why_not(t, QUESTION, asked, [TEXT])))
@@ -257,8 +257,55 @@ def test_an_answer_in_the_first_evidence_leaves_further_evidence_unread(toolbox:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
     knowing = cast("Generator", Saying(toolbox.generator(), "Odile Varro"))
     cognizer, facts = Cognizer(lambda: knowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
-    verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading, further=[unit(), unit("It rains.")])
+    verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading, further=Shown([unit(), unit("It rains.")]))
     assert (verdict.text, verdict.again, verdict.cost.llm_calls) == ("Odile Varro", False, 1)
+
+
+def test_an_answer_that_the_evidence_does_not_hold_is_asked_for_again(toolbox: Toolbox) -> None:
+    asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
+    knowing = cast("Generator", Saying(toolbox.generator(), "Odile Varro"))
+    cognizer, facts = Cognizer(lambda: knowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
+    first = unit("Tarn Bridge is a bridge.")
+    verdict = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=Shown([first, unit()]))
+    assert (verdict.text, verdict.again, verdict.cost.llm_calls) == ("Odile Varro", True, 2)
+    why = "the evidence does not hold the model's answer; asked again: answered from 2 units, nearness"
+    assert verdict.explanation.startswith(why)
+    assert verdict.score == nearness(asked, [first, unit()], [f"Tarn Bridge. {TEXT}"])
+
+
+def test_where_nothing_fits_among_the_first_the_model_is_asked_over_further_evidence_alone(toolbox: Toolbox) -> None:
+    reading, asked = told(toolbox, SURE - 1.0), QuestionAnalysis((), (), "YEAR")
+    knowing = cast("Generator", Saying(toolbox.generator(), "1924"))
+    cognizer, more = Cognizer(lambda: knowing, 12, 0.1, free=True), Shown([unit("Tarn Bridge opened in 1924.")])
+    declined = cognizer.answer("When did Tarn Bridge open?", asked, [unit()], (), (), reading)
+    assert (declined.text, declined.cost.llm_calls) == ("", 0)
+    verdict = cognizer.answer("When did Tarn Bridge open?", asked, [unit()], (), (), reading, further=more)
+    assert (verdict.text, verdict.again, verdict.cost.llm_calls) == ("1924", True, 1)
+    assert verdict.explanation.startswith("the evidence holds no YEAR; asked again: answered from 1 units")
+
+
+def test_further_evidence_that_does_not_fit_into_the_context_costs_the_first_look_nothing(toolbox: Toolbox) -> None:
+    asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
+    unknowing = cast("Generator", Saying(toolbox.generator()))
+    cognizer, facts = Cognizer(lambda: unknowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
+    more = Shown([unit("It rains. " * 4_000)])
+    once = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading)
+    verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading, further=more)
+    assert (verdict.text, verdict.again, verdict.cost.llm_calls) == (once.text, False, 1)
+    assert "not asked again: a prompt of" in verdict.explanation
+    assert "rains" not in verdict.explanation
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.0, 0.0), (1.0, 0.0), (0.0, 2.0), (1.0, 2.0)])
+def test_each_replayed_generation_keeps_its_seconds_and_loading_counts_for_none(first: float, second: float) -> None:
+    verdicts = [
+        Verdict("", 0.5, "", Cost(taken, 1, 10, 2, replayed=replayed > 0.0), 0.0 if replayed else 20.0, replayed)
+        for taken, replayed in ((1.0, first), (2.0, second))
+    ]
+    live = sum(taken for taken, replayed in ((1.0, first), (2.0, second)) if not replayed)
+    loading = sum(one.setup for one in verdicts)
+    both = verdicts[0].then(verdicts[1]).timed(0.25 + live + loading)
+    assert both.cost == Cost(3.25, 2, 20, 4, replayed=bool(first or second))
 
 
 @pytest.mark.parametrize("abstain_below", [0.1, 1.0])
