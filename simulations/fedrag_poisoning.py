@@ -184,7 +184,7 @@ def main() -> None:
     lies = {lie.question.question_id: lie for lie in lies_about(gold, toolbox, np.random.default_rng(settings.seed))}
     if not (world.stores / "bank").is_dir():
         world.run(CASES["no attack"], world.stores, {})
-    kept = KeptRows(world.home / f"rows-{arguments.limit}.jsonl")
+    kept = KeptRows(world.home / f"rows-{arguments.limit}-{toolbox.generator_id.replace('@', '-')}.jsonl")
     rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
     (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     print(table(rows))

@@ -19,7 +19,7 @@ from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.toolbox import Toolbox
-from tests.inference.saying import Saying
+from tests.inference.one_word import OneWord
 
 QUESTION = "Who designed Tarn Bridge?"
 TEXT = "Tarn Bridge was designed by the engineer Odile Varro."
@@ -232,7 +232,7 @@ def test_where_the_model_finds_no_answer_a_free_one_gives_way_to_the_reading(
     free: bool, reads: bool, toolbox: Toolbox
 ) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    cognizer = Cognizer(lambda: cast("Generator", Saying(toolbox.generator())), 12, 0.1, free=free)
+    cognizer = Cognizer(lambda: cast("Generator", OneWord(toolbox.generator())), 12, 0.1, free=free)
     facts = toolbox.pipeline.facts([TEXT])[0]
     verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading if reads else None)
     assert verdict.cost.llm_calls == 1
@@ -244,7 +244,7 @@ def test_where_the_model_finds_no_answer_a_free_one_gives_way_to_the_reading(
 
 def test_where_the_first_evidence_holds_no_answer_further_evidence_is_read_once(toolbox: Toolbox) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    cognizer = Cognizer(lambda: cast("Generator", Saying(toolbox.generator())), 12, 0.1, free=True)
+    cognizer = Cognizer(lambda: cast("Generator", OneWord(toolbox.generator())), 12, 0.1, free=True)
     facts, first = toolbox.pipeline.facts([TEXT])[0], unit("Tarn Bridge is a bridge.")
     once = cognizer.answer(QUESTION, asked, [first], (), facts, reading)
     twice = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=Shown([first, unit()]))
@@ -255,7 +255,7 @@ def test_where_the_first_evidence_holds_no_answer_further_evidence_is_read_once(
 
 def test_an_answer_in_the_first_evidence_leaves_further_evidence_unread(toolbox: Toolbox) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    knowing = cast("Generator", Saying(toolbox.generator(), "Odile Varro"))
+    knowing = cast("Generator", OneWord(toolbox.generator(), "Odile Varro"))
     cognizer, facts = Cognizer(lambda: knowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
     verdict = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading, further=Shown([unit(), unit("It rains.")]))
     assert (verdict.text, verdict.again, verdict.cost.llm_calls) == ("Odile Varro", False, 1)
@@ -263,7 +263,7 @@ def test_an_answer_in_the_first_evidence_leaves_further_evidence_unread(toolbox:
 
 def test_an_answer_that_the_evidence_does_not_hold_is_asked_for_again(toolbox: Toolbox) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    knowing = cast("Generator", Saying(toolbox.generator(), "Odile Varro"))
+    knowing = cast("Generator", OneWord(toolbox.generator(), "Odile Varro"))
     cognizer, facts = Cognizer(lambda: knowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
     first = unit("Tarn Bridge is a bridge.")
     verdict = cognizer.answer(QUESTION, asked, [first], (), facts, reading, further=Shown([first, unit()]))
@@ -275,7 +275,7 @@ def test_an_answer_that_the_evidence_does_not_hold_is_asked_for_again(toolbox: T
 
 def test_where_nothing_fits_among_the_first_the_model_is_asked_over_further_evidence_alone(toolbox: Toolbox) -> None:
     reading, asked = told(toolbox, SURE - 1.0), QuestionAnalysis((), (), "YEAR")
-    knowing = cast("Generator", Saying(toolbox.generator(), "1924"))
+    knowing = cast("Generator", OneWord(toolbox.generator(), "1924"))
     cognizer, more = Cognizer(lambda: knowing, 12, 0.1, free=True), Shown([unit("Tarn Bridge opened in 1924.")])
     declined = cognizer.answer("When did Tarn Bridge open?", asked, [unit()], (), (), reading)
     assert (declined.text, declined.cost.llm_calls) == ("", 0)
@@ -286,7 +286,7 @@ def test_where_nothing_fits_among_the_first_the_model_is_asked_over_further_evid
 
 def test_further_evidence_that_does_not_fit_into_the_context_costs_the_first_look_nothing(toolbox: Toolbox) -> None:
     asked, reading = toolbox.pipeline.question(QUESTION), told(toolbox, SURE - 1.0)
-    unknowing = cast("Generator", Saying(toolbox.generator()))
+    unknowing = cast("Generator", OneWord(toolbox.generator()))
     cognizer, facts = Cognizer(lambda: unknowing, 12, 0.1, free=True), toolbox.pipeline.facts([TEXT])[0]
     more = Shown([unit("It rains. " * 4_000)])
     once = cognizer.answer(QUESTION, asked, [unit()], (), facts, reading)

@@ -25,7 +25,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
-from tests.inference.saying import Saying
+from tests.inference.one_word import OneWord
 from tests.strategies.federation import Federation, shared_federation
 
 
@@ -204,7 +204,7 @@ def test_the_likeliest_are_read_wherever_they_come_from(
 
 def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(people: EdgeDevice) -> None:
     """The evidence of the answer is then what was read last, and its owners' share stays at most half."""
-    unknowing = cast("Generator", Saying(people.toolbox.generator()))
+    unknowing = cast("Generator", OneWord(people.toolbox.generator()))
     free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
     abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
     for again, most in ((0, people.settings.inference.evidence_units), (8, 8)):
@@ -217,7 +217,7 @@ def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(peopl
 
 
 def test_what_was_read_is_not_read_again(people: EdgeDevice) -> None:
-    unknowing = cast("Generator", Saying(people.toolbox.generator()))
+    unknowing = cast("Generator", OneWord(people.toolbox.generator()))
     free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
     for again, calls in ((4, 1), (8, 2)):
         shelf = replace(people.engine.shelf, fewest=4, again=again)

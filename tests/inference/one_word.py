@@ -9,8 +9,8 @@ from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
-    """The real model, which can only say one thing: that it does not know, unless told otherwise."""
+class OneWord:
+    """The real model, which can only say one thing: that it does not know, or another word."""
 
     real: Generator
     word: str = "unknown"
