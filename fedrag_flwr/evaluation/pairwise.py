@@ -1,8 +1,9 @@
 """A local model as judge of two answers, on DGRAG's four criteria (4.3), positions swapped and ties counted.
 
 A small model is a weak judge: it prefers what stands in one place, or what is longer. So each criterion is asked twice
-with the answers in either order, a preference that follows the place is a tie, and the share of verdicts that agree
-with token F1 is reported beside the win rates.
+with the answers in either order; what counts is how far its log-odds of the two places move when the answers change
+them, in which its liking for a place cancels (Zhao et al. 2021 calibrate so). Where they hardly move it is a tie. The
+share of verdicts that agree with token F1 is reported beside the win rates.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Generator, Prompt
 
 Criterion = Literal["comprehensiveness", "diversity", "empowerment", "overall"]
 Winner = Literal["first", "second", "tie"]
@@ -22,7 +23,7 @@ CRITERIA: Mapping[Criterion, str] = {
     "empowerment": "better helps the reader to understand the question and its topic",
     "overall": "is the better answer, all in all",
 }
-_ONE_OR_TWO = Grammar('root ::= "1" | "2"')
+TIE = 0.1  # nats by which the log-odds of the places must move for an answer to be preferred
 _SYSTEM = "You compare two answers to a question and reply with the number of the one that fits the criterion better."
 _EXAMPLES = (
     (
@@ -85,24 +86,24 @@ class Judge:
     generator: Callable[[], Generator]
 
     def compare(self, pair: Pair, criterion: Criterion) -> Winner:
-        """The answer that is preferred in both orders; equal answers tie without being asked about."""
+        """The answer that is preferred over both orders; equal answers tie without being asked about."""
         if pair.first.strip() == pair.second.strip():
             return "tie"
-        straight = self._preferred(pair.question, pair.first, pair.second, criterion)
-        swapped = self._preferred(pair.question, pair.second, pair.first, criterion)
-        if straight == swapped:
-            return "tie"  # it chose a place, not an answer
-        return "first" if straight == 1 else "second"
+        straight = self._leaning(pair.question, pair.first, pair.second, criterion)
+        swapped = self._leaning(pair.question, pair.second, pair.first, criterion)
+        lean = (straight - swapped) / 2
+        if abs(lean) < TIE:
+            return "tie"
+        return "first" if lean > 0 else "second"
 
     def rates(self, pairs: Sequence[Pair]) -> dict[Criterion, WinRates]:
         """Win rates of the first answers on all criteria."""
         return {criterion: count_wins([self.compare(pair, criterion) for pair in pairs]) for criterion in CRITERIA}
 
-    def _preferred(self, question: str, one: str, two: str, criterion: Criterion) -> int:
-        (done,) = self.generator().complete(
-            judging_prompt(question, one, two, criterion), grammar=_ONE_OR_TWO, max_tokens=2, seed=0
-        )
-        return 1 if done.text.strip().startswith("1") else 2
+    def _leaning(self, question: str, one: str, two: str, criterion: Criterion) -> float:
+        """Log-odds that the model replies with the first place's number."""
+        scores = self.generator().score(judging_prompt(question, one, two, criterion), ("1", "2"))
+        return float(scores[0] - scores[1])
 
 
 def judging_prompt(question: str, one: str, two: str, criterion: Criterion) -> Prompt:

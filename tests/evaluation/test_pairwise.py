@@ -19,7 +19,7 @@ PAIR = Pair("What does the town export?", LONG, SHORT)
 
 @dataclass
 class Biased:
-    """A judge with one rule: the longer answer, or always one place."""
+    """A judge that likes one place, and the longer answer as well if that is its rule."""
 
     rule: str
     id: str = "biased"
@@ -28,13 +28,14 @@ class Biased:
     def complete(
         self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
     ) -> list[Completion]:
-        self.asked.append(prompt.user)
-        one, two = (line.partition(": ")[2] for line in prompt.user.splitlines()[1:3])
-        said = {"longer": "1" if len(one) > len(two) else "2", "place": "1"}[self.rule]
-        return [Completion(said, 1, 1, 0.0)]
+        raise AssertionError("a judge writes nothing")
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros(len(continuations))
+        assert tuple(continuations) == ("1", "2")
+        self.asked.append(prompt.user)
+        one, two = (line.partition(": ")[2] for line in prompt.user.splitlines()[1:3])
+        longer = {"longer": 0.5, "place": 0.04}[self.rule] * (1 if len(one) > len(two) else -1)
+        return np.array([-1.0 + longer, -4.0 - longer])
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
@@ -50,7 +51,7 @@ CASES: list[tuple[str, Pair, Winner, int]] = [
 
 
 @pytest.mark.parametrize(("rule", "pair", "verdict", "calls"), CASES)
-def test_a_preference_must_survive_the_swap(rule: str, pair: Pair, verdict: Winner, calls: int) -> None:
+def test_the_liking_for_a_place_cancels(rule: str, pair: Pair, verdict: Winner, calls: int) -> None:
     model = Biased(rule)
     assert Judge(lambda: model).compare(pair, "overall") == verdict
     assert len(model.asked) == calls
