@@ -18,6 +18,8 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import fedrag_home as fedrag_home
 
+Mixing = Literal["half", "likeliest"]  # whose sentences are read
+
 
 class _Group(BaseModel):
     model_config = ConfigDict(
@@ -79,7 +81,7 @@ class InferenceSettings(_Group):
     least_voices: int = Field(0, ge=0, le=1_000)
     free_answers: bool = False
     second_look: int = Field(0, ge=0, le=64)
-    mixing: Literal["half", "likeliest"] = "half"
+    mixing: Mixing = "half"
 
 
 class PrivacySettings(_Group):

@@ -214,13 +214,8 @@ class Engine:
 
     def _chosen(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
         """What the model reads; with a first hop's `name` all sentences compete, as unlikely ones may say it."""
-        likely = reading.likelihood()
-        worth = [unit for unit, _ in likely] if name else reading.units(self.shelf.most, self.shelf.fewest)
-        odds = {(unit.origin, unit.id): score for unit, score in likely}
-        home = [unit for unit in worth if unit.origin == self.shelf.device]
-        if self.shelf.mixing == "likeliest":
-            foreign = [unit for unit in worth if unit.origin != self.shelf.device]
-        units = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id])
+        worth = None if name else reading.units(self.shelf.most, self.shelf.fewest)
+        units = self._likeliest(reading, worth, foreign, name)
         source = reading.told_by() if reading.known else None
         return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
 
@@ -230,11 +225,27 @@ class Engine:
         """What a model that writes freely reads where it finds no answer in `units`; empty where there is no more."""
         if not self.cognizer.free or not self.shelf.again:
             return []
+        more = self._likeliest(reading, None, foreign, name, self.shelf.again)
+        return [] if all(unit in units for unit in more) else more
+
+    def _likeliest(
+        self,
+        reading: Reading,
+        worth: Sequence[EvidenceUnit] | None,
+        foreign: Sequence[EvidenceUnit],
+        name: str,
+        most: int | None = None,
+    ) -> list[EvidenceUnit]:
+        """The likeliest of the sentences that are worth it, or of all; half of the room is for any foreign ones."""
         likely = reading.likelihood()
         odds = {(unit.origin, unit.id): score for unit, score in likely}
-        home = [unit for unit, _ in likely if unit.origin == self.shelf.device]
-        more = self.shelf.select(home, foreign, name, lambda unit: odds[unit.origin, unit.id], self.shelf.again)
-        return [] if all(unit in units for unit in more) else more
+        own: list[EvidenceUnit] = []
+        abroad: list[EvidenceUnit] = []
+        for unit in [unit for unit, _ in likely] if worth is None else worth:
+            (own if unit.origin == self.shelf.device else abroad).append(unit)
+        if self.shelf.mixing == "half":
+            abroad = list(foreign)
+        return self.shelf.select(own, abroad, name, lambda unit: odds[unit.origin, unit.id], most)
 
     def _shown(self, lead: Lead, units: Sequence[EvidenceUnit]) -> Shown:
         return Shown(units, lead.notes(units, self.leads.limits.notes))

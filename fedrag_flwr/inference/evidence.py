@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
 from fedrag_flwr.retrieval import Ranking
+from fedrag_flwr.settings import Mixing
 from fedrag_flwr.text.segment import under_title
 
-Mixing = Literal["half", "likeliest"]
 POOL = 64  # near sentences among which evidence is chosen
 
 
