@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.places import Plain as Plain
@@ -82,6 +83,14 @@ class InferenceSettings(_Group):
     free_answers: bool = False
     second_look: int = Field(0, ge=0, le=64)
     mixing: Mixing = "half"
+
+    @field_validator("second_look")
+    @classmethod
+    def _written(cls, sentences: int, info: ValidationInfo) -> int:
+        """Only a model that writes freely says that it finds no answer."""
+        if sentences and not info.data.get("free_answers", True):  # absent where it is wrong itself
+            raise PydanticCustomError("needs", "it needs 'inference.free-answers' = true")
+        return sentences
 
 
 class PrivacySettings(_Group):

@@ -65,6 +65,7 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("hypergraph.learning-rate", float("nan"), "not allowed"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
     ("inference.evidence-units", 65, "less than or equal to 64"),
+    ("inference.second-look", 10, "it needs 'inference.free-answers' = true"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
     ("privacy.epsilon", 0, "greater than 0"),
     ("privacy.group-size", 1, "greater than or equal to 2"),
@@ -87,6 +88,14 @@ def test_a_wrong_value_names_key_value_and_what_is_allowed(key: str, value: Plai
     assert repr(value) in said
     assert allowed in said
     assert "pyproject.toml" in refused.value.fix
+
+
+def test_a_second_look_goes_with_free_answers() -> None:
+    settings = Settings.from_config({"inference.second-look": 10, "inference.free-answers": True})
+    assert settings.inference.second_look == 10
+    with pytest.raises(SettingError) as refused:
+        Settings.from_config({"inference.second-look": 10, "inference.free-answers": "yes"})
+    assert "second-look" not in refused.value.args[0]  # the one mistake is told, not what follows from it
 
 
 @pytest.mark.parametrize("key", ["colour", "memory.colour", "memory.top_k", "models.generator.name", "Memory.delta"])
