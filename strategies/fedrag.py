@@ -24,6 +24,11 @@ class FedRag(SummaryRouting, MemoryFusion):
     retrieve_by = "nearest"
     exchanges = EVERY_EXCHANGE
 
+    @property
+    def reads_questions(self) -> bool:
+        """Homes answer, whatever `routing.answers-at` says."""
+        return False
+
     def share(self) -> None:
         """Exchange memories, then summaries, as far as the settings keep these parts."""
         if self.settings.fedrag.bank:
@@ -39,9 +44,12 @@ class FedRag(SummaryRouting, MemoryFusion):
         if self.settings.exchange != "plain" and self.settings.fedrag.summaries:
             self._resolve_privately()
             return
-        asked = {name: [want.owner for want in asking.wants] for name, asking in self.open.items()}
+        asked = {name: list[str]() for name in self.open}
+        for node_id, requests in self._requests().items():
+            for name in requests:
+                asked[name].append(self._courier.name(node_id))
         MemoryFusion.resolve(self)
         for name in asked.keys() & self.answers.keys():
             answer = self.answers[name]
-            told = f"{answer.explanation}; asked {', '.join(asked[name])}"
+            told = f"{answer.explanation}; asked {', '.join(sorted(asked[name])) or 'nobody'}"
             self.answers[name] = replace(answer, explanation=told[:MOST_LINE])

@@ -6,13 +6,14 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.inference.cognizer import Cognizer
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.reports import Reporter
 from fedrag_flwr.records import (
     MOST_LINE,
@@ -139,7 +140,8 @@ class HybridFusion(FederatedRag):
         delivered: dict[int, list[Answer]] = defaultdict(list)
         for question in self.asking:
             if question.id not in self.answers:
-                self.answers[question.id] = self._answered(question, self._told.get(question.id, Told()))
+                told = self._told.get(question.id, Told())
+                self.answers[question.id] = isolated(question.id, partial(self._answered, question, told))
             if (home := self.node_of(question.home)) is not None:
                 delivered[home].append(_with_report(self.answers[question.id]))
         letters = [
@@ -190,11 +192,11 @@ class HybridFusion(FederatedRag):
         near = self._related(list(self._told.values()), len(self.asking))
         first = self._gather(near)
         for question in near:
-            self._input(question, first[question.id])
+            isolated(question.id, partial(self._input, question, first[question.id]))
         far = self._related(list(first.values()), len(self.asking))
         second = self._gather(far)
         for question in far:
-            self._answered(question, second[question.id])
+            isolated(question.id, partial(self._answered, question, second[question.id]))
         self.counts["prefetched"] += len(near) + len(far)
 
     def _related(self, told: Sequence[Told], asked: int) -> list[Question]:

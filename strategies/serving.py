@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 
 from fedrag_flwr.inference.graph_answers import rescored
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.records import Answer, AnswerBatch, ImportReport
 from strategies.courier import Letter
@@ -27,7 +29,7 @@ class ServingRag(HelpingRag):
             given = help_given.get(question_id)
             if given is None or not given.units:
                 continue
-            answer = self._answered_here(question_id, given)
+            answer = isolated(question_id, partial(self._answered_here, question_id, given))
             self.answers[question_id] = answer
             del self.open[question_id]
             if (home := self.node_of(self.questions[question_id].home)) is not None:

@@ -200,8 +200,8 @@ class SummaryRouting(ServingRag):
 
 
 def draft_of(asking: OpenQuestion) -> Answer:
-    """Home's draft for an open question; an abstention where it sent none, or one of another question."""
+    """Home's draft for an open question; without one of this question an abstention that took home as long."""
     for draft in asking.drafts:
         if draft.question_id == asking.question_id:
             return draft
-    return Answer(asking.question_id, "", "abstained", 0.0, "")
+    return Answer(asking.question_id, "", "abstained", 0.0, "", cost=Cost(seconds=asking.seconds))

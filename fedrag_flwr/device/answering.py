@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.device.engines import Engines
 from fedrag_flwr.device.graphing import DeviceGraph
-from fedrag_flwr.errors import FedragError
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.ordering.controller import DeviceController
@@ -17,9 +15,6 @@ from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQues
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.cache import AnswerCache
 from fedrag_flwr.walking.peer import DeviceWalks
-
-_SAME = 0.9999  # cosine from which two questions are one, but for rounding
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ class DeviceAnswers:
     @property
     def cache(self) -> AnswerCache:
         """Answers of `fedrag`, for the same question alone."""
-        return replace(self.walks.cache, similarity=_SAME)
+        return replace(self.walks.cache, similarity=-1.0, verbatim=True)
 
     def finish(self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer an open question with what other devices gave."""
@@ -93,17 +88,9 @@ class DeviceAnswers:
             return self.walks.finish(question, given)
         answer = self._engine(mode).finish(question, given)
         if mode == "assisted" and self.settings.fedrag.cache:
-            self.cache.keep(answer, self.encoder.encode([question.text])[0], answer.evidence)
+            self.cache.keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:
         alone = mode == "own-memory" or (mode == "assisted" and not self.settings.fedrag.bank)
         return self.engines.over("own" if alone else "all")
-
-    def isolated(self, question: Question, act: Callable[[Question], Answer | OpenQuestion]) -> Answer | OpenQuestion:
-        """Answer one question; what goes wrong with it costs no other question its answer."""
-        try:
-            return act(question)
-        except FedragError as error:
-            _LOG.error("question %s: %s", question.id, error.abroad)
-            return Answer(question.id, "", "abstained", 0.0, f"failed: {type(error).__name__}")

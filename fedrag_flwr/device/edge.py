@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import SealedExchange
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
@@ -262,7 +264,7 @@ class EdgeDevice:
         asked = self.waiting.outbox.recalled(questions)
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
-            outcome = self.answers.isolated(question, lambda asked: self.ask(asked, mode))
+            outcome = isolated(question.id, partial(self.ask, question, mode))
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:
@@ -334,7 +336,7 @@ class EdgeDevice:
         for part in evidence:
             given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
         done = [
-            self.answers.isolated(question, lambda asked: self.answers.finish(asked, given[asked.id], mode))
+            isolated(question.id, partial(self.answers.finish, question, given[question.id], mode))
             for question in self.waiting.outbox.recalled(questions)
         ]
         answers = [one for one in done if isinstance(one, Answer)]

@@ -13,12 +13,14 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_request
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.privacy.sealing import BoxKey, seal
@@ -86,7 +88,8 @@ class Enclave:
             given[part.question_id].append(part)
         sealed = []
         for name, confided in self._open.items():
-            answer = self._answered(confided, [unit for part in given[name] for unit in part.units])
+            units = [unit for part in given[name] for unit in part.units]
+            answer = isolated(confided.question.id, partial(self._answered, confided, units))
             home = confided.question.home
             data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
             box = seal(data, confided.reply, context_of("answer", self._run, name, home))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.inference.reading import Pool
-from fedrag_flwr.inference.sides import pair, rows_asked_of
+from fedrag_flwr.inference.sides import rows_asked_of, said_by
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, words
 from fedrag_flwr.text.nations import nations
 
@@ -31,9 +31,10 @@ _LEVEL = FUNCTION_WORDS | words("same both share similar common each different t
 
 
 def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None:
-    """Whether what a question asks of two things holds of both, by the passages about them; of one, where it names one.
+    """Whether what a question asks of two things holds of both, by the passages about them.
 
-    None where it asks in which order things came: shared words and facts say nothing of that.
+    None where it does not name two that passages are about, as the words of one passage would say yes or no to nearly
+    anything; and where it asks in which order things came: shared words and facts say nothing of that.
 
     Parameters
     ----------
@@ -46,9 +47,10 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None
     """
     if _IN_TIME.search(question):
         return None
-    both = [rows_asked_of(question, pool, rows) for rows in pair(pool, scores)]
-    if not both:
-        return False
+    named = said_by(pool, scores)[:2]
+    if len(named) < 2:
+        return None
+    both = [rows_asked_of(question, pool, rows) for rows in named]
     if not _SAME.search(question):
         line = f" {' '.join(pool.asked)} "
         for rows in both:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr.inference.prompts import UNKNOWN
-from fedrag_flwr.inference.support import is_choice
+from fedrag_flwr.inference.support import bare, is_choice
 from fedrag_flwr.models.base import Grammar
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -77,6 +77,15 @@ def choice_grammar(choices: Sequence[str]) -> Grammar:
     return Grammar("root ::= " + " | ".join(_literal(choice) for choice in (*choices, UNKNOWN)))
 
 
+def chosen(said: str, choices: Sequence[str]) -> str:
+    """The choice that a model said, or the only one that it began with where its last words were cut; else ""."""
+    plain = [bare(_plain(choice)) for choice in choices]
+    if said in plain:
+        return said
+    begun = {choice for choice in plain if said and choice.startswith(said)}
+    return begun.pop() if len(begun) == 1 else ""
+
+
 def _distinct(texts: Iterable[str]) -> list[str]:
     found: dict[str, str] = {}
     for text in map(str.strip, texts):
@@ -86,5 +95,8 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    plain = "".join(char for char in " ".join(text.split()) if char.isprintable())
-    return json.dumps(plain, ensure_ascii=False)
+    return json.dumps(_plain(text), ensure_ascii=False)
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in " ".join(text.split()) if char.isprintable())

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, unknown
+from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, chosen, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import Reading
-from fedrag_flwr.inference.support import coverage, evidence_texts, is_choice, is_supported, is_yes_no
+from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
@@ -18,6 +18,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
 _NOT_FOUND = "the model found no answer in the evidence"
+_CUT = "the model's answer is longer than it may be"
 _SPAN = "; the likeliest span instead"
 
 
@@ -155,7 +156,7 @@ class Cognizer:
         if known:
             return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
         if facts is not None and not free:
-            return self._choose(question, first, choice_grammar(choices), score)
+            return self._choose(question, first, choices, score)
         worded = wording or question
         if facts is None or choices:
             verdict = self._write(question, worded, analysis, first)
@@ -198,10 +199,12 @@ class Cognizer:
         text, why = ("", fault) if fault else (verdict.text, _answered(shown, score))
         return replace(verdict, text=text, score=score, explanation=why)
 
-    def _choose(self, question: str, shown: Shown, grammar: Grammar, score: float) -> Verdict:
-        """What the model chooses among the answers that a grammar allows."""
-        verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), grammar)
-        return replace(verdict, score=score, explanation=_answered(shown, score) if verdict.text else _NOT_FOUND)
+    def _choose(self, question: str, shown: Shown, choices: Sequence[str], score: float) -> Verdict:
+        """Which of some answers the model chooses."""
+        verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), choice_grammar(choices))
+        text = chosen(verdict.text, choices)
+        why = _answered(shown, score) if text else _CUT if verdict.text else _NOT_FOUND
+        return replace(verdict, text=text, score=score, explanation=why)
 
     def _complete(self, prompt: Prompt, grammar: Grammar) -> Verdict:
         """What the model says, not judged yet."""
@@ -248,5 +251,5 @@ def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: S
 
 def clean(text: str) -> str:
     """A generated answer without quotes and final stop; empty where the model said that it does not know."""
-    line = text.strip().split("\n")[0].strip('" ').rstrip('." ')
+    line = bare(text.strip().split("\n")[0])
     return "" if line.lower().startswith(UNKNOWN) else line

@@ -16,7 +16,7 @@ _MOST = re.compile(
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _DYING = re.compile(r"\b(?:die[ds]?|dead|death|pass(?:ed)? away)\b", re.I)
 _ENDED = re.compile(
-    r"(?:[-–—]|\b(?:died|death|killed|assassinated|executed)\b)[^().;]*?\b(1[0-9]{3}|20[0-9]{2})\b", re.I
+    r"(?:[-–—]|\b(?:died|death|killed|assassinated|executed)\b)[^().;]{0,80}?\b(1[0-9]{3}|20[0-9]{2})\b", re.I
 )
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _COUNTING = re.compile(

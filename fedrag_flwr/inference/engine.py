@@ -107,7 +107,9 @@ class Engine:
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start)
         if reading and (told := self._read(lead, ())).certain:
-            return self._reasoned(question, lead, (), start, told)
+            answer = self._reasoned(question, lead, (), start, told)
+            if answer.text:
+                return answer
         wants = {want.owner: want for want in self._wants(question, lead.matches)} if owners else {}
         for owner in near(lead.asked.vector) if near is not None else ():
             wants.setdefault(owner, Want(question.id, owner, ()))
@@ -121,7 +123,8 @@ class Engine:
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start), True
         reading = self._read(lead, ())
-        return self._reasoned(question, lead, (), start, reading), reading.certain
+        answer = self._reasoned(question, lead, (), start, reading)
+        return answer, reading.certain and bool(answer.text)
 
     def recall(self, question: Question) -> Answer | None:
         """What memory alone answers; None where it does not know."""
@@ -257,7 +260,8 @@ class Engine:
                 owner, edge = owner_of(match.item.origin, reference)
                 if owner != self.shelf.device:
                     edges.setdefault(owner, []).append(edge)
-        return tuple(Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items()))
+        named = [Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items())]
+        return tuple(named[:_MOST_WANTS])
 
     @staticmethod
     def _via(lead: Lead) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Hops:
     def follow(
         self, question: str, analysis: QuestionAnalysis, vector: Vector, first: Sequence[Match], k: int
     ) -> list[Match]:
-        """The k best second-hop memories for a question, best first.
+        """The k best second-hop memories for a question, best first; none where k is 0.
 
         Parameters
         ----------
@@ -58,6 +58,8 @@ class Hops:
         k
             Most memories.
         """
+        if k < 1:
+            return []
         scored: dict[int, float] = {}
         seen = {match.item.id for match in first[:k]}
         for name, reached in self._bridges(question, first).items():

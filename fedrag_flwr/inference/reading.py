@@ -88,10 +88,11 @@ class Pool:
         return sum(self.weights[word] for word in words & self.weights.keys()) / (sum(self.weights.values()) or 1.0)
 
     def groups(self) -> dict[tuple[str, str], list[int]]:
-        """Rows of each passage's sentences."""
+        """Rows of each passage's sentences; of others' evidence, whose ids tell no passage, of each title's."""
         found: dict[tuple[str, str], list[int]] = {}
         for row, one in enumerate(self.candidates):
-            found.setdefault((one.unit.origin, one.unit.id.rpartition(".")[0]), []).append(row)
+            passage = one.unit.id.rpartition(".")[0] or self.titles[row] or one.unit.id
+            found.setdefault((one.unit.origin, passage), []).append(row)
         return found
 
 

@@ -103,11 +103,10 @@ class Reporter:
         verdict = self.cognizer.answer(
             question.text, analysis, chosen, facts=shown_facts(reading, chosen), reading=reading
         )
-        report, cost, setup = self._report(question.text, reading.units(_MOST_NOTES))
+        report, cost, spared = self._report(question.text, reading.units(_MOST_NOTES))
         named = [*report, *_conflicts(analysis, verdict.text, candidates)]
-        seconds = self.clock() - start - verdict.setup - setup
-        total = replace(verdict.cost + cost, seconds=seconds)
-        told = replace(verdict, explanation=f"at the server: {verdict.explanation}", cost=total)
+        told = replace(verdict, explanation=f"at the server: {verdict.explanation}", cost=verdict.cost + cost)
+        told = told.timed(self.clock() - start - spared)
         answer = answered(question, told, chosen, remote=True)
         sources = tuple(dict.fromkeys(map(_reference, chosen)))
         return replace(answer, sources=sources, report=" ".join(named)[:_MOST_REPORT])
@@ -115,6 +114,9 @@ class Reporter:
     # --- the report -----------------------------------------------------------------------------------
 
     def _report(self, question: str, notes: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
+        """Statements, what they cost, and the seconds by which the clock ran longer than that: those of loading, less
+        those that a replayed generation took once.
+        """
         if self.writer == "none" or not notes:
             return [], Cost(), 0.0
         if self.writer == "extractive":
@@ -129,7 +131,8 @@ class Reporter:
             note = notes[int(number) - 1]
             if _bears(note, text.strip(" ."), question):
                 statements.append(f"{text.strip(' .')} ({_reference(note)}).")
-        return statements or [_quoted(notes[0])], cost, written.setup
+        spared = written.setup - (written.seconds if written.cached else 0.0)
+        return statements or [_quoted(notes[0])], cost, spared
 
 
 def _conflicts(analysis: QuestionAnalysis, answer: str, candidates: Sequence[Candidate]) -> list[str]:

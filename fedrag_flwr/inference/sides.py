@@ -50,11 +50,11 @@ def alternatives(question: str, titles: Sequence[str]) -> list[str]:
     return [title for _, title in found] if len(found) > 1 else []
 
 
-def pair(pool: Pool, scores: NDArray[np.float64]) -> list[list[int]]:
-    """The rows of the two passages that a question is about: those whose titles it says, else the likeliest.
+def said_by(pool: Pool, scores: NDArray[np.float64]) -> list[list[int]]:
+    """The rows of the passages whose titles a question says.
 
     A longer title goes before what it holds ("Verona High School" before "High School"), a title with its bracket
-    before one without.
+    before one without; of passages under one title the likeliest is meant.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def pair(pool: Pool, scores: NDArray[np.float64]) -> list[list[int]]:
         if number not in chosen and f" {name} " in asked:
             chosen[number] = None
             asked = asked.replace(f" {name} ", " | ")
-    return [groups[number] for number in dict.fromkeys([*chosen, *range(len(groups))])][:2]
+    return [groups[number] for number in chosen]
 
 
 def _names(pool: Pool, row: int) -> tuple[str, str]:

@@ -67,3 +67,8 @@ def coverage(anchors: Sequence[str], texts: Sequence[str]) -> float:
         return 1.0
     seen = {word for text in texts for word in forms(text)}
     return sum(all(word in seen for word in forms(anchor)) for anchor in anchors) / len(anchors)
+
+
+def bare(text: str) -> str:
+    """An answer without quotes around it and without its final stop."""
+    return text.strip('" ').rstrip('." ')

@@ -21,8 +21,9 @@ from fedrag_flwr.walking.notes import Json, WalkNotes
 class AnswerCache:
     """A device's own answers with the vectors of their questions.
 
-    An answer is void as soon as one of its own sentences is gone or says something else. One that rests on others'
-    evidence is void as soon as their documents are heard to have changed, and after `hours`, as they may be silent.
+    An answer is void as soon as one of its own sentences is gone or says something else, or one of the memories that it
+    rests on is gone. One that rests on others' evidence or memories is void as soon as their documents are heard to
+    have changed, and after `hours`, as they may be silent.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ class AnswerCache:
         Cosine from which questions are alike; above 1 nothing is given again.
     hours
         Longest life of an answer over others' evidence.
+    verbatim
+        Whether a question is like another only in the same words, but for case and space.
     clock
         Seconds since the epoch.
     """
@@ -44,6 +47,7 @@ class AnswerCache:
     similarity: float
     hours: float
     clock: Clock = time.time
+    verbatim: bool = False
 
     def hear(self, states: Mapping[str, str]) -> None:
         """Note the states of others' documents, by device, as a run tells them."""
@@ -54,27 +58,34 @@ class AnswerCache:
     def find(self, question: Question, vector: Vector) -> Answer | None:
         """The answer to the most similar question that still holds; None without one."""
         known = self.notes.all("answer")
+        if self.verbatim:
+            asked = _asked(question)
+            known = {name: body for name, body in known.items() if body.get("asked") == asked}
         for name in nearest_first(known, vector, self.similarity):
             if self._holds(known[name]):
                 return _answer(question, name, known[name])
             self.notes.drop("answer", name)
         return None
 
-    def keep(self, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
-        """Keep an answer with the sentences that it rests on."""
+    def keep(self, question: Question, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
+        """Keep an answer with the sentences that it rests on, and the memories that are among its sources."""
         if self.similarity > 1 or not answer.text:
             return
         read = list(units)
         own = {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
         known = self._states()
-        others = {unit.origin: known.get(unit.origin) for unit in read if unit.origin != self.device}
+        memories = self._memories(answer.sources)
+        origins = {*(unit.origin for unit in read), *memories.values()} - {self.device}
+        others = {name: known.get(name) for name in sorted(origins)}
         body = {
+            "asked": _asked(question),
             "text": answer.text,
             "score": answer.score,
             "sources": list(answer.sources),
             "vector": packed(vector),
             "own": own,
             "others": others,
+            "memories": memories,
             "until": self.clock() + 3600 * self.hours if others else None,
         }
         self.notes.put("answer", {answer.question_id: body})
@@ -86,11 +97,20 @@ class AnswerCache:
         assert isinstance(own, dict)
         if not isinstance(others, dict) or others != {name: self._states().get(name) for name in others}:
             return False
+        memories = body.get("memories")
+        if not isinstance(memories, dict) or self.store.origins(list(memories)) != memories:
+            return False
         try:
             now = {one.id: _digest(one.text) for one in self.store.sentences(list(own))} if own else {}
         except NotFoundError:
             return False
         return now == own
+
+    def _memories(self, sources: Iterable[str]) -> dict[str, str]:
+        """The memories among an answer's sources, as ids with their origins."""
+        parts = [source.partition("/") for source in sources]
+        held = self.store.origins([name for _, _, name in parts])
+        return {name: origin for origin, _, name in parts if held.get(name) == origin}
 
     def _states(self) -> Json:
         return self.notes.get("states") or {}
@@ -116,6 +136,10 @@ def _answer(question: Question, known_as: str, body: Json) -> Answer:
     assert isinstance(score, float)
     assert isinstance(sources, list)
     return Answer(question.id, str(body["text"]), "cache", score, f"as {known_as} was answered", tuple(sources), Cost())
+
+
+def _asked(question: Question) -> str:
+    return _digest(" ".join(question.text.casefold().split()))
 
 
 def _digest(text: str) -> str:

@@ -242,7 +242,7 @@ class DeviceWalks:
         verdict = cognizer.answer(question.text, self.toolbox.pipeline.question(question.text), units, always=True)
         remote = any(unit.origin != self.device for unit in units)
         answer = answered(question, verdict.timed(time.perf_counter() - start), units, remote)
-        self.cache.keep(answer, vector, units)
+        self.cache.keep(question, answer, vector, units)
         return answer
 
     def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:

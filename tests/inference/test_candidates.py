@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar
+from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen
 from fedrag_flwr.inference.prompts import UNKNOWN
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Fact
@@ -64,6 +64,25 @@ def test_the_answer_is_among_the_candidates(question: str, evidence: str, answer
     offered = candidates(question, pipeline.question(question), pipeline.facts([evidence])[0])
     assert answer in offered
     assert not any(name in offered for name in ("Tarn Bridge",) if name in question)
+
+
+LONG = "Copper Hall in Lindmoor, the Salt Archive in Port Ferren and the Museum of Bridges in Norrhall"
+
+
+@pytest.mark.parametrize(
+    ("said", "choices", "meant"),
+    [
+        ("Lindmoor", ["Lindmoor", "Lindmoor Bay"], "Lindmoor"),
+        (LONG[:30], [LONG, "Port Ferren"], LONG),
+        ("Copper", [LONG, "Copper Bridge"], ""),
+        ("St. Ives Inc", ["St. Ives Inc."], "St. Ives Inc"),
+        ("two lines", ["two\nlines"], "two lines"),
+        ("unk", ["Lindmoor"], ""),
+        ("", ["Lindmoor"], ""),
+    ],
+)
+def test_what_was_cut_is_the_only_choice_that_begins_so(said: str, choices: list[str], meant: str) -> None:
+    assert chosen(said, choices) == meant
 
 
 PROMPT = Prompt("", "What is in the harbour?")

@@ -183,6 +183,20 @@ def test_with_facts_the_answer_is_one_of_them(toolbox: Toolbox) -> None:
     assert verdict.cost.tokens_out > 0
 
 
+@pytest.mark.parametrize("other", ["", "Odile Varro, who had drawn the Fells"])
+def test_a_choice_is_never_given_in_part(other: str, toolbox: Toolbox) -> None:
+    whole = "Odile Varro, who had drawn the Marl and the Ossel bridges before, and whose sister Anna Varro built it"
+    offered = [Fact(text, "PERSON", text.lower()) for text in (whole, other) if text]
+    evidence = [unit(f"Tarn Bridge was designed by {whole}.")]
+
+    def model() -> Generator:
+        return OneWord(toolbox.generator(), "Odile Varro, who had drawn the")  # as if its tokens had ended there
+
+    verdict = Cognizer(model, 24, 0.1).answer(QUESTION, QuestionAnalysis((), (), "PERSON"), evidence, (), offered)
+    assert verdict.text == ("" if other else whole)
+    assert verdict.explanation.startswith("the model's answer is longer" if other else "answered from")
+
+
 def test_without_facts_the_answer_stands_in_the_evidence(toolbox: Toolbox) -> None:
     verdict = Cognizer(toolbox.generator, 12, 0.1).answer(QUESTION, toolbox.pipeline.question(QUESTION), [unit()])
     assert verdict.cost.llm_calls == 1

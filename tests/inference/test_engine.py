@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from typing import cast
 
 import numpy as np
@@ -11,7 +11,10 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import measured
+from fedrag_flwr.inference.leads import Lead
+from fedrag_flwr.inference.reader import CERTAIN, Reading
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import (
     Answer,
@@ -97,6 +100,25 @@ def test_what_is_far_is_not_answered_and_costs_no_call(people: EdgeDevice) -> No
     assert isinstance(given, Answer)
     assert (given.path, given.text, given.cost.llm_calls) == ("abstained", "", 0)
     assert "too far" in given.explanation
+
+
+class Sure(Engine):
+    """An engine whose readings leave no doubt."""
+
+    def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
+        found = super()._read(lead, foreign)
+        return replace(found, likely=np.full_like(found.likely, CERTAIN))
+
+
+@pytest.mark.parametrize("least_trust", [0.0, 1.0])
+def test_home_is_sure_only_of_what_it_answers(least_trust: float, people: EdgeDevice) -> None:
+    engine = people.engine_over("none")
+    parts = {one.name: getattr(engine, one.name) for one in fields(engine)}
+    sure = Sure(**parts | {"cognizer": replace(engine.cognizer, abstain_below=0.0, least_trust=least_trust)})
+    question = asked("Who commanded the frigate Windhover?")
+    answer, certain = sure.at_home(question)
+    assert (bool(answer.text), certain) == (least_trust == 0.0, least_trust == 0.0)
+    assert isinstance(sure.assisted(question), OpenQuestion if least_trust else Answer)
 
 
 def foreign(question: str, answer: str, kind: str, encoder: Encoder, pipeline: Pipeline) -> MemoryItem:

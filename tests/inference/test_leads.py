@@ -67,6 +67,13 @@ def test_a_second_hop_that_memory_does_not_know_is_not_answered(leads: Leads) ->
     assert lead.known is None
 
 
+def test_no_second_hop_is_followed_where_none_is_asked_for(leads: Leads, encoder: Encoder, pipeline: Pipeline) -> None:
+    question = "Who commanded the ship that sank off Mount Cairl?"
+    [asked] = leads.read([question])
+    found = [leads.hops.follow(question, asked.analysis, asked.vector, leads.recall(asked), k) for k in (0, 1)]
+    assert [len(matches) for matches in found] == [0, 1]
+
+
 def lead_of(rows: Sequence[tuple[str, str]]) -> Lead:
     one = np.ones(1, dtype=np.float32)
     matches = [

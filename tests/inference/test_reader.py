@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from fedrag_flwr.inference.agreeing import agree
 from fedrag_flwr.inference.comparing import decided
 from fedrag_flwr.inference.reader import FEWEST, Reading, read
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
-from fedrag_flwr.inference.sides import alternatives, pair, rows_asked_of
+from fedrag_flwr.inference.sides import alternatives, rows_asked_of, said_by
 from fedrag_flwr.inference.spans import SPAN_FEATURES, span_features, spans_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit
@@ -83,6 +84,28 @@ YES_NO = [
 def test_yes_or_no_is_read_without_the_model(question: str, answer: str, encoder: Encoder, pipeline: Pipeline) -> None:
     found = reading(question, encoder, pipeline)
     assert (found.known, found.spans) == (answer, ())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Is Alder Lake a lake?", "Is Alder Lake in Denmark?", "Is Brook Fell a hill and a lake?", "Are lakes both deep?"],
+)
+def test_what_is_asked_of_one_thing_is_left_to_the_model(question: str, encoder: Encoder, pipeline: Pipeline) -> None:
+    assert reading(question, encoder, pipeline).known == ""
+
+
+@pytest.mark.parametrize(("question", "answer"), YES_NO)
+def test_what_another_device_gave_counts_passage_by_passage(
+    question: str, answer: str, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    given = [  # opaque ids: they tell no passage
+        replace(one, unit=replace(one.unit, id=f"{number:032x}", origin="other" if number > 3 else "home"), place=0)
+        for number, one in enumerate(candidates(question, encoder, pipeline))
+    ]
+    asked = pipeline.question(question)
+    assert read(question, asked, given).known == answer
+    groups = Pool.of(question, asked, given).groups().values()
+    assert sorted(map(sorted, groups)) == [[0, 1], [2, 3], [4], [5], [6], [7], [8]]
 
 
 def test_spans_stand_in_the_sentences_and_each_has_a_score(encoder: Encoder, pipeline: Pipeline) -> None:
@@ -167,7 +190,7 @@ def test_two_things_and_who_made_them(
         ],
     )
     scores = np.zeros(len(SIDES))
-    found = pair(pool, scores)
+    found = said_by(pool, scores)
     assert {rows[0] for rows in found} == set(both)
     assert {rows_asked_of(question, pool, rows)[0] for rows in found} == set(asked)
     if yes is not None:
@@ -208,7 +231,7 @@ def test_features_are_finite_whatever_is_read(question: str, units: Sequence[Can
     assert near.shape == (len(units), len(NEAR_FEATURES))
     assert linked.shape == (len(units), len(LINK_FEATURES))
     assert told.shape == (len(spans), len(SPAN_FEATURES))
-    assert agree(question, pool, near[:, 0]) in {True, False}
+    assert agree(question, pool, near[:, 0]) in {True, False, None}
     assert agree(f"{question} when it began", pool, near[:, 0]) is None  # shared words tell nothing of order in time
     assert all(np.isfinite(matrix).all() for matrix in (near, linked, told))
 

@@ -149,6 +149,11 @@ class StoreReader:
             raise reading.missing("memory", [item_id])
         return found[0]
 
+    def origins(self, ids: Sequence[str]) -> dict[str, str]:
+        """The origins of memories, by id; ids of none are left out."""
+        with self._database.reading() as connection:
+            return item_rows.origins(connection, ids)
+
     def retracted_since(self, version: int, *, own: bool = True) -> list[str]:
         """The ids of own, or of others', memories that went or were recalled after a version, sorted."""
         with self._database.reading() as connection:
