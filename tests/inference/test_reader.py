@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -209,6 +210,13 @@ def test_alternatives_are_titles_that_the_question_sets_side_by_side(
     question: str, titles: list[str], found: int
 ) -> None:
     assert alternatives(question, titles) == ["Arden Monthly", "Farm and Field"][:found]
+
+
+@pytest.mark.parametrize("text", ["-" * 20_000, "died " * 4_000, "(1900 - 1 May 1980)"])
+def test_long_texts_cost_no_more_than_their_length(text: str) -> None:
+    start = time.process_time()
+    decided("Which of them died first, A or B?", [[text], ["(1900 - 1990)"]])
+    assert time.process_time() - start < 1.0  # it took 5 s where each hyphen was followed to the end
 
 
 LINES = st.text(st.sampled_from("abcé X1,.()' "), max_size=24)

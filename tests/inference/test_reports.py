@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,20 @@ def told(report: str, writer: Writer = "model") -> tuple[str, int]:
     assert answer.text == "1924"
     assert set(answer.sources) <= {"bridges/r1", "museums/r2", "harbours/r3"}
     return answer.report, answer.cost.llm_calls
+
+
+def test_a_replayed_report_keeps_its_seconds() -> None:
+    class Replayed(Script):
+        def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
+            return [replace(one, seconds=5.0, cached=True) for one in super().complete(prompt, **how)]
+
+    made = reporter("")
+    for script, least in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
+        cognizer = replace(made.cognizer, generator=lambda script=script: script)
+        asked = replace(made, cognizer=cognizer, generator=cognizer.generator)
+        cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost
+        assert least <= cost.seconds < least + 5.0
+        assert cost.replayed == (least > 0)
 
 
 def number_of(text: str) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.records import Question
+from fedrag_flwr.records import AnswerBatch, Question
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, make_strategy
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
@@ -109,6 +111,29 @@ def test_each_part_can_be_left_out(built: Federation) -> None:
     )
     assert "k2" in private.answers
     assert not [data for data in sent if b"query.retrieve" in data]
+
+
+@pytest.mark.parametrize("exchange", ["plain", "download"])
+def test_homes_seconds_before_it_asks_others_count(exchange: str, built: Federation) -> None:
+    files = built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__cache=False)
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = FedRag(files.settings, [FOREIGN], tools)
+    take = strategy.take
+
+    def slow(node_id: int, batch: AnswerBatch) -> None:
+        take(node_id, batch)
+        strategy.open = {name: replace(asking, seconds=1_000.0) for name, asking in strategy.open.items()}
+
+    strategy.take = slow  # type: ignore[method-assign]
+    strategy.run(files.grid(None), "1")
+    tools.summaries.close()
+    assert 1_000.0 < strategy.answers["k2"].cost.seconds < 1_900.0
+
+
+def test_nobody_but_home_reads_a_question(built: Federation) -> None:
+    settings = built.with_changes(routing__answers_at="server").settings
+    assert not FedRag(settings, [], ServerTools(settings)).reads_questions
 
 
 def test_a_question_is_answered_alike_while_its_evidence_holds(built: Federation) -> None:

@@ -134,6 +134,21 @@ def test_evidence_in_another_s_name_is_dropped_and_the_draft_stands(built: Feder
     assert not any(source.startswith("harbours/") for source in answer.sources)
 
 
+def test_evidence_that_is_too_long_for_the_server_costs_one_question_its_answer(built: Federation) -> None:
+    def flood(batch: EvidenceBatch) -> EvidenceBatch:
+        parts = {part.question_id: part for part in batch.evidence}
+        unit = replace(parts["long"].units[0], text=f"{'word ' * 3_999}end")
+        return replace(batch, evidence=(replace(parts["long"], units=(unit,)), parts["other"]))
+
+    asked = [replace(FOREIGN, id=name) for name in ("long", "other")]
+    files = mistrusting(built, routing__answers_at="server")
+    strategy, _ = run(files, *asked, tamper=tampering(EvidenceBatch, flood))
+    assert strategy.answers["long"].path == "abstained"
+    assert strategy.answers["long"].explanation.startswith("failed: ModelError; routed by rivers")
+    assert "failed" not in strategy.answers["other"].explanation
+    assert strategy.answers["other"].cost.llm_calls == 2
+
+
 def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
     def silent(reply: Message) -> Message | None:
         return None if wire.kind_of(reply.content) == EvidenceBatch.__name__ else reply

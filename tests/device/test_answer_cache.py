@@ -1,0 +1,57 @@
+"""Answers that `fedrag` gives again: for the same words alone, and never beyond the life of what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.records import Answer, Delta, MemoryItem, Question
+from tests.strategies.federation import shared_federation
+
+ASKED = Question("q1", "Into which bay does the Ossel flow?", "people")
+GIVEN = Answer("q1", "Bay of Herons", "cognizer", 0.9, "why", sources=(f"rivers/{'f' * 32}", "rivers/gone"))
+VECTOR = np.full(384, 1 / np.sqrt(384), dtype=np.float32)
+
+
+@pytest.fixture
+def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeDevice]:
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("cache"))
+    with files.device("people") as device:
+        item = MemoryItem(
+            "f" * 32, ASKED.text, "Bay of Herons", "single", "LOC", ("e" * 32,), ("ossel",), VECTOR, "rivers"
+        )
+        device.import_bank(Delta("bank-1", 0, 1, (item,), ()))
+        device.answers.cache.keep(ASKED, GIVEN, VECTOR, ())
+        yield device
+
+
+def test_the_same_words_get_the_same_answer(device: EdgeDevice) -> None:
+    again = device.answers.cache.find(replace(ASKED, id="q2", text="into which bay  does the ossel flow?"), VECTOR)
+    assert again is not None
+    assert (again.question_id, again.text, again.path) == ("q2", "Bay of Herons", "cache")
+
+
+def test_other_words_are_another_question_however_near(device: EdgeDevice) -> None:
+    assert device.answers.cache.find(replace(ASKED, text="Into which bay does the Marl flow?"), VECTOR) is None
+    assert device.walks.cache.find(replace(ASKED, text="Where does the Ossel end?"), VECTOR) is not None
+
+
+def test_an_answer_goes_with_the_memory_that_it_rests_on(device: EdgeDevice) -> None:
+    device.import_bank(Delta("bank-1", 0, 2, (), ()))  # its owner withdrew it
+    assert device.store.origins(["f" * 32]) == {}
+    assert device.answers.cache.find(ASKED, VECTOR) is None
+
+
+def test_an_answer_goes_when_the_memorys_owner_has_other_documents(device: EdgeDevice) -> None:
+    device.walks.cache.hear({"rivers": "another state"})
+    assert device.answers.cache.find(ASKED, VECTOR) is None
+
+
+def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) -> None:
+    cache = device.answers.cache
+    late = replace(cache, clock=lambda: cache.clock() + 3600 * cache.hours + 1)
+    assert late.find(ASKED, VECTOR) is None
