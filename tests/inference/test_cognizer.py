@@ -189,10 +189,8 @@ def test_a_choice_is_never_given_in_part(other: str, toolbox: Toolbox) -> None:
     offered = [Fact(text, "PERSON", text.lower()) for text in (whole, other) if text]
     evidence = [unit(f"Tarn Bridge was designed by {whole}.")]
 
-    def model() -> Generator:
-        return OneWord(toolbox.generator(), "Odile Varro, who had drawn the")  # as if its tokens had ended there
-
-    verdict = Cognizer(model, 24, 0.1).answer(QUESTION, QuestionAnalysis((), (), "PERSON"), evidence, (), offered)
+    cut = cast("Generator", OneWord(toolbox.generator(), "Odile Varro, who had drawn the"))  # its tokens ended there
+    verdict = Cognizer(lambda: cut, 24, 0.1).answer(QUESTION, QuestionAnalysis((), (), "PERSON"), evidence, (), offered)
     assert verdict.text == ("" if other else whole)
     assert verdict.explanation.startswith("the model's answer is longer" if other else "answered from")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,8 @@ def test_a_replayed_report_keeps_its_seconds() -> None:
 
     made = reporter("")
     for script, least in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
-        cognizer = replace(made.cognizer, generator=lambda script=script: script)
-        asked = replace(made, cognizer=cognizer, generator=cognizer.generator)
+        model = partial(replace, script)
+        asked = replace(made, cognizer=replace(made.cognizer, generator=model), generator=model)
         cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost
         assert least <= cost.seconds < least + 5.0
         assert cost.replayed == (least > 0)
