@@ -9,13 +9,14 @@ asked over the sentences that a reader fitted on other questions hands over, and
 questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay as
 they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et al.
 2021). Some 40 minutes on two cores for half a billion weights, three times that for one and a half. The readings are
-kept under ``$FEDRAG_HOME/benchmarks``.
+kept under ``$FEDRAG_HOME/benchmarks``, and so is the state of a fit that was cut off: the next call goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import math
 import random
@@ -155,8 +156,8 @@ def loss_of(model: Any, batch: Sequence[Turn]) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(logits, wanted[:, 1:][asked])
 
 
-def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int) -> dict[str, float]:
-    """Fit a model's adapter and give the loss over the questions held back, before and after."""
+def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int, kept: Path) -> dict[str, float]:
+    """Fit a model's adapter, going on from what is kept; the loss over the questions held back, before and after."""
     import torch
 
     parameters = [one for one in model.parameters() if one.requires_grad]
@@ -166,9 +167,22 @@ def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int) ->
         return min((step + 1) / WARMING, 0.5 * (1 + math.cos(math.pi * min(step / steps, 1))) + 0.02)
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, pace)
-    base, before, start = model.get_base_model(), held_back(model, held), time.monotonic()
+    base, start = model.get_base_model(), time.monotonic()
+    if kept.exists():
+        state = torch.load(kept, weights_only=True)
+        for one, values in zip(parameters, state["parameters"], strict=True):
+            one.data.copy_(values)
+        optimiser.load_state_dict(state["optimiser"])
+        schedule.load_state_dict(state["schedule"])
+        torch.set_rng_state(state["drawing"])
+        done, before = state["done"], state["before"]
+        print(f"going on after {done} of {steps}", flush=True)
+    else:
+        done, before = 0, held_back(model, held)
     recent: list[float] = []
     for number, batch in enumerate(batches(fitted, steps), 1):
+        if number <= done:
+            continue
         loss = loss_of(base, batch)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -179,6 +193,11 @@ def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int) ->
         if number % 20 == 0:
             spent = time.monotonic() - start
             print(f"{number} of {steps}: loss {np.mean(recent):.3f}, {spent:.0f} s", flush=True)
+            state = {"parameters": [one.detach() for one in parameters], "done": number, "before": before}
+            state |= {"optimiser": optimiser.state_dict(), "schedule": schedule.state_dict()}
+            content = io.BytesIO()
+            torch.save(state | {"drawing": torch.get_rng_state()}, content)
+            replace_file(kept, content.getvalue())
     return {"held_loss_before": before, "held_loss": held_back(model, held)}
 
 
@@ -252,9 +271,11 @@ def main() -> None:
             one.data = one.data.float()
     template = ChatTemplate(tokenizer.chat_template)
     asked, left = turns(fitted, template, tokenizer), turns(held, template, tokenizer)
-    figures = fit(model, asked, left, arguments.steps)
-    content = gguf_of(model, str(whole.config.model_type))
     weights = file_sha256(file)
+    settled = repr((weights, arguments.steps, BATCH, RATE, RANK, ALPHA, DROPOUT, LOWEST, asked))
+    kept = fedrag_home() / "benchmarks" / f"answer-fit-{hashlib.sha256(settled.encode()).hexdigest()[:12]}.pt"
+    figures = fit(model, asked, left, arguments.steps, kept)
+    content = gguf_of(model, str(whole.config.model_type))
     adapter = Adapter(ANSWERING, INSTRUCTION, (weights,), hashlib.sha256(content).hexdigest(), content)
     manifest = {
         "fitted_by": "python simulations/fit_answers.py",
@@ -273,6 +294,7 @@ def main() -> None:
     out = arguments.out or FOLDER / f"{ANSWERING}-{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     write_adapter(out, adapter, manifest | figures)
+    kept.unlink(missing_ok=True)
     print(json.dumps(figures), out.name, f"{len(content):,} bytes")
 
 
