@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 _NOT_FOUND = "the model found no answer in the evidence"
 _CUT = "the model's answer is longer than it may be"
 _SPAN = "; the likeliest span instead"
+_DECLINED = re.compile(rf"(?i:{UNKNOWN})(?!\w| [A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,9 @@ def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: S
 
 
 def clean(text: str) -> str:
-    """A generated answer without quotes and final stop; empty where the model said that it does not know."""
+    """A generated answer without quotes and final stop; empty where the model said that it does not know.
+
+    A name that begins so ("Unknown Pleasures") is an answer.
+    """
     line = bare(text.strip().split("\n")[0])
-    return "" if line.lower().startswith(UNKNOWN) else line
+    return "" if _DECLINED.match(line) else line

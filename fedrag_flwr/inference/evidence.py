@@ -19,6 +19,7 @@ from fedrag_flwr.settings import Mixing
 from fedrag_flwr.text.segment import under_title
 
 POOL = 64  # near sentences among which evidence is chosen
+_LONGEST = 1_500  # characters of a sentence that are read: a table without stops, or a hostile reply, may have pages
 
 
 class EvidenceOrder(Protocol):
@@ -83,7 +84,8 @@ class EvidenceShelf:
     ) -> list[EvidenceUnit]:
         """A question's evidence: the likeliest units of home, and of foreign ones as `mixing` has it.
 
-        The room is `self.most` units, or as many as are asked for.
+        The room is `self.most` units, or as many as are asked for. Of a very long one its start is read, so that it
+        leaves room in the prompt for the others.
 
         Units that say the `name` that the first hop led to come before the others.
         """
@@ -94,10 +96,12 @@ class EvidenceShelf:
         room = self.most if most is None else most
         if self.mixing == "half":
             abroad = sorted(foreign, key=order)[: room // 2]
-            return _in_reading_order(sorted(home, key=order)[: room - len(abroad)]) + abroad
-        best = sorted([*home, *foreign], key=order)[:room]
-        own = [unit for unit in best if unit.origin == self.device]
-        return _in_reading_order(own) + [unit for unit in best if unit.origin != self.device]
+            own = sorted(home, key=order)[: room - len(abroad)]
+        else:
+            best = sorted([*home, *foreign], key=order)[:room]
+            own = [unit for unit in best if unit.origin == self.device]
+            abroad = [unit for unit in best if unit.origin != self.device]
+        return [_shortened(unit) for unit in _in_reading_order(own) + abroad]
 
     def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
         """The sentences that come nearest to a vector, best first."""
@@ -169,6 +173,10 @@ def _in_reading_order(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
         passage, _, place = unit.id.rpartition(".")
         passages.setdefault(passage, []).append((int(place), unit))
     return [unit for sentences in passages.values() for _, unit in sorted(sentences, key=lambda pair: pair[0])]
+
+
+def _shortened(unit: EvidenceUnit) -> EvidenceUnit:
+    return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
 
 
 def measured(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:

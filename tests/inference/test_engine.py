@@ -213,6 +213,17 @@ def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encode
     assert {unit.origin for unit in shelf.select(home, ())} == {"people"}
 
 
+def test_others_pages_without_a_stop_leave_room_for_home(people: EdgeDevice, encoder: Encoder) -> None:
+    question = asked("Which river did the sister of Jonas Keel cross with her dogs?")
+    vector = encoder.encode([question.text])[0]
+    pages = ("Jonas Keel crossed the river and " * 700)[:20_000]
+    abroad = [EvidenceUnit(f"{number}", pages, "rivers", 1.0) for number in range(8)]
+    free = replace(people.engine.cognizer, free=True, abstain_below=0.0)
+    answer = replace(people.engine, cognizer=free).finish(question, measured(abroad, vector, encoder))
+    assert answer.cost.llm_calls == 1, answer.explanation
+    assert {unit.origin for unit in answer.evidence} == {"people", "rivers"}
+
+
 @pytest.mark.parametrize(("score", "count"), [(1.0, 4), (-1.0, 0)])
 def test_the_likeliest_are_read_wherever_they_come_from(
     score: float, count: int, people: EdgeDevice, encoder: Encoder
