@@ -79,7 +79,7 @@ class ControllerFedAvg(FederatedRag):
 
     def _share_privately(self) -> None:
         """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
-        key, settings = self.tools.key, self.settings.controller
+        key, settings, width = self.tools.key, self.settings.controller, len(FEATURES.names)
         sums = PrivateSums(self._courier, self.cards, key)
         group = sums.agree(list(self.builds))
         asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
@@ -90,11 +90,11 @@ class ControllerFedAvg(FederatedRag):
             stage="fit",
             devices=len(trainers),
             epochs=settings.local_epochs,
-            moments_sum=sums.add(asked, updates),
+            moments_sum=sums.add(asked, updates, 2 * width + 1),
         )
         for number in range(settings.rounds):
             asked = replace(asked, round=number)
-            if total := sums.add(asked, self._updates(trainers, asked, 0)):
+            if total := sums.add(asked, self._updates(trainers, asked, 0), width + 2):
                 asked = replace(asked, weights_sum=total)
         self._keep(replace(asked, stage="keep", round=settings.rounds))
         self.counts |= {"controller-devices": len(trainers)}

@@ -10,7 +10,7 @@ from flwr.common import log
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.training import tagged_update
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
-from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts
+from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag
 from fedrag_flwr.records import (
     Ciphertext,
@@ -59,13 +59,17 @@ class PrivateSums:
             return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
         return []
 
-    def add(self, asked: ControllerRequest, updates: Mapping[int, ControllerUpdate]) -> tuple[Ciphertext, ...]:
-        """The sum of devices' ciphertexts; a device that sent none, or another's, is named and left out."""
+    def add(
+        self, asked: ControllerRequest, updates: Mapping[int, ControllerUpdate], count: int
+    ) -> tuple[Ciphertext, ...]:
+        """The sum of devices' ciphertexts of `count` numbers; who sent none, too many, or another's is left out."""
         sandbox, usable = shared_sandbox(), []
         for node_id, update in updates.items():
             try:
                 tagged = tagged_update(self._courier.name(node_id), asked, update.ciphertexts)
                 check_tag(self._key.tag_key(self._cards[node_id].key), update.tag, *tagged)
+                if len(update.ciphertexts) != ciphertexts_of(count):
+                    raise CipherError("another number of ciphertexts than the sum takes", where="sum")
                 add_ciphertexts([update.ciphertexts], sandbox)
                 usable.append(update.ciphertexts)
             except CipherError as error:

@@ -31,6 +31,19 @@ def seal_request(request: EvidenceRequest, by: RetrieveBy, owner: PeerKey, reply
     return SealedMessage(request.question_id, owner.device, box)
 
 
+def seal_requests(
+    request: EvidenceRequest, by: RetrieveBy, owners: Iterable[PeerKey], reply: bytes, run: str
+) -> list[SealedMessage]:
+    """Seal a request for each of some owners; one without a usable key is left out."""
+    boxes = []
+    for owner in owners:
+        try:
+            boxes.append(seal_request(request, by, owner, reply, run))
+        except CipherError as error:
+            _LOG.warning("%s is not asked: %s", owner.device, error.what)
+    return boxes
+
+
 def give_sealed(device: str, key: BoxKey, asked: SealedMessages, retrieve: Retrieve, run: str) -> SealedMessages:
     """The owner's part: open requests, and seal the evidence for those who asked; what does not open has no reply."""
     start, replies = time.perf_counter(), []

@@ -9,6 +9,7 @@ environment, whose attestation devices check before they seal anything for its k
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,8 @@ from functools import partial
 import numpy as np
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import CipherError, FedragError
-from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_request
+from fedrag_flwr.errors import CipherError, FedragError, WireError
+from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.models.reranker import LateInteractionReranker
@@ -41,6 +42,7 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
+_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 2**28
 _SELF = "enclave"
 
@@ -66,18 +68,22 @@ class Enclave:
         self._open: dict[str, ConfidedQuestion] = {}
 
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
-        """Open questions, and seal a request for each peer that stands for the question by its vector alone."""
+        """Open questions, and seal a request for each peer that stands for the question by its vector alone.
+
+        A box that does not open, or a peer without a usable key, is left out.
+        """
         requests = []
         for message in questions.messages:
             name = message.question_id
-            data = self.key.open(message.box, context_of("question", self._run, name, message.device))
-            confided = wire.unpack(data, ConfidedQuestion, run=self._run)
-            if (confided.question.id, confided.question.home) != (name, message.device):
-                raise CipherError("a box that holds another question", where=_SELF)
+            try:
+                confided = self._opened(message)
+            except (CipherError, WireError) as error:
+                _LOG.warning("a confided question is left out: %s", error.what)
+                continue
             self._open[name] = confided
             [vector] = self._toolbox.encoder.encode([confided.question.text])
             asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
-            requests += [seal_request(asked, "sentences", peer, self.key.public, self._run) for peer in peers]
+            requests += seal_requests(asked, "sentences", peers, self.key.public, self._run)
         return SealedMessages(_SELF, tuple(requests))
 
     def answer(self, evidence: SealedMessages) -> SealedMessages:
@@ -92,10 +98,23 @@ class Enclave:
             answer = isolated(confided.question.id, partial(self._answered, confided, units))
             home = confided.question.home
             data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
-            box = seal(data, confided.reply, context_of("answer", self._run, name, home))
+            try:
+                box = seal(data, confided.reply, context_of("answer", self._run, name, home))
+            except CipherError as error:
+                _LOG.warning("an answer is left out: %s", error.what)
+                continue
             sealed.append(SealedMessage(name, home, box))
         self._open.clear()
         return SealedMessages(_SELF, tuple(sealed))
+
+    def _opened(self, message: SealedMessage) -> ConfidedQuestion:
+        """The question in a box, which its home says that it holds."""
+        name, home = message.question_id, message.device
+        data = self.key.open(message.box, context_of("question", self._run, name, home))
+        confided = wire.unpack(data, ConfidedQuestion, run=self._run)
+        if (confided.question.id, confided.question.home) != (name, home):
+            raise CipherError("a box that holds another question", where=_SELF)
+        return confided
 
     def _answered(self, confided: ConfidedQuestion, units: Sequence[EvidenceUnit]) -> Answer:
         question, start = confided.question, time.perf_counter()

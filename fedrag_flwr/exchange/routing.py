@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.exchange.boxes import seal_request
+from fedrag_flwr.exchange.boxes import seal_requests
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag, tag
@@ -31,6 +32,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 
+_MOST_OVERVIEW = 1_000_000  # rows of an overview
 Floats = NDArray[np.float32]
 Overview = Callable[[], tuple[list[str], Floats]]
 
@@ -96,7 +98,7 @@ class PrivateRouting:
         CipherError
             Scores are another question's, or of another key.
         WireError
-            A question comes without scores, or there are other numbers of rows than scores.
+            A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
@@ -107,11 +109,8 @@ class PrivateRouting:
         for question, vector, owners in zip(questions, vectors, chosen, strict=True):
             budget = self._settings.inference.remote_units
             asked = EvidenceRequest(question.id, vector, (), budget)
-            messages += [
-                seal_request(asked, request.by, peers[owner], self._key.public, run)
-                for owner in owners
-                if owner in peers
-            ]
+            known = [peers[owner] for owner in owners if owner in peers]
+            messages += seal_requests(asked, request.by, known, self._key.public, run)
         return SealedMessages(self._device, tuple(messages))
 
     def _by_overview(self, vector: Vector) -> tuple[str, ...]:
@@ -119,7 +118,7 @@ class PrivateRouting:
         return self._choose(vectors @ vector, owners) if owners else ()
 
     def _by_scores(self, request: RouteRequest, questions: Sequence[Question]) -> list[tuple[str, ...]]:
-        owners = [one.owner for one in request.owners for _ in range(one.rows)]
+        owners = _by_row(request.owners, MOST_ROWS, "RouteRequest")
         key, scores = self._key.tag_key(request.server), {one.question_id: one for one in request.scores}
         chosen = []
         for question in questions:
@@ -163,11 +162,11 @@ def restored(overview: RoundedOverview) -> tuple[SubgraphSummary, ...]:
     Raises
     ------
     WireError
-        It does not hold as many rows as it says, or a row is zero.
+        It does not hold as many rows as it says, or too many, or a row is zero.
     """
-    owners = [one.owner for one in overview.owners for _ in range(one.rows)]
-    if len(overview.codes) != len(owners) * overview.dimension:
+    if len(overview.codes) != sum(one.rows for one in overview.owners) * overview.dimension:
         raise WireError("there is another number of vectors than of owners", where="RoundedOverview")
+    owners = _by_row(overview.owners, _MOST_OVERVIEW, "RoundedOverview")
     codes = np.frombuffer(overview.codes, dtype=np.int8).reshape(len(owners), overview.dimension).astype(np.float32)
     lengths = np.linalg.norm(codes, axis=1, keepdims=True)
     if not lengths.all():
@@ -177,3 +176,10 @@ def restored(overview: RoundedOverview) -> tuple[SubgraphSummary, ...]:
         SubgraphSummary(f"{number:08d}", "", row, owner)
         for number, (owner, row) in enumerate(zip(owners, rows, strict=True))
     )
+
+
+def _by_row(owners: Sequence[OwnedRows], most: int, where: str) -> list[str]:
+    """The owner of each row; a few bytes can tell of many, so they are counted first."""
+    if sum(one.rows for one in owners) > most:
+        raise WireError(f"it tells of more than {most:,} rows", where=where)
+    return [one.owner for one in owners for _ in range(one.rows)]

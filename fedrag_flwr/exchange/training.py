@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -26,6 +27,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval import Moments
 
+_LOG = logging.getLogger(__name__)
 _STEP = 1e-4  # to which sums over all examples are rounded
 _CONSTANT = 1e-5  # a feature's variance below which rounding may have made it
 Floats = NDArray[np.float64]
@@ -73,8 +75,13 @@ class PrivateTraining:
             return SealedMessages(self._device, ())
         self._cipher.make()
         key = self._secret.read_bytes()
-        boxes = [(peer.device, seal(key, peer.key, _context(peer.device))) for peer in request.peers]
-        return SealedMessages(self._device, tuple(SealedMessage("", name, box) for name, box in boxes))
+        boxes = []
+        for peer in request.peers:
+            try:
+                boxes.append(SealedMessage("", peer.device, seal(key, peer.key, _context(peer.device))))
+            except CipherError as error:
+                _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
+        return SealedMessages(self._device, tuple(boxes))
 
     def train(
         self, request: ControllerRequest, noise: float, rng: np.random.Generator, train: Train

@@ -65,7 +65,7 @@ def _receive(model: ModelFile, url: str, part: Path, progress: Progress) -> str:
                 return f"status {reply.status_code}"
             done = have if reply.status_code == 206 else 0
             length = reply.headers.get("Content-Length", "")
-            if length.isdigit() and int(length) != model.size - done:
+            if length.isdecimal() and int(length) != model.size - done:
                 return "another size"
             with part.open("ab" if done else "wb") as stream:
                 for block in reply.iter_content(_NETWORK_CHUNK):

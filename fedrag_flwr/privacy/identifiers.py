@@ -9,13 +9,13 @@ from fedrag_flwr.privacy.rules import Span, rule, scan
 
 IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
 OPTIONAL_TYPES = ("DATE_OF_BIRTH",)
+_LEAST_ADDRESS = 4  # letters and digits: "::" and "::1" are every machine's own, and stand in programs
 
 
 def find_identifiers(text: str, types: frozenset[str]) -> list[Span]:
     """Find the structured identifiers of the wanted types in a probed text; the first rule to fire names a span."""
-    if not any(char.isdigit() or char == "@" for char in text):
-        return [] if "at" not in text.lower() else scan(text, types, _WITHOUT_DIGITS)
-    return scan(text, types, _RECOGNISERS)
+    plain = not any(char.isdigit() or char in "@:" for char in text)
+    return scan(text, types, _WITHOUT_DIGITS if plain else _RECOGNISERS)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -49,6 +49,8 @@ def _is_card(match: re.Match[str]) -> bool:
 
 
 def _is_address(match: re.Match[str]) -> bool:
+    if sum(map(str.isalnum, match["it"])) < _LEAST_ADDRESS:
+        return False
     try:
         ipaddress.ip_address(match["it"])
     except ValueError:
@@ -240,4 +242,4 @@ _RECOGNISERS = (
         r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
     ),
 )
-_WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.name == "email-spelt-out")
+_WITHOUT_DIGITS = tuple(entry for entry in _RECOGNISERS if entry.name in {"email-spelt-out", "mac"})

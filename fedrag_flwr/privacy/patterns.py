@@ -11,6 +11,7 @@ from fedrag_flwr.privacy.persons import is_ordinary
 from fedrag_flwr.text.anchors import normalise_anchor
 
 _REMEMBERED = 8_192  # names recur from item to item, and compiling is slow
+_LONG = 7  # letters and digits of an identifier that is one whatever letter follows
 _TITLES = "|".join(sorted(TITLES))
 _TITLE = rf"(?:(?i:\b(?:{_TITLES})\b)\.?\s+)?"
 _INITIALS = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
@@ -51,7 +52,7 @@ def anchor_pattern(surface: str) -> re.Pattern[str]:
 def identifier_pattern(surface: str) -> re.Pattern[str]:
     """Match an identifier with the same letters and digits, however they are separated."""
     if "@" in surface or "/" in surface:
-        return re.compile(rf"(?<!\w){re.escape(surface)}", re.IGNORECASE)
+        return re.compile(re.escape(surface), re.IGNORECASE)  # an address may begin inside a long word
     return re.compile(rf"(?:{_lead(surface)})?{_spread(surface)}", re.IGNORECASE)
 
 
@@ -65,8 +66,10 @@ def _lead(surface: str) -> str:
 
 
 def _spread(surface: str) -> str:
-    spread = r"[^\w\n]{0,3}_?".join(re.escape(char) for char in surface if char.isalnum())
-    return rf"(?<!\w){spread}(?!\w)"
+    told = [char for char in surface if char.isalnum()]
+    beyond = r"\d" if len(told) >= _LONG and told[-1].isdigit() else r"\w"  # "5551234567office"
+    spread = r"[^\w\n]{0,3}_?".join(map(re.escape, told))
+    return rf"(?<!\w){spread}(?!{beyond})"
 
 
 def _word(word: str) -> str:

@@ -78,7 +78,8 @@ def read_register(passages: Iterable[Passage]) -> Register:
             folded = probe(clean(text))
             for span in find_identifiers(folded, _TYPES):
                 surface = folded[span.start : span.end]
-                spans[_words(surface)[0]][Fact(surface, span.type, "")] = None
+                for word in _words(surface)[:1]:
+                    spans[word][Fact(surface, span.type, "")] = None
     return Register(
         {word: tuple(facts) for word, facts in spans.items()},
         {name: _usual(counts) for name, counts in types.items()},

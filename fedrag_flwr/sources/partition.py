@@ -134,7 +134,7 @@ def write_partition(root: str | Path, partition: Partition) -> None:
     """
     root = Path(root)
     for stale in root.glob("device-*/*.jsonl"):
-        if stale.stem.isdigit():
+        if stale.stem.isdecimal():
             stale.unlink()
     for device, documents in partition.documents.items():
         write_documents(root / device, documents)

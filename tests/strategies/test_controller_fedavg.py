@@ -18,7 +18,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, WireError
 from fedrag_flwr.ordering.controller import TrainingQuestion, features_id
 from fedrag_flwr.ordering.sources import FEATURES
-from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, Question
+from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, DeviceCard, Question
 from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
 from fedrag_flwr.settings import Settings
 from simulations.worlds.local_grid import LocalGrid, Plain
@@ -261,6 +261,20 @@ def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(files: F
     assert len({data for data, _ in keys}) == 1
     assert len(keys) == len(KINDS)
     assert not any(keys[0][0][50:80] in data for data in grid.sent)
+
+
+def test_a_device_without_a_usable_key_takes_no_part_in_the_sums(files: Federation) -> None:
+    def without(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == DeviceCard.__name__:
+            card = wire.decode(reply.content, DeviceCard, run="1")
+            if card.name == "south":
+                reply.content = wire.encode(replace(card, key=bytes(32)), run="1")
+        return reply
+
+    private = files.with_changes(exchange="encrypted", controller__rounds=2)
+    strategy = trained(private, grid_of(private, without))
+    assert strategy.counts == {"controller-devices": len(TRAINERS) - 1}
+    assert np.isfinite(kept(private, "north").weights).all()
 
 
 def test_open_numbers_are_not_given_where_the_exchange_is_encrypted(files: Federation) -> None:

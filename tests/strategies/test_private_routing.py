@@ -13,6 +13,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import (
     Answer,
+    DeviceCard,
     EncryptedQuestions,
     Question,
     RouteRequest,
@@ -157,6 +158,16 @@ def test_what_was_changed_on_its_way_is_refused(
     answer = strategy.answers[FOREIGN.id]
     assert not any(source.startswith("rivers/") for source in answer.sources)
     assert reason in " ".join(strategy.outcome().traffic.missing.values())
+
+
+def test_a_device_without_a_usable_key_costs_the_others_nothing(files: Federation) -> None:
+    def without(card: DeviceCard) -> DeviceCard:
+        return replace(card, key=bytes(32)) if card.name == "rivers" else card
+
+    strategy, _ = run(files.with_changes(**MODES["float16"]), *ASKED, tamper=tampering(DeviceCard, without))
+    assert not any("rivers" in str(told(answer)) for answer in strategy.answers.values())
+    assert told(strategy.answers["f8"])[2] & set(DEVICES)
+    assert "query.route" not in str(strategy.outcome().traffic.missing)
 
 
 def test_scores_of_another_question_are_refused(files: Federation) -> None:

@@ -23,7 +23,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = "multi-hop"  # the kind of those that it composed of two; the others are merged
 _MOST_EDGES = 16
-_BLOCK = 2_048
+_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_
     """
     stays = np.ones(len(vectors), dtype=np.bool_)
     for start in range(0, len(vectors), _BLOCK):
-        near = near_products(vectors[start : start + _BLOCK], vectors[: start + _BLOCK], rules.near)
-        crowded = np.flatnonzero(near.sum(axis=1) > rules.quota)  # itself is among them
-        for place in crowded:
-            row = start + int(place)
-            stays[row] = np.count_nonzero(near[place, :row] & stays[:row]) < rules.quota
+        block = vectors[start : start + _BLOCK]
+        before = near_products(block, vectors[:start][stays[:start]], rules.near).sum(axis=1)
+        near, here = near_products(block, block, rules.near), stays[start : start + _BLOCK]
+        for place in np.flatnonzero(before + near.sum(axis=1) > rules.quota):  # itself is among them
+            here[place] = before[place] + np.count_nonzero(near[place, :place] & here[:place]) < rules.quota
     return stays
 
 

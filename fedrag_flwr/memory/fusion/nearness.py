@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 _KEPT = 64  # entries of a vector in its sketch
-_CELLS = 2**24  # of one block of products
+_CELLS = 2**22  # of one block of products
+_CROWD = 256  # rows of one component from which they are compared with the others alone
+_HELD = 2**16  # pairs after which components are brought up to date
 _DENSE = 8  # candidates a row from which whole products are cheaper than single ones
 _SKETCH_SLACK = 2e-3  # a sketch is float16
 _SLACK = 1e-6  # a product of float32 vectors depends that much on the order of its sums
 
-Vectors = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-Pairs = NDArray[np.int64]
+Rows = NDArray[np.int64]
+Vectors = Callable[[Rows], NDArray[np.float32]]
+Pairs = NDArray[np.int64]  # of two rows, (m, 2)
 
 
 def sketches(vectors: NDArray[np.float32]) -> NDArray[np.float16]:
@@ -46,19 +49,27 @@ class Neighbourhood:
     vectors: Vectors
     near: float
 
-    def pairs(self, rows: NDArray[np.int64], among: NDArray[np.int64]) -> Iterator[Pairs]:
-        """Pairs (m, 2) of a row and a near other one, block by block; each pair of two rows may come twice."""
-        if not len(rows) or not len(among):
-            return
-        others = self.sketches[among].T
-        height = max(1, _CELLS // len(among))
-        for start in range(0, len(rows), height):
-            block = rows[start : start + height]
-            places = np.argwhere(self.sketches[block] @ others >= self.near - _SKETCH_SLACK)
-            found = np.stack([block[places[:, 0]], among[places[:, 1]]], axis=1)
-            found = found[found[:, 0] != found[:, 1]]
-            if len(found):
-                yield self._verified(found)
+    def connect(self, rows: Rows, among: Rows, found: Components, counts: Callable[[Pairs], NDArray[np.bool_]]) -> None:
+        """Join each row with the near ones among others, where their pair counts.
+
+        Rows of a large component that is known by now are not compared with each other: a crowd of any size costs what
+        as many rows of it cost that are near to nothing.
+        """
+        waiting = rows
+        height = max(1, _CELLS // max(1, len(among)))
+        while len(waiting) and len(among):
+            own = found.labels[waiting]
+            sizes = np.bincount(own)
+            crowd = int(np.argmax(sizes))
+            taken = np.flatnonzero(own == crowd) if sizes[crowd] >= _CROWD else np.arange(len(waiting))
+            others = among[found.labels[among] != crowd] if sizes[crowd] >= _CROWD else among
+            block, waiting = waiting[taken[:height]], np.delete(waiting, taken[:height])
+            places = np.argwhere(self.sketches[block] @ self.sketches[others].T >= self.near - _SKETCH_SLACK)
+            pairs = np.stack([block[places[:, 0]], others[places[:, 1]]], axis=1)
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+            if len(pairs):
+                near = self._verified(pairs)
+                found.join(near[counts(near)])
 
     def _verified(self, found: Pairs) -> Pairs:
         rows, places = np.unique(found, return_inverse=True)
@@ -85,23 +96,41 @@ def near_products(vectors: NDArray[np.float32], others: NDArray[np.float32], nea
     return np.asarray(vectors @ others.T >= near - _SLACK)
 
 
-def components(count: int, blocks: Iterator[Pairs]) -> NDArray[np.int64]:
-    """The connected component of each of so many rows, numbered from 0; holds one block of pairs at a time."""
-    from scipy.sparse import coo_array  # type: ignore[import-untyped, unused-ignore]
-    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped, unused-ignore]
+class Components:
+    """The connected components of some rows, brought up to date pair by pair.
 
-    labels = np.arange(count)
-    for pairs in blocks:
-        if not len(pairs):
-            continue
-        # what is connected already meets in the row that is named like its component
-        rows, ends = (
-            np.concatenate([np.arange(count), labels[pairs[:, 0]]]),
-            np.concatenate([labels, labels[pairs[:, 1]]]),
-        )
-        graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, ends)), shape=(count, count))
-        _, fresh = connected_components(graph, directed=False)
-        first = np.full(count, count)
-        np.minimum.at(first, fresh, np.arange(count))
-        labels = first[fresh]
-    return labels
+    Parameters
+    ----------
+    count
+        How many rows there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.labels: Rows = np.arange(count)
+        self._waiting: list[Pairs] = []
+        self._held = 0
+
+    def join(self, pairs: Pairs) -> None:
+        """Connect the two rows of each pair; `labels` tells of it once enough pairs have come, or all are `settled`."""
+        self._waiting.append(pairs)
+        self._held += len(pairs)
+        if self._held >= _HELD:
+            self.settled()
+
+    def settled(self) -> Rows:
+        """The component of each row, named like its first one."""
+        from scipy.sparse import coo_array  # type: ignore[import-untyped, unused-ignore]
+        from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped, unused-ignore]
+
+        if self._held:
+            count, pairs = len(self.labels), np.concatenate(self._waiting)
+            # what is connected already meets in the row that is named like its component
+            rows = np.concatenate([np.arange(count), self.labels[pairs[:, 0]]])
+            ends = np.concatenate([self.labels, self.labels[pairs[:, 1]]])
+            graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, ends)), shape=(count, count))
+            _, fresh = connected_components(graph, directed=False)
+            first = np.full(count, count)
+            np.minimum.at(first, fresh, np.arange(count))
+            self.labels = first[fresh]
+        self._waiting, self._held = [], 0
+        return self.labels

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.memory.fusion.bank_store import BankStore
 from fedrag_flwr.memory.fusion.fusing import FusionRules, answer_key, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
-from fedrag_flwr.memory.fusion.nearness import Neighbourhood, Pairs, components, sketches
+from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.records import START, Cursor, MemoryItem
 
 _AT_ONCE = 2_048
@@ -131,13 +130,18 @@ class Refusion:
         new, unsure = (np.array([p.number in rows for p in parts], dtype=np.bool_) for rows in (coming, loose - coming))
         every, known = np.arange(len(parts)), _labels(parts, label) * ~(new | unsure)
         hood = Neighbourhood(sketch, lambda rows: self._vectors([parts[row] for row in rows]), self._rules.near)
-        pairs: Iterator[Pairs] = chain(
-            hood.pairs(every[new], every), hood.pairs(every[unsure], every[unsure]), _chains(known)
-        )
-        if by == "answer":
-            origins = np.unique([part.origin for part in parts], return_inverse=True)[1]
-            pairs = (pair[(origins[pair[:, 0]] != origins[pair[:, 1]]) | (known[pair[:, 0]] > 0)] for pair in pairs)
-        found = components(len(parts), pairs)
+        origins = np.unique([part.origin for part in parts], return_inverse=True)[1]
+
+        def counts(pairs: Pairs) -> NDArray[np.bool_]:
+            """A crowd is of one device, in a circle two of one device meet through another's alone."""
+            return (origins[pairs[:, 0]] != origins[pairs[:, 1]]) | (by == "origin")
+
+        components = Components(len(parts))
+        components.join(_chains(known))
+        components.settled()
+        hood.connect(every[new], every, components, counts)
+        hood.connect(every[unsure], every[unsure], components, counts)
+        found = components.settled()
         touched = np.flatnonzero(np.isin(found, found[new | unsure]))
         order = touched[np.argsort(found[touched], kind="stable")]
         for rows in np.split(order, np.flatnonzero(np.diff(found[order])) + 1) if len(order) else ():
@@ -169,9 +173,9 @@ def _labels(parts: Sequence[Part], label: Label) -> NDArray[np.int64]:
     return np.array([part.crowd if label == "crowd" else part.circle for part in parts], dtype=np.int64)
 
 
-def _chains(labels: NDArray[np.int64]) -> Iterator[Pairs]:
+def _chains(labels: NDArray[np.int64]) -> Pairs:
     """Pairs that connect all rows of one label; rows of label 0 have none."""
     order = np.argsort(labels, kind="stable")
     order = order[labels[order] > 0]
     same = labels[order[1:]] == labels[order[:-1]]
-    yield np.stack([order[:-1][same], order[1:][same]], axis=1)
+    return np.stack([order[:-1][same], order[1:][same]], axis=1)

@@ -87,7 +87,7 @@ def name_list(text: str) -> list[str]:
 
 def _derivable(number: str, texts: Sequence[str]) -> bool:
     """Whether a number is a count of names that the texts list, or the years between two of their dates."""
-    value = NUMBERS.index(number) if number in NUMBERS else int(number) if number.isdigit() else -1
+    value = NUMBERS.index(number) if number in NUMBERS else int(number) if number.isdecimal() else -1
     if value < 1:
         return False
     text = " ".join(texts)

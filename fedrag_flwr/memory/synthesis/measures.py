@@ -23,7 +23,7 @@ def is_date(tokens: Sequence[Token]) -> bool:
 def is_year(token: Token) -> bool:
     """Whether a token is a year number, or a decade ("1990s")."""
     text = token.text.rstrip("s")
-    if len(text) != 4 or not text.isdigit() or not 1000 <= int(text) <= 2100:
+    if len(text) != 4 or not text.isdecimal() or not 1000 <= int(text) <= 2100:
         return False
     following = token.nbor(1) if token.i + 1 < len(token.doc) else None
     return following is None or singular_unit(following) == "" or token.ent_type_ == "DATE"

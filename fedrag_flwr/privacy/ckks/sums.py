@@ -74,13 +74,18 @@ class GroupCipher:
         CipherError
             It is no sum under this key.
         """
-        if len(ciphertexts) != -(-count // SLOTS):
+        if len(ciphertexts) != ciphertexts_of(count):
             raise CipherError("there is another number of ciphertexts than the sum takes", where="sum")
         [found] = self._sandbox.call("decrypt_values", ciphertexts, secret=str(self._secret), most=str(MOST))
         values = np.frombuffer(found, dtype=np.float64)
         if len(values) < count:
             raise CipherError("the worker gave another number of values", where="sum")
         return np.asarray(np.rint(values[:count] / step) * step, dtype=np.float64)
+
+
+def ciphertexts_of(count: int) -> int:
+    """How many ciphertexts so many numbers take."""
+    return -(-count // SLOTS)
 
 
 def add_ciphertexts(parties: Sequence[Sequence[bytes]], sandbox: Sandbox) -> list[bytes]:

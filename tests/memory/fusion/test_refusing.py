@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from fedrag_flwr.memory.fusion import nearness
 from fedrag_flwr.memory.fusion.bank import FusionReport, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.ledger import FILE
-from fedrag_flwr.memory.fusion.nearness import Neighbourhood, components, sketches
+from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.records import Delta, MemoryItem
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import toolbox
@@ -178,7 +180,10 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 60), st.integers(1, 90), st.integers(0, 2**32), st.floats(0.3, 0.99))
-def test_near_pairs_are_those_of_all_products(count: int, dimension: int, seed: int, near: float) -> None:
+@pytest.mark.parametrize(("cells", "crowd", "held"), [(2**22, 256, 2**16), (60, 2, 1)])
+def test_rows_are_joined_as_by_all_products(
+    cells: int, crowd: int, held: int, count: int, dimension: int, seed: int, near: float
+) -> None:
     rng = np.random.default_rng(seed)
     middles = rng.standard_normal((5, dimension))
     vectors = middles[rng.integers(5, size=count)] + 0.5 * rng.standard_normal((count, dimension))
@@ -188,8 +193,20 @@ def test_near_pairs_are_those_of_all_products(count: int, dimension: int, seed: 
         return  # too close to call
     hood = Neighbourhood(sketches(unit).astype(np.float32), lambda rows: unit[rows], near)
     rows = np.flatnonzero(rng.random(count) < 0.5)
-    found = {tuple(pair) for pairs in hood.pairs(rows, np.arange(count)) for pair in pairs.tolist()}
-    assert found == {(a, b) for a in rows.tolist() for b in range(count) if a != b and exact[a, b] >= near}
+    side = rng.integers(2, size=count)
+    for apart in (False, True):  # whether two of one side count
+        expected, found = Components(count), Components(count)
+        close = [(a, b) for a in rows.tolist() for b in range(count) if exact[a, b] >= near]
+        expected.join(np.array([(a, b) for a, b in close if not apart or side[a] != side[b]]).reshape(-1, 2))
+
+        def counts(pairs: Pairs, apart: bool = apart) -> NDArray[np.bool_]:
+            return (side[pairs[:, 0]] != side[pairs[:, 1]]) | (not apart)
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (("_CELLS", cells), ("_CROWD", crowd), ("_HELD", held)):
+                patch.setattr(nearness, name, value)
+            hood.connect(rows, np.arange(count), found, counts)
+        assert found.settled().tolist() == expected.settled().tolist()
 
 
 @given(
@@ -201,7 +218,10 @@ def test_components_are_those_of_a_walk(count: int, drawn: list[list[tuple[int, 
     for a, b in (pair for block in blocks for pair in block):
         old, new = names[a], names[b]
         names = [new if name == old else name for name in names]
-    found = components(count, iter([np.array(block, dtype=np.int64).reshape(-1, 2) for block in blocks]))
+    components = Components(count)
+    for block in blocks:
+        components.join(np.array(block, dtype=np.int64).reshape(-1, 2))
+    found = components.settled()
     assert [[found[a] == found[b] for b in range(count)] for a in range(count)] == [
         [names[a] == names[b] for b in range(count)] for a in range(count)
     ]
