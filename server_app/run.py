@@ -27,6 +27,7 @@ from server_app.journal import Journal
 from strategies import make_strategy
 from strategies.base import FederatedRag
 from strategies.outcome import RunOutcome
+from strategies.overlay_walk import OverlayWalk
 from strategies.server_tools import ServerTools
 
 
@@ -52,7 +53,7 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
     FederationError
         Too few devices took part.
     SettingError
-        There are no such questions or no such strategy.
+        There are no such questions or no such strategy, or several walks would share what devices keep.
     """
     started, start = datetime.now(UTC), time.monotonic()
     gold = questions_of(settings)
@@ -63,6 +64,12 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         name: make_strategy(name, settings, asked, tools, Pace(name, lambda step: log(INFO, "%s", step)))
         for name in settings.systems
     }
+    if sum(isinstance(one, OverlayWalk) for one in strategies.values()) > 1 and settings.overlay.cache_similarity <= 1:
+        raise SettingError(
+            "walks of one run would give each other's answers again",
+            where="overlay.cache-similarity",
+            fix="set it above 1, which turns that off, or compare them in runs of their own",
+        )
     failure: FederationError | None = None
     journal = Journal.of(settings, asked) if settings.resume else None
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,9 +73,13 @@ class OverlayWalk(HelpingRag):
         self._away.clear()
         peers = {self._courier.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
-            name: Wanderer(asked, Walk(peers[self.questions[name].home], rules)) for name, asked in self.open.items()
+            name: Wanderer(asked, Walk(peers[self.questions[name].home], rules))
+            for name, asked in self.open.items()
+            if self._may_walk(asked)
         }
         going = every
+        if not every and self.open:
+            self.finish_at_home({})
         while going:
             self._walk(going)
             before = dict(self.open)
@@ -87,6 +91,15 @@ class OverlayWalk(HelpingRag):
             going = {name: every[name] for name in refused}
         self._teach()
         self._report([one.walk.count for one in every.values()])
+
+    def _may_walk(self, asked: OpenQuestion) -> bool:
+        """Whether a question's vector is of the length that most devices use: another could not travel with theirs."""
+        [(usual, _)] = Counter(card.dimension for card in self.cards.values()).most_common(1)
+        if asked.vector.shape == (usual,):
+            return True
+        if (home := self.node_of(self.questions[asked.question_id].home)) is not None:
+            self._courier.miss(home, "it asked with a vector of another length than the others use")
+        return False
 
     # --- who is whose neighbour -------------------------------------------------------------------
 

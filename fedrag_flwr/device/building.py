@@ -53,16 +53,17 @@ class _Difference:
         return not (self.added or self.changed or self.removed or self.unremembered)
 
 
-def difference(documents: Iterable[Document], store: MemoryStore, memories: bool) -> _Difference:
-    """Compare documents with a store by their digests."""
+def difference(reading: Reading, store: MemoryStore, memories: bool) -> _Difference:
+    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed."""
     known = store.digests()
-    present = {document.id: document for document in documents}
+    present = {document.id: document for document in reading.documents}
+    unread = {failure.document_id for failure in reading.failures}
     changed = {i for i, document in present.items() if i in known and known[i] != document.digest}
     waiting = set(store.documents_without_memories()) if memories else set()
     return _Difference(
         added=tuple(document for i, document in present.items() if i not in known),
         changed=tuple(present[i] for i in sorted(changed)),
-        removed=tuple(sorted(known.keys() - present.keys())),
+        removed=tuple(sorted(known.keys() - present.keys() - unread)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
     )
 
@@ -111,7 +112,7 @@ class Builder:
             Told how far each phase is.
         """
         start = time.perf_counter()
-        changed = difference(reading.documents, self.store, plan.memories)
+        changed = difference(reading, self.store, plan.memories)
         if changed.empty:
             return self._report(reading, changed, _Made(), Cost(seconds=time.perf_counter() - start))
         fresh = list(self._read((*changed.added, *changed.changed), progress))

@@ -75,7 +75,7 @@ class DeviceGraph:
     hide: OpaqueIds
     toolbox: Toolbox
     settings: Settings
-    _retriever: tuple[int, GraphRetriever] | None = None
+    _retriever: tuple[tuple[int, int], GraphRetriever] | None = None
     _overview: tuple[list[str], NDArray[np.float32]] | None = None
 
     def refresh(self, progress: Progress) -> GraphReport:
@@ -140,9 +140,10 @@ class DeviceGraph:
         return self.retriever().retrieve(vector, budget)
 
     def retriever(self) -> GraphRetriever:
-        """Dual-level retrieval over the store's present version."""
-        if self._retriever is None or self._retriever[0] != self.store.version:
-            self._retriever = (self.store.version, self._make_retriever())
+        """Dual-level retrieval over the present documents and graph, which another process may have built."""
+        version = (self.store.version, self._store().version)
+        if self._retriever is None or self._retriever[0] != version:
+            self._retriever = (version, self._make_retriever())
         return self._retriever[1]
 
     # --- answers ----------------------------------------------------------------------------------

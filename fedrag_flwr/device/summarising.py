@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
+from fedrag_flwr.errors import SourceError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.known_names import lead_digests
@@ -25,6 +26,7 @@ from fedrag_flwr.text.normalise import normalise_line
 
 _SUMMARY = TypeAdapter(HitSummary)
 _MOST_REMOVED = 64
+_MOST_ROUNDS = 8  # a round teaches names, and each may teach more
 _MOST_TITLE = 200
 _UNTELLING = frozenset({"CONCEPT", "CARDINAL", "ORDINAL", "PERCENT", "YEAR", "DATE", "TIME", "QUANTITY", "MONEY"})
 
@@ -96,29 +98,36 @@ class DeviceSummaries:
     def answer(self, request: HitsRequest) -> HitsBatch:
         """Summaries for all questions of a round, with the version that they are of.
 
-        Where a name that the door learns on the way may stand in a summary that was made before, all are made anew.
+        Where a name that the door learns on the way may stand in a summary that was made before, all are made anew. A
+        record that changes meanwhile does not matter: the next round has another version.
 
         Raises
         ------
         SourceError
-            A source cannot be asked.
+            A source cannot be asked, or tells of ever more names.
         """
         start = time.perf_counter()
         self._inform()
-        while True:
-            version = self.version()
+        for _ in range(_MOST_ROUNDS):
+            rules = self._rules()
+            version = self._keys.of("version", self._source().version(), *rules)
             self._tier.purge({self._device: version})
             made = [self._summary(question, request, version) for question in request.questions]
-            if self.version() == version:
+            if self._rules() == rules:
                 break
+        else:
+            raise SourceError("names are learnt faster than summaries are made", where="caching", fix="ask again later")
         reused = sum(was_cached for _, was_cached in made)
         seconds = time.perf_counter() - start
         return HitsBatch(self._device, version, tuple(summary for summary, _ in made), reused, seconds)
 
     def version(self) -> str:
         """What changes with the sources' records, the door's rules, and names learnt that what was told may hold."""
-        parts = (self._source().version(), self._generation(), self._released.age(self._door.names()))
-        return self._keys.of("version", *parts)
+        return self._keys.of("version", self._source().version(), *self._rules())
+
+    def _rules(self) -> tuple[str, str]:
+        """What changes with the door's rules, and with names learnt that what was told may hold."""
+        return self._generation(), self._released.age(self._door.names())
 
     def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
         asked = normalise_line(question.text)

@@ -177,5 +177,5 @@ class Expertise(Generic[P]):
 def _heaviest(topics: Mapping[int, float]) -> dict[int, float]:
     """The topics by which a peer learns, with weights that sum to 1."""
     chosen = dict(itertools.islice(topics.items(), _LEARNT))
-    total = sum(chosen.values())
+    total = sum(chosen.values()) or 1.0
     return {topic: weight / total for topic, weight in chosen.items()}

@@ -13,10 +13,14 @@ from fedrag_flwr.text.normalise import normalise_line, normalise_text
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A document that could not be read: its file name (with line or id) and the reason, never its text."""
+    """A document that could not be read: its file name (with line or id) and the reason, never its text.
+
+    `document_id` is the one that it would have, where that is known: what was remembered of it stays meanwhile.
+    """
 
     name: str
     reason: str
+    document_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 from fedrag_flwr.errors import DocumentError, EmptySourceError, SourceError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
 from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
+from fedrag_flwr.text.normalise import normalise_line
 
 MAX_BYTES = 20 * 2**20
 
@@ -58,7 +60,7 @@ class FolderSource:
         Raises
         ------
         SourceError
-            The folder is missing or cannot be listed.
+            The folder is missing, or it or one in it cannot be listed: its documents would count as removed.
         EmptySourceError
             Nothing in the folder can be read.
         """
@@ -74,8 +76,8 @@ class FolderSource:
                 skipped += 1
                 continue
             for name, outcome in self._read_file(file):
-                if isinstance(outcome, DocumentError):
-                    failures.append(_failure(name, outcome))
+                if isinstance(outcome, Failure):
+                    failures.append(outcome)
                 elif outcome.id in documents:
                     failures.append(Failure(name, "another document has the same id (rename one of them)"))
                 else:
@@ -90,9 +92,13 @@ class FolderSource:
         """List the regular files inside the folder, in sorted order."""
         root = self.path.resolve()
 
-        def refused(error: OSError) -> None:
+        def refused(error: OSError) -> NoReturn:
             name = Path(error.filename).name if isinstance(error.filename, str) else self.path.name
-            failures.append(Failure(_safe(name), f"the folder cannot be listed ({error.strerror})"))
+            raise SourceError(
+                f"a folder cannot be listed ({error.strerror}): all in it would count as removed",
+                where=_safe(name),
+                fix="check its permissions and that it is mounted",
+            )
 
         found: list[Path] = []
         for place, folders, files in os.walk(self.path, onerror=refused):
@@ -108,27 +114,28 @@ class FolderSource:
     def _name(self, file: Path) -> str:
         return _safe(file.relative_to(self.path).as_posix())
 
-    def _read_file(self, file: Path) -> Iterator[tuple[str, Document | DocumentError]]:
-        """Yield (name, document or error) for each document of a file."""
+    def _read_file(self, file: Path) -> Iterator[tuple[str, Document | Failure]]:
+        """Yield (name, document or failure) for each document of a file."""
         name = self._name(file)
         stem = _safe(file.relative_to(self.path).with_suffix("").as_posix())
         try:
             raw = self._bytes(file)
             if file.suffix.lower() != JSON_LINES:
-                title, text = READERS[file.suffix.lower()](raw)
-                yield name, make_document(stem, "" if title.strip() == file.stem and title not in text else title, text)
+                title, text = _parsed(file.suffix.lower(), raw)
+                yield (
+                    name,
+                    _document(name, stem, "" if title.strip() == file.stem and title not in text else title, text),
+                )
                 return
         except DocumentError as error:
-            yield name, error
+            yield name, _failure(name, error, normalise_line(stem))
             return
         for number, line in read_json_lines(raw):
-            place = f"{name}:{number}"
-            try:
-                if isinstance(line, DocumentError):
-                    raise line
-                yield place, make_document(line.get("id", f"{stem}:{number}"), line.get("title", ""), line["text"])
-            except DocumentError as error:
-                yield place, error
+            place, usual = f"{name}:{number}", f"{stem}:{number}"
+            if isinstance(line, DocumentError):
+                yield place, _failure(place, line, normalise_line(usual))
+            else:
+                yield place, _document(place, line.get("id", usual), line.get("title", ""), line["text"])
 
     def _bytes(self, file: Path) -> bytes:
         try:
@@ -148,8 +155,25 @@ def _safe(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _failure(name: str, error: DocumentError) -> Failure:
-    return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""))
+def _parsed(suffix: str, raw: bytes) -> tuple[str, str]:
+    try:
+        return READERS[suffix](raw)
+    except DocumentError:
+        raise
+    except Exception as error:  # foreign bytes make parsers raise kinds beyond their own
+        raise DocumentError(f"it cannot be read ({type(error).__name__})", fix="export it again") from None
+
+
+def _document(name: str, document_id: str, title: str, text: str) -> Document | Failure:
+    """A document, or why what was read is none: then nothing of it is to be remembered either."""
+    try:
+        return make_document(document_id, title, text)
+    except DocumentError as error:
+        return _failure(name, error)
+
+
+def _failure(name: str, error: DocumentError, document_id: str = "") -> Failure:
+    return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""), document_id)
 
 
 def _why_empty(failures: list[Failure], skipped: int) -> str:

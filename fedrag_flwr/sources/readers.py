@@ -6,20 +6,23 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import DocumentError
+
+if TYPE_CHECKING:
+    from bs4 import PageElement, Tag
 
 Reader = Callable[[bytes], tuple[str, str]]  # bytes -> (title or "", text)
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?=.*\w)(.+)\n=+\s*$", re.MULTILINE)
 _FILE_NAME = re.compile(r"\A\s*Microsoft \w+ - |\.[A-Za-z][A-Za-z0-9]{1,4}\s*\Z")
-_BLOCKS = (
-    "p div section article main li ul ol dl dt dd blockquote pre table tr figure figcaption h1 h2 h3 h4 h5 h6 body hr"
-)
-_UNREAD = "script style noscript template nav footer svg head form button"
+_TEXTS = "p div section article main blockquote pre figure figcaption body hr h1 h2 h3 h4 h5 h6"
+_BLOCKS = frozenset(_TEXTS.split()) | {"li", "ul", "ol", "dl", "dt", "dd", "table", "tr"}
+_UNREAD = frozenset({"script", "style", "noscript", "template", "nav", "footer", "svg", "head", "form", "button"})
 
 
 def decode(raw: bytes) -> str:
@@ -51,13 +54,22 @@ def read_markdown(raw: bytes) -> tuple[str, str]:
             title = named[1]
     if not title:
         headings = [found for found in (_UNDERLINED.search(text), _HEADING.search(text)) if found]
-        title = _inline(min(headings, key=lambda found: found.start())[1]) if headings else ""
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    return title, "\n".join(_markdown_line(line) for line in text.split("\n"))
+        told = min(headings, key=lambda found: found.start())[1] if headings else ""
+        title = _inline(told.rstrip().rstrip("#").rstrip() or told)
+    return title, "\n".join(_markdown_line(line) for line in _uncommented(text).split("\n"))
+
+
+def _uncommented(text: str) -> str:
+    """A text without its comments; what never ends is none."""
+    kept, place = [], 0
+    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[place:start])
+        place = end + 3
+    return "".join((*kept, text[place:]))
 
 
 def _markdown_line(line: str) -> str:
-    if re.match(r"\s*(?:```|~~~|\|?\s*:?-{2,}:?\s*\|)", line):
+    if re.match(r"(?:```|~~~|\|?\s*:?-{2,}:?\s*\|)", line.lstrip()):
         return ""
     if line.lstrip().startswith("|"):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -66,12 +78,15 @@ def _markdown_line(line: str) -> str:
 
 
 def _inline(text: str) -> str:
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
-    text = re.sub(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-    text = re.sub(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2", text)
-    text = re.sub(r"(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)([^_]+?)(?<=\S)_(?!\w)", r"\1\2", text)
-    text = re.sub(r"`([^`]*)`", r"\1", text)
-    return re.sub(r"<(https?://[^>\s]+)>", r"\1", re.sub(r"</?[a-zA-Z][^<>]{0,200}>", "", text))
+    """A line without marks; what stands between two of them has an end in sight, or a long line would take hours."""
+    text = re.sub(r"!\[[^\]]{0,500}\]\([^)]{0,2000}\)", "", text)
+    text = re.sub(r"\[([^\]]{1,500})\](?:\([^)]{0,2000}\)|\[[^\]]{0,500}\])", r"\1", text)
+    text = re.sub(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1", r"\2", text)
+    text = re.sub(
+        r"(?<![\w*])\*(?=\S)([^*]{1,500}?)(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)([^_]{1,500}?)(?<=\S)_(?!\w)", r"\1\2", text
+    )
+    text = re.sub(r"`([^`]{0,500})`", r"\1", text)
+    return re.sub(r"<(https?://[^>\s]{1,2000})>", r"\1", re.sub(r"</?[a-zA-Z][^<>]{0,200}>", "", text))
 
 
 def read_html(raw: bytes) -> tuple[str, str]:
@@ -81,22 +96,38 @@ def read_html(raw: bytes) -> tuple[str, str]:
     soup = BeautifulSoup(decode(raw), "html.parser")
     named = soup.find("title") or soup.find("h1")
     title = named.get_text(" ", strip=True) if named else ""
-    for element in soup.find_all(_UNREAD.split()):
-        element.decompose()
-    for string in soup.find_all(string=True):
-        string.replace_with(re.sub(r"\s+", " ", string) if type(string).__name__ == "NavigableString" else "")
-    for element in soup.find_all("br"):
-        element.replace_with("\n")
-    for element in soup.find_all(["td", "th"]):
-        element.append("; ")
-    for element in soup.find_all(_BLOCKS.split()):
-        gap = "\n" if element.name in {"li", "tr"} else "\n\n"
-        mark = "- " if element.name == "li" else "#" * int(element.name[1]) + " " if element.name[1:].isdigit() else ""
-        element.insert_before(gap + mark)
-        element.insert_after(gap)
-    text = re.sub(r";\s*$", "", soup.get_text(), flags=re.MULTILINE)
-    text = re.sub(r"^(\s*- )\s*\n", r"\1", text, flags=re.MULTILINE)
+    text = re.sub(r"\n[ \n]*\n", "\n\n", "".join(_html_pieces(soup)))
+    text = re.sub(r";[ \t]*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^([ \t]*- )\s*\n", r"\1", text, flags=re.MULTILINE)
     return title, re.sub(r"(\n\s*- [^\n]*)\n[ \n]*(?=\n\s*- )", r"\1", text)
+
+
+def _html_pieces(soup: Tag) -> Iterator[str]:
+    """What a page says, in order: each node is looked at once, however many or deep they are."""
+    waiting: list[PageElement | str] = [soup]
+    while waiting:
+        node = waiting.pop()
+        kind = type(node).__name__
+        if kind == "str":
+            yield str(node)
+        elif kind == "NavigableString":  # comments and other declarations are kinds of their own
+            yield re.sub(r"\s+", " ", str(node))
+        elif (name := getattr(node, "name", None)) and name not in _UNREAD:
+            before, after = _around(name)
+            waiting += [after, *reversed(getattr(node, "contents", ())), before]
+
+
+def _around(name: str) -> tuple[str, str]:
+    """What stands before and after the text of an element."""
+    if name == "br":
+        return "\n", ""
+    if name in {"td", "th"}:
+        return "", "; "
+    if name not in _BLOCKS:
+        return "", ""
+    gap = "\n" if name in {"li", "tr"} else "\n\n"
+    mark = "- " if name == "li" else "#" * int(name[1]) + " " if name[1:].isdecimal() else ""
+    return gap + mark, gap
 
 
 def read_pdf(raw: bytes) -> tuple[str, str]:

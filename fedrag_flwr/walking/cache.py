@@ -14,7 +14,9 @@ from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector
-from fedrag_flwr.walking.notes import Json, WalkNotes
+from fedrag_flwr.walking.notes import Json, Kind, WalkNotes
+
+_OF_QUESTIONS: tuple[Kind, ...] = ("given", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class AnswerCache:
         Longest life of an answer over others' evidence.
     verbatim
         Whether a question is like another only in the same words, but for case and space.
+    by
+        What answers are made with (settings, models): those of others are not given.
     clock
         Seconds since the epoch.
     """
@@ -46,6 +50,7 @@ class AnswerCache:
     notes: WalkNotes
     similarity: float
     hours: float
+    by: str = ""
     clock: Clock = time.time
     verbatim: bool = False
 
@@ -57,12 +62,13 @@ class AnswerCache:
 
     def find(self, question: Question, vector: Vector) -> Answer | None:
         """The answer to the most similar question that still holds; None without one."""
-        known = self.notes.all("answer")
+        known = {name: body for name, body in self.notes.all("answer").items() if body.get("by", "") == self.by}
         if self.verbatim:
             asked = _asked(question)
             known = {name: body for name, body in known.items() if body.get("asked") == asked}
         for name in nearest_first(known, vector, self.similarity):
             if self._holds(known[name]):
+                self.notes.put("given", {question.id: {"as": name, "vector": packed(vector)}})
                 return _answer(question, name, known[name])
             self.notes.drop("answer", name)
         return None
@@ -78,6 +84,7 @@ class AnswerCache:
         origins = {*(unit.origin for unit in read), *memories.values()} - {self.device}
         others = {name: known.get(name) for name in sorted(origins)}
         body = {
+            "by": self.by,
             "asked": _asked(question),
             "text": answer.text,
             "score": answer.score,
@@ -89,6 +96,25 @@ class AnswerCache:
             "until": self.clock() + 3600 * self.hours if others else None,
         }
         self.notes.put("answer", {answer.question_id: body})
+
+    def knows(self, question_id: str) -> bool:
+        """Whether an answer to a question is kept, or was given again."""
+        return any(self.notes.get(kind, question_id) is not None for kind in _OF_QUESTIONS)
+
+    def condemn(self, question_id: str) -> bool:
+        """Drop the answer that was given to a question, and those to questions like it; whether there was one.
+
+        That somebody doubts it is noted, with the question's vector.
+        """
+        known = next((note for kind in _OF_QUESTIONS if (note := self.notes.get(kind, question_id))), None)
+        if known is None:
+            return False
+        self.notes.put("doubt", {question_id: {"vector": known["vector"]}})
+        vector = unpack_vectors([base64.b64decode(str(known["vector"]))], self.store.dimension)[0]
+        alike = nearest_first(self.notes.all("answer"), vector, self.similarity)
+        for name in {*alike, question_id, str(known.get("as", question_id))}:
+            self.notes.drop("answer", name)
+        return True
 
     def _holds(self, body: Json) -> bool:
         until, own, others = body["until"], body["own"], body.get("others")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.privacy.durable import DurableFile
 
-Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states"]
+Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states", "given"]
 Json = Mapping[str, object]
 _SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
     kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)
@@ -64,6 +64,13 @@ class WalkNotes:
                 " (SELECT number FROM notes WHERE kind = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
                 (kind, kind, self._most),
             )
+
+    def change(self, kind: Kind, make: Callable[[Json | None], Json]) -> None:
+        """Make the one object of a kind from what is there now; whoever else would change it waits."""
+        with self._file.writing() as connection:
+            row = connection.execute("SELECT body FROM notes WHERE kind = ? AND id = ''", (kind,)).fetchone()
+            made = make(json.loads(row[0]) if row else None)
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, '', ?, 1)", (kind, json.dumps(made)))
 
     def drop(self, kind: Kind, name: str) -> None:
         """Forget one object, if it is there."""

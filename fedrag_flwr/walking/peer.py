@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedrag_flwr.errors import NotFoundError, WireError
+from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
@@ -43,8 +45,9 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.walking.cache import AnswerCache, nearest_first
 from fedrag_flwr.walking.gossip import DeviceSketches
-from fedrag_flwr.walking.notes import WalkNotes
+from fedrag_flwr.walking.notes import Json, WalkNotes
 
+_LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _MASKING = 0.15  # cosine that honest evidence may lose on its way through its owner's door
 _MOST_RANKED = 1_000
@@ -123,15 +126,12 @@ class DeviceWalks:
         NotFoundError
             This device keeps no answer to such a question.
         """
-        self._recollect()
-        lesson, known = self.notes.get("lesson", question_id), self.notes.get("answer", question_id)
-        if known is None and lesson is None:
+        lesson = self.notes.get("lesson", question_id)
+        known = self.cache.condemn(question_id) if not good else self.cache.knows(question_id)
+        if not known and lesson is None:
             raise NotFoundError(
                 "no answer to it is kept", where=question_id, fix="give the id of a question that walked"
             )
-        if not good and known is not None:
-            self.notes.put("doubt", {question_id: {"vector": known["vector"]}})
-            self.notes.drop("answer", question_id)
         if lesson is None:
             return "noted"
         told = _lesson(question_id, lesson, good)
@@ -143,24 +143,21 @@ class DeviceWalks:
     def walk(self, request: WalkRequest) -> WalkReply:
         """Learn what became of rounds before, and reply to each hop with evidence or with whom to ask next.
 
-        Raises
-        ------
-        WireError
-            A vector has another length than this device's encoder gives, or a topic is none.
+        A question with a vector of another length than this device's encoder gives, or with a topic that is none, gets
+        neither, and lessons of such topics are not learnt: they cost those that came along nothing.
         """
         start = time.perf_counter()
         self._recollect()
-        if any(hop.vector.shape != (self.toolbox.encoder.dimension,) for hop in request.hops):
-            raise WireError("a vector of another length than this device's encoder gives", where="WalkRequest")
-        told = [*(hop.topics for hop in request.hops), *(lesson.topics for lesson in request.lessons)]
-        if any(one.topic >= len(self.topics) for topics in told for one in topics):
-            raise WireError("a topic that this device does not know", where="WalkRequest")
-        self._learn(request.lessons)
-        self.notes.put(
-            "lesson", {one.question_id: _noted(one) for one in request.lessons if one.home and one.outcome == "good"}
-        )
+        lessons = [one for one in request.lessons if self._knows(one.topics)]
+        if lessons:
+            self._learn(lessons)
+        good = {one.question_id: _noted(one) for one in lessons if one.home and one.outcome == "good"}
+        if good:
+            self.notes.put("lesson", good)
+        before = self.expertise.now
         replies = tuple(self._hop(request.kind, hop) for hop in request.hops)
-        self._remember()
+        if seen := self.expertise.now - before:
+            self._change(lambda expertise: [expertise.tick() for _ in range(seen)])
         return WalkReply(self.device, replies, time.perf_counter() - start)
 
     # --- parts ------------------------------------------------------------------------------------
@@ -175,7 +172,11 @@ class DeviceWalks:
         """Answers that may be given again."""
         overlay = self.settings.overlay
         limits = (overlay.cache_similarity, overlay.cache_hours)
-        return AnswerCache(self.device, self.store, self.notes, *limits, self.clock)
+        made = self.settings.flat()
+        parts = {name: made[name] for name in made if name.startswith(("inference.", "overlay.", "models."))}
+        told = json.dumps([self.settings.strategy, self.toolbox.generator_id, parts], sort_keys=True)
+        by = hashlib.sha256(told.encode()).hexdigest()[:16]
+        return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 
     @cached_property
     def sketches(self) -> DeviceSketches:
@@ -191,9 +192,11 @@ class DeviceWalks:
     @cached_property
     def expertise(self) -> Expertise[str]:
         """What this device has learnt of its neighbours."""
+        return self._restored(self.notes.get("expertise"))
+
+    def _restored(self, kept: Json | None) -> Expertise[str]:
         overlay = self.settings.overlay
         rules = LearningRules(half_life=overlay.half_life, reputation=overlay.reputation)
-        kept = self.notes.get("expertise")
         return Expertise[str].restored(rules, cast(ExpertiseState, kept)) if kept else Expertise[str](rules)
 
     def close(self) -> None:
@@ -202,6 +205,9 @@ class DeviceWalks:
             self.notes.close()
 
     def _hop(self, kind: WalkKind, hop: Hop) -> HopReply:
+        if hop.vector.shape != (self.toolbox.encoder.dimension,) or not self._knows(hop.topics):
+            _LOG.warning("a question with a vector or a topic that this device does not know is passed over")
+            return HopReply(hop.question_id, 0.0, (), ())
         units = self._near(hop.vector, self.settings.inference.remote_units)
         if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(hop.vector):
             released = self.door.release_evidence(units).items
@@ -224,18 +230,29 @@ class DeviceWalks:
         return tuple(RankedPeer(name, min(score, 1e6)) for name, score in ranked[: self.settings.overlay.fanout])
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:
-        for one in lessons:
-            topics = {topic.topic: topic.weight for topic in one.topics}
-            self.expertise.learn(one.neighbour, topics, one.distance, one.outcome)
-        self._remember()
+        def learn(expertise: Expertise[str]) -> None:
+            for one in lessons:
+                topics = {topic.topic: topic.weight for topic in one.topics}
+                expertise.learn(one.neighbour, topics, one.distance, one.outcome)
+
+        self._change(learn)
+
+    def _knows(self, topics: Sequence[TopicWeight]) -> bool:
+        return all(one.topic < len(self.topics) for one in topics)
+
+    def _change(self, change: Callable[[Expertise[str]], object]) -> None:
+        """Change what is kept now, in one step: this device may be open a second time, and learn there meanwhile."""
+
+        def made(kept: Json | None) -> Json:
+            self.expertise = self._restored(kept)
+            change(self.expertise)
+            return self.expertise.state()
+
+        self.notes.change("expertise", made)
 
     def _recollect(self) -> None:
         """Read anew what was learnt: this device may be open a second time, and have learnt there."""
         self.__dict__.pop("expertise", None)
-
-    def _remember(self) -> None:
-        if "expertise" in self.__dict__:
-            self.notes.put("expertise", {"": self.expertise.state()})
 
     def _answered(self, question: Question, vector: Vector, units: Sequence[EvidenceUnit], start: float) -> Answer:
         cognizer = Cognizer.of(self.settings, self.toolbox.generator)

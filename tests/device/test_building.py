@@ -206,6 +206,19 @@ def test_a_bad_document_is_named_and_costs_no_other(name: str, device: Watched) 
     assert device.build().version == report.version
 
 
+def test_what_cannot_be_read_for_now_is_remembered(device: Watched) -> None:
+    first = device.build()
+    before = device.items()
+    (device.documents / "ossel.md").write_bytes("Der Oßel ist ein Fluß.".encode("latin-1"))
+    report = device.build()
+    assert [failure.partition(":")[0] for failure in report.failed] == ["ossel.md"]
+    assert (report.removed, report.version) == (0, first.version)
+    assert device.items() == before
+    (device.documents / "ossel.md").write_bytes(b"")  # it can be read, and says nothing
+    assert device.build().removed == 1
+    assert "ossel" not in device.items()
+
+
 def test_a_document_that_no_memory_rests_on_is_an_error_that_names_it(device: Watched) -> None:
     device.write(**{"mute.md": "# Mute\n\nIt is so.\n", **TEXTS})
     report = device.build()

@@ -90,6 +90,17 @@ def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
     assert everything(device) == kept
 
 
+def test_a_graph_that_another_process_builds_is_seen(device: EdgeDevice, tmp_path: Path) -> None:
+    device.build(memories=False)
+    before = device.graph.retriever()
+    assert device.graph.retriever() is before
+    with device_at(tmp_path) as other:
+        other.graph.refresh(silent)
+    after = device.graph.retriever()
+    assert after is not before
+    assert device.graph.retriever() is after
+
+
 def test_a_removed_document_takes_all_that_rested_on_it(device: EdgeDevice) -> None:
     built(device)
     assert device.documents is not None

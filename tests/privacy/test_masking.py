@@ -15,6 +15,11 @@ from fedrag_flwr.text import SpacyPipeline
 CASES = [
     (("Maria Lopez lives in Oslo.",), ("[PERSON] lives in Oslo.",)),
     (("Dr. Kowalczyk-Brandt operated on him.",), ("[PERSON] operated on him.",)),
+    (("Call 5551234567office.",), ("Call [PHONE]office.",)),
+    (
+        ("From host.example/unsubscribe/newsletter/autumn/campaign/for/the/reader/jane.doe@example.org",),
+        ("From host.exampl[EMAIL]",),
+    ),
     (("my name is tomasz wolny",), ("my name is [PERSON]",)),
     (("Ask Jennifer about it.",), ("Ask [PERSON] about it.",)),
     (("They had three: Rogelio, Sharon and Jessica.",), ("They had three: [PERSON], [PERSON] and [PERSON].",)),

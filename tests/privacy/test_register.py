@@ -39,6 +39,14 @@ def test_what_is_known_is_masked_everywhere(
     assert told.prose == (expected,)
 
 
+def test_what_programs_hold_is_no_address(pipeline: SpacyPipeline) -> None:
+    text = "In Haskell 98 the line x :: Int gives a type. The loopback address ::1 is used for 2 tests."
+    [parsed] = pipeline.parse([Document("code", "Types", text, "")])
+    bundle = Bundle(("The ward has 1 bed, opened on 1 May.", "1"))
+    [told] = TypeMasking(pipeline).operate([read_register([part.passage for part in parsed]).tell(bundle)])
+    assert told.prose == bundle.prose
+
+
 def test_a_public_name_stays(pipeline: SpacyPipeline, passages: list[Passage]) -> None:
     masking = TypeMasking(pipeline, public_names=["Jadwiga Tarnovelska"])
     [told] = masking.operate([read_register(passages).tell(Bundle(("Jadwiga Tarnovelska left early.",)))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -79,6 +80,7 @@ UNREADABLE = [
     ("enc.jsonl", b'{"text": "\xff"}', "enc.jsonl:1", "UTF-8"),
     ("twice.jsonl", b'{"text": "a", "id": "t"}\n{"text": "b", "id": "t"}', "twice.jsonl:2", "same id"),
     ("ok.md", b"The same id as ok.txt.", "ok.txt", "same id"),
+    ("declared.html", b"<p>Fine.</p><![foo bar", "declared.html", "cannot be read"),
 ]
 
 
@@ -94,6 +96,51 @@ def test_failures_are_named_and_the_rest_is_read(
     assert failure.name == where
     assert reason in failure.reason
     assert "secret" not in failure.reason
+
+
+HOSTILE = {
+    "spaces.md": b"# Fine" + b" " * 100_000 + b"x\n\nA fine text.",
+    "images.md": b"A fine text." + b"![" * 100_000,
+    "links.md": b"A fine text." + b"[a](" * 50_000,
+    "marks.md": b"A fine text." + b" **a_b" * 50_000,
+    "ticks.md": b"A fine text." + b" `a" * 1_001,
+    "comments.md": b"A fine text." + b"<!-- " * 100_000,
+    "blank.md": b"A fine text.\n" + b" " * 100_000 + b"x",
+    "breaks.html": b"A fine text." + b"<br>" * 50_000,
+    "lists.html": b"<p>A fine text." + b"<li>" * 20_000,
+    "nested.html": b"A fine text." + b"<div>" * 20_000,
+    "scripts.html": b"A fine text." + b"<script></script>" * 20_000,
+}
+
+
+@pytest.mark.timeout(60)  # an hour, where a reader takes squares of these lengths
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_takes_linear_time(tmp_path: Path, name: str) -> None:
+    _write(tmp_path, name, HOSTILE[name])
+    (document,) = FolderSource(tmp_path).read().documents
+    assert "ine" in document.text
+
+
+def test_comments_go_and_what_never_ends_stays(tmp_path: Path) -> None:
+    _write(tmp_path, "c.md", b"One<!-- a <!-- b --> two<!--> three--> four <!-- five")
+    (document,) = FolderSource(tmp_path).read().documents
+    assert document.text == "One two four <!-- five"
+
+
+def test_a_folder_that_cannot_be_listed_fails_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its documents would count as removed."""
+    _write(tmp_path, "a.txt", b"Fine.")
+    _write(tmp_path, "ward/b.txt", b"Fine.")
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        if str(path).endswith("ward"):
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(SourceError, match="cannot be listed"):
+        FolderSource(tmp_path).read()
 
 
 def test_sorted_hidden_and_other_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.sources.graph.mapping import GraphMapping, graph_toml
+from fedrag_flwr.sources.graph.contents import read_graph
+from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping, graph_toml
 from fedrag_flwr.sources.graph.paths import paths_to_subject
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
@@ -180,6 +182,83 @@ def test_rows_beyond_the_limit_are_told(tmp_path: Path, tools: SearchTools) -> N
     reading = SqlSource(sql_mapping(f"sqlite:///{path}", **{"most-rows": 3}), tools).read()
     assert len(reading.documents) == 3
     assert [failure.name for failure in reading.failures] == ["conditions"]
+
+
+ODD_CELLS = [
+    ("DATE", "1950-01-02", "12/03/1950", "12/03/1950"),
+    ("DATETIME", "1950-01-02 03:04:05.000000", "unknown", "unknown"),
+    ("TIME", "03:04:05.000000", "noon", "noon"),
+    ("DECIMAL(10,2)", "4.5", "n/a", "n/a"),
+    ("JSON", '"May"', "{oops", "{oops"),
+    ("TEXT", "May", b"M\xfcller", "M\ufffdller"),
+]
+
+
+@pytest.mark.parametrize(("kind", "good", "bad", "shown"), ODD_CELLS)
+def test_one_odd_cell_hides_no_row(
+    tmp_path: Path, tools: SearchTools, kind: str, good: str, bad: str | bytes, shown: str
+) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, born {kind})")
+        database.execute("INSERT INTO patients VALUES (1, 'Ann', ?)", (good,))
+        database.execute("INSERT INTO patients VALUES (2, 'Bob', CAST(? AS TEXT))", (bad,))
+    record = RecordMapping(table="patients", key=("id",), title="{name}", text=("{name}: {born}.",))
+    mapping = SqlMapping(name="ward", url=f"sqlite:///{path}", record=(record,))
+    reading = SqlSource(mapping, tools).read()
+    assert reading.failures == ()
+    texts = [document.text for document in reading.documents]
+    assert texts[1] == f"Bob: {shown}."
+    assert texts[0].startswith("Ann: ")
+    assert "None" not in texts[0]
+
+
+def test_a_replaced_database_is_another(tmp_path: Path, tools: SearchTools) -> None:
+    def make(name: str, born: str) -> Path:
+        with sqlite3.connect(tmp_path / name) as database:
+            database.execute("CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, born TEXT)")
+            database.execute("INSERT INTO patients VALUES (1, 'Ann', ?)", (born,))
+        return tmp_path / name
+
+    path = make("ward.db", "May")
+    record = RecordMapping(table="patients", key=("id",), title="{name}", text=("{name}: {born}.",))
+    source = SqlSource(SqlMapping(name="ward", url=f"sqlite:///{path}", record=(record,)), tools)
+    before = source.version()
+    assert source.read().documents[0].text == "Ann: May."
+    make("new.db", "June").replace(path)
+    assert source.version() != before
+    assert source.read().documents[0].text == "Ann: June."
+    source.close()
+
+
+class Rows:
+    """A graph that gives the same rows to every query."""
+
+    def __init__(self, *rows: tuple[object, ...]) -> None:
+        self._rows = list(rows)
+
+    def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
+        return self._rows
+
+
+def test_only_a_key_of_its_own_makes_a_subject() -> None:
+    """Records of two patients under one key would be mixed up."""
+    label = LabelMapping(key="id", name=("name",), show=("falls", "smoker", "note"))
+    mapping = GraphMapping(name="ward", url="neo4j://x", subject="Patient", label={"Patient": label})
+    session = Rows(
+        ("p1", "Ann Lee", 0, False, "calm"),
+        ("p2", "Bob Ray", 3, True, " "),
+        ("p2", "Eve Poe", 1, True, "ill"),
+        (None, "Cid Fox", 1, True, "x"),
+    )
+    reading = read_graph(session, mapping, ()).reading
+    assert [(document.id, document.title) for document in reading.documents] == [("ward/Patient/p1", "Ann Lee")]
+    assert "falls of Ann Lee is 0." in reading.documents[0].text
+    assert "smoker of Ann Lee is False." in reading.documents[0].text
+    assert {(failure.name, failure.reason) for failure in reading.failures} == {
+        ("Patient", "1 without id, by which they would be known"),
+        ("Patient p2", "2 have this id"),
+    }
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "c.d"]), st.text(max_size=9), min_size=3))

@@ -11,9 +11,11 @@ from flwr.app import Message
 from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.errors import SourceError
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, Question
 from fedrag_flwr.settings import Plain
+from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
 from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, toolbox
@@ -144,6 +146,38 @@ def test_only_a_name_that_was_told_voids_what_was_told(built: Federation, tmp_pa
         assert "Mount Cairl" not in repr(later)
         assert later.version != first.version
         names.close()
+
+
+class Restless:
+    """A source in which something changes whenever it is looked at."""
+
+    def __init__(self, source: SearchableSource) -> None:
+        self._source = source
+        self.looks = 0
+
+    def version(self) -> str:
+        self.looks += 1
+        return f"v{self.looks}"
+
+    def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+        return self._source.search(question, k)
+
+
+@pytest.mark.timeout(120)
+def test_records_that_change_all_the_time_hold_nobody_up(
+    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=2)
+    with shared(built, tmp_path).device("rivers") as owner:
+        restless = Restless(owner.summaries._source())
+        monkeypatch.setattr(owner.summaries, "_source", lambda: restless)
+        first = owner.summaries.answer(request)
+        second = owner.summaries.answer(request)
+        assert "Mount Cairl" in repr(first.summaries)
+        assert (first.version != second.version, second.reused) == (True, 0)
+        monkeypatch.setattr(owner.summaries._released, "age", lambda _: str(restless.version()))
+        with pytest.raises(SourceError, match="names are learnt faster"):
+            owner.summaries.answer(request)
 
 
 def shared(built: Federation, root: Path) -> Federation:

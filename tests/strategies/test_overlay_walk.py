@@ -6,13 +6,30 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
-from fedrag_flwr.records import EvidenceUnit, GossipReply, HopReply, Question, RankedPeer, Told, WalkReply
+from fedrag_flwr.records import (
+    AnswerBatch,
+    EvidenceUnit,
+    GossipReply,
+    Hop,
+    HopReply,
+    Lesson,
+    OpenQuestion,
+    Question,
+    RankedPeer,
+    Told,
+    TopicWeight,
+    WalkKind,
+    WalkReply,
+    WalkRequest,
+)
 from fedrag_flwr.settings import Plain
+from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, toolbox
@@ -218,6 +235,54 @@ def test_answers_over_others_evidence_end_with_their_hours(fresh: Federation) ->
     assert again.answers["again"].path != "cache"
 
 
+def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> None:
+    files = fresh.with_changes(overlay__cache_similarity=0.95)
+    run(files, FOREIGN)
+    again, _ = run(files, replace(FOREIGN, id="again"))
+    assert again.answers["again"].path == "cache"
+    with files.device("bridges") as home:
+        assert home.walks.feedback("again", good=True) == "noted"
+        assert home.walks.feedback("again", good=False) == "noted"
+    walked, _ = run(files, replace(FOREIGN, id="walks"))
+    assert walked.answers["walks"].path != "cache"
+
+
+@pytest.mark.parametrize("changes", [{"strategy": "topic-walk"}, {"inference__evidence_units": 2}])
+def test_answers_that_were_made_otherwise_are_not_given_again(fresh: Federation, changes: dict[str, Plain]) -> None:
+    files = fresh.with_changes(overlay__cache_similarity=0.95)
+    run(files, FOREIGN)
+    other, _ = run(files.with_changes(**changes), replace(FOREIGN, id="other"))
+    assert other.answers["other"].path != "cache"
+    again, _ = run(files, replace(FOREIGN, id="again"))
+    assert again.answers["again"].path == "cache"
+
+
+def test_walks_that_would_give_each_others_answers_are_not_compared(built: Federation) -> None:
+    both = built.with_changes(baselines="random-walk", overlay__cache_similarity=0.95)
+    with pytest.raises(SettingError, match="each other's answers"):
+        run_systems(both.grid(), "1", both.settings)
+
+
+def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device is open for a run, and for its people, whose feedback comes while it replies."""
+    files, topics = fresh.with_changes(strategy="topic-walk"), (TopicWeight(0, 1.0),)
+    with files.device("bridges") as running, files.device("bridges") as people:
+        running.walks.walk(WalkRequest("topic", (), (Lesson("q", "harbours", topics, 0, "good", True),)))
+        ranked = running.walks._ranked
+
+        def slowly(kind: WalkKind, hop: Hop) -> tuple[RankedPeer, ...]:
+            people.walks.feedback("q", good=False)
+            return ranked(kind, hop)
+
+        monkeypatch.setattr(running.walks, "_ranked", slowly)
+        vector = running.toolbox.encoder.encode(["What did the Duke of Pell eat?"])[0]
+        before = running.walks.expertise.now
+        running.walks.walk(WalkRequest("topic", (Hop("p", vector, topics, ("harbours",)),)))
+        running.walks._recollect()
+        assert running.walks.expertise.standing("harbours") < 1.0
+        assert running.walks.expertise.now == before + 1
+
+
 # --- faults ---------------------------------------------------------------------------------------
 
 
@@ -238,6 +303,35 @@ def test_a_silent_peer_is_left_out_and_the_run_ends(built: Federation) -> None:
     assert strategy.counts["walk-hits"] == 0
     assert "museums" in strategy.outcome().traffic.missing
     assert set(strategy.answers) == {"f7", "two"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: replace(one, vector=np.array([0.0, 0.0, 1.0], dtype=np.float32)),
+        lambda one: replace(one, topics=(TopicWeight(65_535, 1.0),)),
+        lambda one: replace(one, topics=(TopicWeight(0, 0.0),)),
+    ],
+    ids=["vector", "topic", "weight"],
+)
+def test_one_homes_bad_question_costs_the_others_nothing(
+    fresh: Federation, change: Callable[[OpenQuestion], OpenQuestion]
+) -> None:
+    def tamper(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) == AnswerBatch.__name__:
+            batch = wire.decode(reply.content, AnswerBatch, run="1")
+            if batch.device == "museums":
+                reply.content = wire.encode(replace(batch, open=tuple(map(change, batch.open))), run="1")
+        return reply
+
+    files = fresh.with_changes(strategy="topic-walk")
+    bad = replace(FOREIGN, id="bad", home="museums")
+    strategy, _ = run(files, FOREIGN, bad, tamper=tamper)
+    assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
+    assert set(strategy.outcome().traffic.missing) <= {"museums"}
+    assert "bad" in strategy.answers
+    alone, _ = run(files, bad, tamper=tamper)
+    assert "bad" in alone.answers
 
 
 @pytest.mark.parametrize(

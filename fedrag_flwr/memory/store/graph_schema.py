@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS graph_overview (
     vector BLOB NOT NULL,
     PRIMARY KEY (owner, id)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS graph_version (number INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS graph_rests (
     kind TEXT NOT NULL CHECK (kind IN ('entity', 'relation', 'community')),
     id TEXT NOT NULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -61,6 +62,13 @@ class GraphStore:
                 for statement in statements:
                     connection.execute(statement)
 
+    @property
+    def version(self) -> int:
+        """Raised by every change of the graph; that of the documents is the store's."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT number FROM graph_version").fetchone()
+        return int(row[0]) if row else 0
+
     # --- statements -------------------------------------------------------------------------------
 
     def unread(self, extractor: str) -> list[str]:
@@ -76,6 +84,7 @@ class GraphStore:
     def put_statements(self, documents: Sequence[str], statements: Iterable[Statement], extractor: str) -> None:
         """Keep all statements of documents in place of those that they had."""
         with self._database.writing() as connection:
+            _raise_version(connection)
             numbers = dict(
                 connection.execute(
                     f"SELECT id, number FROM documents WHERE id {LISTED}",
@@ -123,6 +132,7 @@ class GraphStore:
         """Keep vectors in place of those with their ids, tied to their documents, and drop what is gone."""
         new = list(vectors)
         with self._database.writing() as connection:
+            _raise_version(connection)
             connection.executemany(
                 "DELETE FROM graph_rests WHERE kind = ? AND id = ?",
                 [(kind, name) for name in (*gone, *(one.id for one in new))],
@@ -151,6 +161,7 @@ class GraphStore:
         new = list(communities)
         packed = [(one.id, pack_names(one.members), one.summary) for one in new]
         with self._database.writing() as connection:
+            _raise_version(connection)
             connection.executemany(
                 "DELETE FROM graph_rests WHERE kind = 'community' AND id = ?",
                 [(name,) for name in (*gone, *(one.id for one in new))],
@@ -180,6 +191,11 @@ class GraphStore:
         with self._database.reading() as connection:
             rows = connection.execute("SELECT owner, vector FROM graph_overview ORDER BY owner, id").fetchall()
         return [row[0] for row in rows], unpack_vectors([row[1] for row in rows], self._dimension)
+
+
+def _raise_version(connection: sqlite3.Connection) -> None:
+    if not connection.execute("UPDATE graph_version SET number = number + 1").rowcount:
+        connection.execute("INSERT INTO graph_version VALUES (1)")
 
 
 def as_dict(communities: Mapping[str, StoredCommunity]) -> dict[str, int]:

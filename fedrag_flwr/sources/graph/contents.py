@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -10,7 +11,7 @@ from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
 from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, shown_path, statement_of
+from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, shown_path, statements_of
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
 from fedrag_flwr.sources.searching import content_version
 
@@ -52,9 +53,9 @@ def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Pat
         if len(rows) > mapping.most_rows:
             kinds = ", ".join(step.kind.type for step in path)
             failures.append(Failure(kinds, f"only {mapping.most_rows} paths were read (raise most-rows)"))
-        for row in rows[: mapping.most_rows]:
-            statement = statement_of(path, row, mapping)
-            told.setdefault(statement.subject, {})[statement.text] = None
+        for statement in statements_of(path, rows[: mapping.most_rows], mapping):
+            if statement.subject in told:
+                told[statement.subject][statement.text] = None
     documents: list[Document] = []
     names = {one.vertex: one.name for one in vertices}
     for subject, sentences in told.items():
@@ -79,6 +80,7 @@ def own_statements(subject: Named) -> list[Statement]:
 
 
 def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failure]) -> list[Named]:
+    """All vertices that a key of their own tells from all others of their label; the others are failures."""
     found: list[Named] = []
     for label, one in mapping.label.items():
         columns = ", ".join(f"v.{quoted(name)}" for name in (one.key, *one.name, *one.show))
@@ -86,9 +88,21 @@ def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failu
         rows = session.rows(query, {})
         if len(rows) > mapping.most_rows:
             failures.append(Failure(label, f"only {mapping.most_rows} vertices were read (raise most-rows)"))
+        keys = Counter(str(row[0]) for row in rows[: mapping.most_rows] if row[0] is not None)
+        if without := min(len(rows), mapping.most_rows) - keys.total():
+            failures.append(Failure(label, f"{without} without {one.key}, by which they would be known"))
+        failures += [
+            Failure(f"{label} {key}", f"{count} have this {one.key}") for key, count in keys.items() if count > 1
+        ]
         for row in rows[: mapping.most_rows]:
+            if keys[str(row[0])] != 1 or row[0] is None:
+                continue
             name = name_of(row[1 : 1 + len(one.name)]) or str(row[0])
             shown = zip(one.show, row[1 + len(one.name) :], strict=True)
-            told = (f"The {prop.replace('_', ' ').lower()} of {name} is {value}." for prop, value in shown if value)
+            told = (
+                f"The {prop.replace('_', ' ').lower()} of {name} is {value}."
+                for prop, value in shown
+                if value is not None and str(value).strip()
+            )
             found.append(Named(Vertex(label, str(row[0])), row[0], name, tuple(told)))
     return found

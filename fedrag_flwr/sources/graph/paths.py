@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,6 +102,14 @@ def path_query(path: Path, mapping: GraphMapping, end: End | None, limit: int) -
         place = 0 if end == "entity" else len(path)
         where = f" WHERE v{place}.{quoted(mapping.label[_labels(path)[place]].key)} IN $keys"
     return f"MATCH {pattern}{where} RETURN {', '.join(columns)} LIMIT {limit}"
+
+
+def statements_of(path: Path, rows: Iterable[Sequence[object]], mapping: GraphMapping) -> list[Statement]:
+    """Make statements of rows of `path_query`, but for those through a vertex without a key."""
+    places = [0]
+    for label in _labels(path)[:-1]:
+        places.append(places[-1] + 1 + len(mapping.label[label].name))
+    return [statement_of(path, row, mapping) for row in rows if all(row[place] is not None for place in places)]
 
 
 def statement_of(path: Path, row: Sequence[object], mapping: GraphMapping) -> Statement:

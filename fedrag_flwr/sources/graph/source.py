@@ -16,7 +16,14 @@ from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
 from fedrag_flwr.sources.graph.matching import EntityIndex, Matches
-from fedrag_flwr.sources.graph.paths import Statement, Vertex, check_mapping, path_query, paths_to_subject, statement_of
+from fedrag_flwr.sources.graph.paths import (
+    Statement,
+    Vertex,
+    check_mapping,
+    path_query,
+    paths_to_subject,
+    statements_of,
+)
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import Entity, SearchTools, bounded, entities_of, word_shares
 from fedrag_flwr.text.anchors import normalise_anchor
@@ -176,8 +183,9 @@ class GraphSource:
                 for end in ("entity", "subject"):
                     if keys := by_label.get(ends[end]):
                         query = path_query(path, self.mapping, end, self.settings.fetched)
-                        for row in session.rows(query, {"keys": keys}):
-                            statement = statement_of(path, row, self.mapping)
+                        for statement in statements_of(path, session.rows(query, {"keys": keys}), self.mapping):
+                            if statement.subject not in index.vertices:
+                                continue
                             found.setdefault((statement.subject, statement.text), statement)
         return list(found.values())
 

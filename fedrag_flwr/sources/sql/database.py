@@ -46,7 +46,11 @@ class Database:
             raise SourceError(f"databases of the kind {self.kind!r} are not known", fix=f"use {', '.join(_KINDS)}")
         self.place = Path(self._url.database or "").name
         self._engine = self._open()
-        self._watch = _open_sqlite(Path(self._url.database or "")) if self.kind == "sqlite" else None
+        self._watch: sqlite3.Connection | None = None
+        self._watched = ""
+        if self.kind == "sqlite":
+            path = Path(self._url.database or "")
+            self._watch, self._watched = _open_sqlite(path), _file(path)
 
     def table(self, name: str) -> Table:
         """Give a table or view as the database describes it.
@@ -91,16 +95,20 @@ class Database:
             with self._engine.connect() as connection:
                 self._limit(connection, seconds)
                 return [tuple(row) for row in connection.execute(statement)]
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, ValueError, TypeError, ArithmeticError) as error:  # the last three of a cell
             raise self._failure(error) from None
 
     def stamp(self) -> str:
-        """Give what stays the same while nothing is committed; "" where the database does not tell."""
+        """Give what stays the same while nothing is committed, and the file is not replaced; "" where nothing tells."""
         if self._watch is None:
             return ""
+        path = Path(self._url.database or "")
         try:
-            return str(self._watch.execute("PRAGMA data_version").fetchone()[0])
-        except sqlite3.Error as error:
+            if (file := _file(path)) != self._watched:
+                self._watch.close()
+                self._watch, self._watched = _open_sqlite(path), file
+            return f"{file}:{self._watch.execute('PRAGMA data_version').fetchone()[0]}"
+        except (OSError, sqlite3.Error) as error:
             raise self._failure(error) from None
 
     def close(self) -> None:
@@ -159,12 +167,24 @@ class Database:
 def _open_sqlite(path: Path) -> sqlite3.Connection:
     try:
         raw = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True, check_same_thread=False)
+        raw.text_factory = _decoded
         raw.execute("PRAGMA query_only = ON")
         raw.execute("PRAGMA trusted_schema = OFF")
         raw.execute("PRAGMA data_version")
     except sqlite3.Error as error:
         raise SourceError(f"the database file cannot be opened ({type(error).__name__})", where=path.name) from None
     return raw
+
+
+def _decoded(text: bytes) -> str:
+    """A cell's text; what is not UTF-8 is shown as such, and does not hide all other rows."""
+    return text.decode("utf-8", "replace")
+
+
+def _file(path: Path) -> str:
+    """What changes when a file is replaced by another of its name."""
+    found = path.stat()
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _with_driver(url: URL) -> URL:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.mapping import filled
+from fedrag_flwr.sources.sql.cells import as_stored
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.mapping import RecordMapping
 
@@ -76,8 +77,8 @@ class RecordReader:
             on = self.mapping.join[name].on.items()
             same = [self._column(self._main, own) == self._column(other, theirs) for own, theirs in on]
             tables = tables.outerjoin(other, and_(*same))
-        keys = [column.label(f"key{place}") for place, column in enumerate(self._key)]
-        fields = [column.label(f"field{place}") for place, column in enumerate(self._fields.values())]
+        keys = [as_stored(column).label(f"key{place}") for place, column in enumerate(self._key)]
+        fields = [as_stored(column).label(f"field{place}") for place, column in enumerate(self._fields.values())]
         columns: list[ColumnElement[object]] = [*keys, *fields]
         return select(*columns).select_from(tables).order_by(*self._key)
 
