@@ -72,9 +72,9 @@ class Expertise(Generic[P]):
     def __len__(self) -> int:
         return len(self._credit)
 
-    def tick(self) -> None:
-        """A question was seen: what was learnt before counts a little less."""
-        self.now += 1
+    def tick(self, questions: int = 1) -> None:
+        """Questions were seen: what was learnt before counts a little less."""
+        self.now += questions
 
     def learn(self, neighbour: P, topics: Mapping[int, float], distance: int, outcome: Outcome) -> None:
         """Take in what came of passing a question on to a neighbour.

@@ -114,7 +114,7 @@ class Guard:
         if wait := self._rate.wait(caller_of(scope)):
             return self._refuse("RateError", "too many requests from one caller", 429, wait)
         length = headers.get(b"content-length", b"0")
-        if not length.isdecimal() or int(length) > self._most_bytes(scope["path"]):
+        if not length.isdigit() or int(length) > self._most_bytes(scope["path"]):
             return self._refuse("TooLargeError", "the request is larger than it may be", 413)
         return None
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.errors import DocumentError
 
 if TYPE_CHECKING:
-    from bs4 import PageElement, Tag
+    from bs4 import Tag
+    from bs4.element import PageElement
 
 Reader = Callable[[bytes], tuple[str, str]]  # bytes -> (title or "", text)
 

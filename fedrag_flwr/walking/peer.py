@@ -157,7 +157,7 @@ class DeviceWalks:
         before = self.expertise.now
         replies = tuple(self._hop(request.kind, hop) for hop in request.hops)
         if seen := self.expertise.now - before:
-            self._change(lambda expertise: [expertise.tick() for _ in range(seen)])
+            self._change(lambda expertise: expertise.tick(seen))
         return WalkReply(self.device, replies, time.perf_counter() - start)
 
     # --- parts ------------------------------------------------------------------------------------

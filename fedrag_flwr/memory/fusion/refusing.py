@@ -134,7 +134,7 @@ class Refusion:
 
         def counts(pairs: Pairs) -> NDArray[np.bool_]:
             """A crowd is of one device, in a circle two of one device meet through another's alone."""
-            return (origins[pairs[:, 0]] != origins[pairs[:, 1]]) | (by == "origin")
+            return np.asarray((origins[pairs[:, 0]] != origins[pairs[:, 1]]) | (by == "origin"), dtype=np.bool_)
 
         components = Components(len(parts))
         components.join(_chains(known))

@@ -200,7 +200,7 @@ def test_rows_are_joined_as_by_all_products(
         expected.join(np.array([(a, b) for a, b in close if not apart or side[a] != side[b]]).reshape(-1, 2))
 
         def counts(pairs: Pairs, apart: bool = apart) -> NDArray[np.bool_]:
-            return (side[pairs[:, 0]] != side[pairs[:, 1]]) | (not apart)
+            return np.asarray((side[pairs[:, 0]] != side[pairs[:, 1]]) | (not apart), dtype=np.bool_)
 
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (("_CELLS", cells), ("_CROWD", crowd), ("_HELD", held)):
