@@ -10,7 +10,7 @@ from logging import INFO, WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
-from fedrag_flwr.errors import FederationError, SettingError
+from fedrag_flwr.errors import FederationError, FedragError, SettingError
 from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy
@@ -82,7 +82,12 @@ class Serving:
         if not questions:
             return
         start = self.clock()
-        self.strategy.ask(questions)
+        try:
+            self.strategy.ask(questions)
+        except FedragError as error:  # they wait at home, and are asked again
+            log(WARNING, "a round failed: %s", error)
+            self.strategy.forget()
+            return
         closed = [self.strategy.answers.get(question.id) for question in questions]
         helped = sum(answer is not None and bool(answer.text) for answer in closed)
         log(INFO, "%d questions, %d answered, in %.1f s", len(questions), helped, self.clock() - start)

@@ -16,7 +16,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
+from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller, Standing
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Hyperedge, Progress
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -45,9 +45,10 @@ class Recorded(Distiller):
         sentences: Units,
         hyperedges: Sequence[Hyperedge],
         progress: Progress,
+        standing: Standing = NOTHING_STANDING,
     ) -> Distilled:
         """Distil documents and keep the result."""
-        self.made = super().distil(documents, sentences, hyperedges, progress)
+        self.made = super().distil(documents, sentences, hyperedges, progress, standing)
         return self.made
 
 

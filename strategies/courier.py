@@ -13,6 +13,7 @@ from flwr.app import Message
 from flwr.common import log
 from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
+from google.protobuf.message import DecodeError
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
@@ -23,6 +24,7 @@ from strategies.allowance import Allowance
 from strategies.steps import steps
 
 R = TypeVar("R")
+_MALFORMED = (AttributeError, TypeError, ValueError, LookupError, EOFError, AssertionError, DecodeError)
 _TRANSIENT = frozenset(
     (
         ErrorCode.MESSAGE_UNAVAILABLE,
@@ -105,6 +107,7 @@ class Courier:
     waited: float = 0.0
     clock: Callable[[], float] = time.monotonic
     _away: set[int] = field(default_factory=set)  # nodes that no retry reached
+    _singly: bool = False  # whether replies are pulled one by one
 
     def name(self, node_id: int) -> str:
         """A node's device name, or its id before it has told its name."""
@@ -141,7 +144,8 @@ class Courier:
             now = self.clock()
             due, waiting = [e for e in waiting if e.due <= now], [e for e in waiting if e.due > now]
             waiting += self._push(due, awaited, deadline)
-            arrived = list(self.grid.pull_messages(list(awaited))) if awaited else []
+            arrived, lost = self._pull(awaited)
+            waiting += lost
             for reply in arrived:
                 errand = awaited.pop(reply.metadata.reply_to_message_id, None)
                 if errand is None:
@@ -163,6 +167,36 @@ class Courier:
         """Wait a moment for devices to connect."""
         time.sleep(self.poll)
         self.waited += self.poll
+
+    def _pull(self, awaited: dict[str, _Errand]) -> tuple[list[Message], list[_Errand]]:
+        """The replies that are here, and what is to be sent again.
+
+        Flower unpacks what it pulls, and a reply that does not unpack fails all that come with it. From then on each is
+        pulled by itself, so that the one who sent it is known.
+        """
+        if not awaited:
+            return [], []
+        if not self._singly:
+            try:
+                return list(self.grid.pull_messages(list(awaited))), []
+            except _MALFORMED as error:
+                log(WARNING, "a reply cannot be unpacked (%s); they are taken one by one now", type(error).__name__)
+                self._singly = True
+                errands = list(awaited.values())
+                awaited.clear()  # Flower holds what came with it for delivered
+                return [], [errand for errand in errands if self._again(errand) or self._lose(errand)]
+        arrived: list[Message] = []
+        for message_id, errand in list(awaited.items()):
+            try:
+                arrived += self.grid.pull_messages([message_id])
+            except _MALFORMED as error:
+                del awaited[message_id]
+                self.miss(errand.node_id, f"a reply that cannot be unpacked ({type(error).__name__})")
+        return arrived, []
+
+    def _lose(self, errand: _Errand) -> bool:
+        self.miss(errand.node_id, "a reply that was lost with another's")
+        return False
 
     def _push(self, due: list[_Errand], awaited: dict[str, _Errand], deadline: float) -> list[_Errand]:
         """Send what is due, and give what was not accepted but may be tried again."""

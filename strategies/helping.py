@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fedrag_flwr.records import (
@@ -17,8 +17,12 @@ from fedrag_flwr.records import (
     RetrieveBy,
     RetrieveRequest,
 )
+from fedrag_flwr.wire import LIMITS
 from strategies.base import FederatedRag
 from strategies.courier import Letter
+
+_ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
+_EACH = 512  # bytes of a unit beside its text
 
 
 @dataclass(slots=True)
@@ -69,16 +73,26 @@ class HelpingRag(FederatedRag):
     def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
         """Let each home answer its open questions with what it was given."""
         waiting = self.waiting()
-        letters = [
-            Letter(
-                node_id,
-                FinishRequest(
-                    tuple(asked),
-                    tuple(e for q in asked if q.id in help_given for e in help_given[q.id].evidence),
-                    self.mode,
-                ),
-            )
-            for node_id, asked in waiting.items()
-        ]
+        letters = []
+        for node_id, asked in waiting.items():
+            given = [part for one in asked if one.id in help_given for part in help_given[one.id].evidence]
+            letters.append(Letter(node_id, FinishRequest(tuple(asked), self._fitting(given), self.mode)))
         for node_id, batch in self._courier.exchange(letters, "query.finish", AnswerBatch).items():
             self.take(node_id, batch)
+
+    def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """As much evidence as goes into one letter: the longest stays out, and who gave it is named."""
+        kept: set[int] = set()
+        room = _ROOM
+        for place in sorted(range(len(evidence)), key=lambda place: _size(evidence[place])):
+            room -= _size(evidence[place])
+            if room >= 0:
+                kept.add(place)
+            elif (owner := self.node_of(evidence[place].units[0].origin)) is not None:
+                self._courier.miss(owner, "it sent more evidence than goes into a letter with the others'")
+        return tuple(part for place, part in enumerate(evidence) if place in kept)
+
+
+def _size(evidence: Evidence) -> int:
+    """About the bytes that evidence takes in a letter."""
+    return sum(len(one.text.encode()) + len(one.title.encode()) + _EACH for one in evidence.units)

@@ -36,9 +36,10 @@ _PREFETCHED = "prefetch"
 
 @dataclass(slots=True)
 class Told:
-    """What devices told on one question, the seconds that it took them, and the titles of what belongs to it."""
+    """What devices told on one question, who did, the seconds that it took, and the titles of what belongs to it."""
 
     units: list[EvidenceUnit] = field(default_factory=list)
+    by: set[str] = field(default_factory=set)
     seconds: float = 0.0
     related: list[str] = field(default_factory=list)
 
@@ -103,6 +104,7 @@ class HybridFusion(FederatedRag):
                     continue
                 told = self._told[summary.question_id]
                 told.units += summary.units
+                told.by.add(name)
                 told.related += summary.related
                 told.seconds += batch.seconds / max(1, len(batch.summaries))
         self.counts["purged"] += self.caches.purge(self.versions)
@@ -161,24 +163,28 @@ class HybridFusion(FederatedRag):
         asked = tuple(AskedQuestion(question.id, question.text) for question in questions)
         return HitsRequest(asked, self.settings.hybrid.records, self.settings.caching.prefetch)
 
-    def _input(self, question: Question, told: Told) -> tuple[EvidenceUnit, ...]:
-        """What the model reads for a question: from its tier, or made of what devices told."""
+    def _input(self, question: Question, told: Told) -> tuple[tuple[EvidenceUnit, ...], bool]:
+        """What the model reads for a question, from its tier or made of what devices told; and whether all told.
+
+        What a device did not tell in time is not known to rest on it: that is not kept.
+        """
         units = self.caches.input(question.text, self.versions)
         if units is not None:
             self.counts["cache-inputs"] += 1
-            return units
-        units = self.reporter.input(question.text, told.units)
-        if units:
+            return units, True
+        units, whole = self.reporter.input(question.text, told.units), told.by >= self.versions.keys()
+        if units and whole:
             self.caches.keep_input(question.text, units, self.versions)
-        return units
+        return units, whole
 
     def _answered(self, question: Question, told: Told) -> Answer:
-        """An answer from what devices told, which is kept."""
-        units = self._input(question, told)
+        """An answer from what devices told, which is kept if all of them did."""
+        units, whole = self._input(question, told)
         if not units:
             return Answer(question.id, "", "abstained", 0.0, "no device holds anything on it")
         answer = self.reporter.answer(question, units)
-        self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
+        if whole:
+            self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
         return replace(answer, cost=answer.cost + Cost(seconds=told.seconds))
 
     # --- what may be asked next -------------------------------------------------------------------------

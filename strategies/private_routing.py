@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
+from logging import WARNING
+
+from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.routing import rounded, tagged_question, tagged_scores
@@ -15,6 +18,7 @@ from fedrag_flwr.records import (
     EncryptedQuestions,
     EncryptedScores,
     EncryptRequest,
+    HiddenRequest,
     ImportReport,
     OwnedRows,
     PeerKey,
@@ -25,10 +29,12 @@ from fedrag_flwr.records import (
     SealedMessages,
 )
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.wire import LIMITS
 from strategies.courier import Courier, Letter
 from strategies.sealed_post import fetch_sealed
 from strategies.server_tools import ServerTools
 
+_MOST_BOX = 2 * LIMITS[HiddenRequest]
 _AT_ONCE = 32  # encrypted questions of one home on their way
 Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
 Boxes = Mapping[int, Sequence[SealedMessage]]
@@ -107,7 +113,11 @@ class PrivateRouter:
     def _by_scores(self, waiting: Waiting) -> Boxes:
         courier, tools = self._courier, self._tools
         if not self._held:
-            tools.scorer.hold(self._rows)
+            try:
+                tools.scorer.hold(self._rows)
+            except CipherError as error:  # homes answer by themselves
+                log(WARNING, "no question is routed: %s", error)
+                return {}
             self._held = True
         letters = [
             Letter(node_id, EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(courier.name(node_id))))
@@ -169,7 +179,19 @@ class PrivateRouter:
         boxes: dict[int, list[SealedMessage]] = {}
         for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
-            boxes[node_id] = [message for message in sealed.messages if message.question_id in asked]
+            boxes[node_id] = self._usable(sealed.messages, asked)
             if len(boxes[node_id]) < len(sealed.messages):
-                self._courier.miss(node_id, "it sent boxes for questions that are not its own")
+                self._courier.miss(node_id, "it sent boxes for questions that are not its own, or too many")
         return boxes
+
+    def _usable(self, messages: Sequence[SealedMessage], asked: Collection[str]) -> list[SealedMessage]:
+        """One box of a request's size for each question and owner, and no more owners than may be asked."""
+        owners: dict[str, set[str]] = defaultdict(set)
+        found = []
+        for message in messages:
+            chosen = owners[message.question_id]
+            fits = len(message.box) <= _MOST_BOX and len(chosen) < self._settings.routing.devices
+            if message.question_id in asked and message.device in self._nodes and message.device not in chosen and fits:
+                chosen.add(message.device)
+                found.append(message)
+        return found

@@ -6,14 +6,15 @@ import json
 import logging
 import shutil
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import diskcache
 
+T = TypeVar("T")
 Versions = Mapping[str, str]
 Keep = Literal["recent", "first"]
 
@@ -93,10 +94,7 @@ class Tier:
         try:
             self._cache = self._opened()
         except sqlite3.DatabaseError:
-            _LOG.warning("the cache %s was torn and is made anew", self.name)
-            shutil.rmtree(folder)
-            folder.mkdir(mode=0o700)
-            self._cache = self._opened()
+            self._make_anew()
 
     def _opened(self) -> diskcache.Cache:
         return diskcache.Cache(
@@ -112,32 +110,37 @@ class Tier:
 
     def get(self, key: str, versions: Versions) -> bytes | None:
         """Give what was put under a key and these very versions."""
-        found = self._cache.get(_full(key, versions), retry=True)
+        found = self._spared(lambda: self._cache.get(_full(key, versions), retry=True), None)
         return found if isinstance(found, bytes) else None
 
     def holds(self, key: str, versions: Versions) -> bool:
         """Tell whether there is an entry, without counting it as used."""
-        return _full(key, versions) in self._cache
+        return self._spared(lambda: _full(key, versions) in self._cache, False)
 
     def put(self, key: str, value: bytes, versions: Versions) -> bool:
         """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it."""
-        if len(value) > self._size or (self._keep == "first" and self._cache.volume() + len(value) > self._size):
-            return False
-        try:
+
+        def kept() -> bool:
+            if len(value) > self._size or (self._keep == "first" and self._cache.volume() + len(value) > self._size):
+                return False
             return bool(self._cache.set(_full(key, versions), value, tag=_tag(versions), retry=True))
-        except sqlite3.OperationalError as error:
-            _LOG.warning("the cache %s could not be written (%s)", self.name, error.sqlite_errorname)
-            return False
+
+        return self._spared(kept, False)
 
     def purge(self, versions: Versions) -> int:
         """Delete what was made of other versions than these; returns how many entries went.
 
-        An entry stays where no name of its versions is told here with another version.
+        An entry stays where no name of its versions is told here with another version. Where the disk takes no
+        deletion, everything goes.
         """
-        stale = [tag for tag in self._tags() if _differs(json.loads(tag), versions)]
-        gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
-        if gone:
-            self._wipe()
+        try:
+            stale = [tag for tag in self._tags() if _differs(json.loads(tag), versions)]
+            gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
+            if gone:
+                self._wipe()
+        except sqlite3.DatabaseError:
+            self._make_anew()
+            return 0
         return gone
 
     def clear(self) -> None:
@@ -153,6 +156,24 @@ class Tier:
     def close(self) -> None:
         """Close the file."""
         self._cache.close()
+
+    def _spared(self, work: Callable[[], T], otherwise: T) -> T:
+        """What some work gives; where the disk fails it is another, and a file that is torn is made anew."""
+        try:
+            return work()
+        except sqlite3.OperationalError as error:
+            _LOG.warning("the cache %s could not be used (%s)", self.name, error.sqlite_errorname)
+        except sqlite3.DatabaseError:
+            self._make_anew()
+        return otherwise
+
+    def _make_anew(self) -> None:
+        _LOG.warning("the cache %s was torn and is made anew", self.name)
+        if "_cache" in self.__dict__:
+            self._cache.close()
+        shutil.rmtree(self._folder)
+        self._folder.mkdir(mode=0o700)
+        self._cache = self._opened()
 
     def _tags(self) -> list[str]:
         with closing(sqlite3.connect(self._folder / DATABASE)) as connection:

@@ -27,10 +27,12 @@ from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.memory.store.people import Luggage
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
+from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.toolbox import load_toolbox
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
@@ -48,15 +50,26 @@ def build(
     ] = None,
     name: NameOption = "here",
     store: StoreOption = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Forget the old store first.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Forget the old memory first; waiting questions and answers stay.")
+    ] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Build a device's memory from a folder, databases and graphs; unchanged documents cost nothing."""
     root = _store_of(name, store)
-    if rebuild:
+    luggage = Luggage()
+    if rebuild:  # what would stop the build is told before anything goes
+        settings = settings_from(changes)
+        sources = SourceSet(folder, source or (), load_toolbox(settings.models, fedrag_home(settings.home)))
+        try:
+            sources.read()
+        finally:
+            sources.close()
+        luggage = Luggage.of(root)
         MemoryStore.erase(root)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
+        luggage.unpack(device.store.database)
         report = device.build(progress=progress)
     if as_json:
         print_json(report)

@@ -13,7 +13,7 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, content_id
 from fedrag_flwr.memory.synthesis.derivation import document_of
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
+from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Standing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
@@ -155,7 +155,13 @@ class Builder:
         progress("learn", 0, 1)
         learning = self._learn((paragraphs, sentences), parsed, plan)
         progress("learn", 1, 1)
-        distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress)
+        new = {sentence.id for passages in parsed for part in passages for sentence in part.passage.sentences}
+        stays = set(sentences.ids) - new
+        standing = Standing(
+            [sentence for sentence in self.store.sentences() if sentence.id in stays],
+            [(item.question, item.answer) for item in self.store.items(self.device) if stays.issuperset(item.support)],
+        )
+        distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress, standing)
         progress("anchor", 0, 1)
         items = self._items(distilled)
         progress("anchor", 1, 1)

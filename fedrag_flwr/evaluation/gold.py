@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import DocumentError, SourceError
+from fedrag_flwr.records import MOST_LINE
+
+_MOST = {"id": 200, "home": 200, "question": MOST_LINE}  # characters that a message carries of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,11 @@ def gold_line(question: GoldQuestion) -> str:
     return json.dumps(fields, ensure_ascii=False)
 
 
+def _is_written(text: str) -> bool:
+    """Whether a text can be written: half of a surrogate pair cannot."""
+    return text.encode("utf-8", "replace").decode() == text
+
+
 def _parse(line: bytes, where: str) -> GoldQuestion:
     try:
         fields = json.loads(line.decode("utf-8-sig"))
@@ -86,6 +94,10 @@ def _parse(line: bytes, where: str) -> GoldQuestion:
         value = fields.get(key, default)
         if not isinstance(value, str) or (key in {"id", "question"} and not value.strip()):
             raise DocumentError(f"the field {key} is not a text", where=where, fix=f"give {key} as a string")
+        if len(value) > (most := _MOST.get(key, len(value))):
+            raise DocumentError(f"the field {key} has more than {most:,} characters", where=where, fix="shorten it")
+        if not _is_written(value):
+            raise DocumentError(f"the field {key} holds half a character", where=where, fix="write it in UTF-8")
         return value
 
     def texts(key: str) -> tuple[str, ...]:

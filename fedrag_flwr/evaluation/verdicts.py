@@ -10,7 +10,6 @@ from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.records import Answer
 
 ABSTAINED = "abstained"
-UNANSWERABLE = "unanswerable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Verdict:
 
 def is_unanswerable(gold: GoldQuestion) -> bool:
     """Tell whether abstaining is the only right answer."""
-    return gold.kind == UNANSWERABLE and not gold.answer
+    return not gold.answer and not gold.aliases
 
 
 def judge(gold: GoldQuestion, answer: Answer | None) -> Verdict:

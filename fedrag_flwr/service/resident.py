@@ -29,6 +29,7 @@ from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
 _TRIES = 3
+_TRAINING = "train.controller"
 _MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 
@@ -156,6 +157,8 @@ class Resident:
         reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
         if handler.writes:
             self._runs.retire()
+            if message_type == _TRAINING:  # weights are no change of the memory, which people's device would see
+                self._home.retire()
             with suppress(FedragError):  # then the next question says what is wrong
                 self.warm()
         return reply

@@ -55,6 +55,7 @@ def serve(config: DeviceConfig) -> None:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # who calls is who connected: a header may say anything
                 timeout_keep_alive=60,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )

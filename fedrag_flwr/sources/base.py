@@ -10,6 +10,8 @@ from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.normalise import normalise_line, normalise_text
 
+_MOST_TITLE = 300  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -79,7 +81,7 @@ class SearchableSource(Source, Protocol):
 
 
 def make_document(document_id: str, title: str, text: str) -> Document:
-    """Make a document in normal form with its digest.
+    """Make a document in normal form with its digest; of a very long title the start counts.
 
     Raises
     ------
@@ -87,6 +89,7 @@ def make_document(document_id: str, title: str, text: str) -> Document:
         The text holds no letter and no digit, or the id is empty.
     """
     document_id, title, text = normalise_line(document_id), normalise_line(title), normalise_text(text)
+    title = title[:_MOST_TITLE].strip()  # it stands before every sentence
     if not document_id:
         raise DocumentError("the document has an empty id", fix="give it an id or leave the field out")
     if not any(char.isalnum() for char in text):

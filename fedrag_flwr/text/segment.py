@@ -21,7 +21,8 @@ _MAX_SENTENCE_TOKENS = 90
 _FRAGMENT_WORDS = 7
 _PLAIN_LEVEL = 7  # a plain-text heading stands below the six of Markdown
 
-_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_MOST_HEADING = 200  # characters; what is longer is text, and does not stand before every sentence below it
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*)$")
 _UNDERLINE = re.compile(r"(=|-){3,}$")
 _HEADLINE = re.compile(r"[A-Z0-9][^;:,]*$")
 _BULLET = re.compile(r"(?:[-*+•‣▪◦·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+(?=\S)")
@@ -78,7 +79,7 @@ def blocks(title: str, text: str) -> list[Block]:
 
     def flush() -> None:
         if fragments:
-            found.append(Block(running_title(), _join_fragments(fragments)))
+            found.extend(Block(running_title(), piece) for piece in _pieces(_join_fragments(fragments)))
             fragments.clear()
 
     for level, chunk in _chunks(normalise_text(text)):
@@ -92,7 +93,7 @@ def blocks(title: str, text: str) -> list[Block]:
         if _is_fragment(chunk):
             fragments.append(chunk)
             continue
-        if len(fragments) == 1 and _HEADLINE.match(fragments[0]):
+        if len(fragments) == 1 and len(fragments[0]) <= _MOST_HEADING and _HEADLINE.match(fragments[0]):
             headings[_PLAIN_LEVEL] = fragments.pop()
         flush()
         found.extend(Block(running_title(), piece) for piece in _pieces(chunk))
@@ -104,18 +105,26 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
     """Yield (heading level, heading) and (0, paragraph)."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
-        heading = _HEADING.match(line)
+        heading = _heading(line)
         underlined = _UNDERLINE.match(line) if len(lines) == 1 and not _BULLET.match(lines[0]) else None
-        if underlined and not _TERMINAL.search(lines[0]):
+        if underlined and len(lines[0]) <= _MOST_HEADING and not _TERMINAL.search(lines[0]):
             yield (1 if underlined[1] == "=" else 2), lines.pop()
         elif heading or not line or _RULE.match(line):
             if paragraph := _join_lines(lines):
                 yield 0, paragraph
             lines = []
-            if heading and not _RULE.match(heading[2]):
-                yield len(heading[1]), heading[2].strip()
+            if heading and not _RULE.match(heading[1]):
+                yield heading
         else:
             lines.append(line)
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading; a very long one is none."""
+    if (found := _HEADING.match(line)) is None:
+        return None
+    text = found[2].rstrip().rstrip("#").rstrip() or found[2].rstrip()
+    return (len(found[1]), text) if len(text) <= _MOST_HEADING else None
 
 
 def _join_lines(lines: list[str]) -> str:
@@ -143,14 +152,16 @@ def _is_fragment(chunk: str) -> bool:
 
 def _pieces(chunk: str) -> Iterator[str]:
     """Cut an over-long run of text at sentence ends, else at spaces, else anywhere."""
-    while len(chunk) > _MAX_CHARS:
-        ends = [match.start() for match in _CUT.finditer(chunk, 1, _MAX_CHARS)]
-        cut = ends[-1] if ends else chunk.rfind(" ", 1, _MAX_CHARS)
-        cut = cut if cut > 0 else _MAX_CHARS
-        yield chunk[:cut].strip()
-        chunk = chunk[cut:].strip()
-    if chunk:
-        yield chunk
+    start = 0
+    while len(chunk) - start > _MAX_CHARS:
+        most = start + _MAX_CHARS
+        ends = [match.start() for match in _CUT.finditer(chunk, start + 1, most)]
+        cut = ends[-1] if ends else chunk.rfind(" ", start + 1, most)
+        cut = cut if cut > start else most
+        yield chunk[start:cut].strip()
+        start = cut + (chunk[cut] == " ")
+    if last := chunk[start:].strip():
+        yield last
 
 
 # --- sentences ----------------------------------------------------------------------------------

@@ -53,7 +53,8 @@ def _versus(name: str, answers: dict[str, list[AnswerRow]], seed: int) -> dict[s
     found = {}
     for other, rows in answers.items():
         theirs = {row.question_id: row for row in rows}
-        if other != name and own and own.keys() == theirs.keys():
+        paired = own.keys() == theirs.keys() and all(own[i].home == theirs[i].home for i in own)
+        if other != name and own and paired:
             ids = list(own)
             found[other] = paired_difference(
                 [float(own[i].right) for i in ids],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +26,10 @@ from fedrag_flwr.sources.partition import Partition, partition_documents, write_
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.bench.plan import BenchPlan, dataset_of
 
+_BUILDING = (
+    *("hypergraph.", "graph.", "memory.tokens-per-kilotoken"),
+    *("models.encoder", "models.pipeline", "models.generator"),
+)
 _MORE = 1.25  # times so many rows are read in the local setting, as some questions cannot have all gold at one home
 
 
@@ -119,7 +125,8 @@ def make_world(plan: BenchPlan, path: Path) -> World:
             )
     questions = questions[: plan.questions]
     name = dataset_of(path)
-    root = plan.home / f"{name}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    dealt = f"{name}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    root = plan.home / f"{dealt}-{build_digest(plan.base())}"
     write_partition(root, replace(partition, questions=questions))
     settings = Settings.from_config(
         {
@@ -130,6 +137,12 @@ def make_world(plan: BenchPlan, path: Path) -> World:
         }
     )
     return World(name, settings, partition, questions)
+
+
+def build_digest(settings: Settings) -> str:
+    """What decides what a build makes of the same documents: stores of other settings lie apart."""
+    told = {key: value for key, value in settings.flat().items() if key.startswith(_BUILDING)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:6]
 
 
 def _read(plan: BenchPlan, path: Path) -> Benchmark:

@@ -44,6 +44,27 @@ def test_a_change_deletes_what_it_voids_and_nothing_else(tier: Tier) -> None:
     assert tier.purge(NEW) == 0
 
 
+@pytest.mark.parametrize("place", range(4, 60, 8))
+def test_a_page_that_is_torn_while_it_is_open_costs_the_cache_and_no_more(tmp_path: Path, place: int) -> None:
+    tier = Tier(tmp_path / "answers", 4 * MIB)
+    for number in range(200):
+        tier.put(f"k{number}", b"told" * 400, OLD)
+    tier.close()
+    file = tmp_path / "answers" / "cache.db"
+    torn = bytearray(file.read_bytes())
+    torn[4_096 * place : 4_096 * (place + 1)] = bytes(4_096)
+    file.write_bytes(torn)
+    tier = Tier(tmp_path / "answers", 4 * MIB)
+    for number in range(200):
+        assert tier.get(f"k{number}", OLD) in (None, b"told" * 400)
+        tier.holds(f"k{number}", OLD)
+    tier.purge(NEW)
+    assert tier.put("new", b"fresh", NEW)
+    assert tier.get("new", NEW) == b"fresh"
+    assert tier.get("k3", OLD) is None
+    tier.close()
+
+
 def test_deleted_text_is_in_no_file(tmp_path: Path) -> None:
     secret = b"Seventeen marzipan herons waltzed beneath the plumbago staircase"
     tier = Tier(tmp_path / "answers", MIB)

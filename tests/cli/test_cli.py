@@ -22,8 +22,10 @@ from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
-from fedrag_flwr.records import Answer, AnswerBatch
+from fedrag_flwr.records import Answer, AnswerBatch, Question
 from fedrag_flwr.walking.notes import WalkNotes
 from fedrag_flwr.walking.peer import NOTES
 
@@ -119,6 +121,25 @@ def test_a_rebuild_forgets_the_old_store(built: Any, tmp_path: Path) -> None:
     assert parsed("build", built["folder"], *store)["added"] == 2
     assert parsed("build", built["folder"], *store)["added"] == 0
     assert parsed("build", built["folder"], *store, "--rebuild")["added"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"), [(["--set", "memroy.delta=0.8"], True), (["--source", "/no/such/folder"], True), ([], False)]
+)
+def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, words: list[str], kept: bool) -> None:
+    """And where something is wrong, the old memory stays."""
+    root = tmp_path / "store"
+    store = ["--store", str(root), "--name", "spare", *SMALL]
+    before = parsed("build", built["folder"], *store, "--json")
+    with MemoryStore.open(root, {}, create=False) as memory:
+        outbox = Outbox(memory.database, tmp_path / "keys", 60)
+        outbox.put(Question("q1", "Who signed the lease?", "spare"))
+        secret = memory.state()
+    assert (run("build", built["folder"], *store, "--rebuild", *words).exit_code != 0) == kept
+    with MemoryStore.open(root, {}, create=False) as memory:
+        waiting = Outbox(memory.database, tmp_path / "keys", 60).waiting()
+        assert [one.text for one in waiting] == ["Who signed the lease?"]
+        assert (memory.version, memory.state() == secret) == (before["version"], kept)
 
 
 def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:

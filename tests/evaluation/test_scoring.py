@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -40,6 +41,7 @@ UNANSWERABLE = gold(answer="", kind="unanswerable")
         (gold(answer="yes"), said("Yes, it is."), 1, 0, 0),
         (gold(answer="the"), said("", "abstained"), 0, 0, 0),
         (UNANSWERABLE, said("", "abstained"), 1, 1, 1),
+        (replace(UNANSWERABLE, kind=""), said("", "abstained"), 1, 1, 1),
         (UNANSWERABLE, said("I do not know", "abstained"), 1, 1, 1),
         (UNANSWERABLE, said("", "cognizer"), 0, 0, 0),
         (UNANSWERABLE, said("Titan"), 0, 0, 0),

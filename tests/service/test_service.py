@@ -202,6 +202,8 @@ def send(
     [
         ({}, 401, "TokenError"),
         ({"Authorization": "Bearer guessed"}, 401, "TokenError"),
+        ({"X-Forwarded-For": "unix"}, 401, "TokenError"),
+        ({"X-Forwarded-For": "unix", "X-Forwarded-Proto": "unix", "Host": "evil.example"}, 421, "HostError"),
         ({"Authorization": "Basic TOKEN"}, 401, "TokenError"),
         ({"Authorization": "Bearer TOKEN"}, 200, ""),
         ({"Authorization": "Bearer TOKEN", "Host": "evil.example"}, 421, "HostError"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,23 @@ def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: P
         parts[0].acc - parts[1].acc
     )
     assert len(answers) == 6
+
+
+def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_path: Path) -> None:
+    for name, devices in (("one", 1), ("two", 2)):
+        plan = BenchPlan((data,), (MEMORIZER,), "federated", devices=devices, questions=6, changes=SMALL)
+        worlds, rows = run_plan(plan, tmp_path / name, silent)
+        write_outcome(plan, worlds, rows, tmp_path / name, 1.0)
+    summary, _ = compared([tmp_path / "one", tmp_path / "two"])
+    assert [result.versus for result in summary.systems.values()] == [{}, {}]
+
+
+def test_other_building_has_stores_of_its_own(data: Path) -> None:
+    plain = make_world(plan_of(data), data)
+    changed = replace(plan_of(data), changes={**SMALL, "hypergraph.grouping": "random"})
+    asked = replace(plan_of(data), changes={**SMALL, "inference.evidence-units": 2})
+    keys = [make_world(plan, data).settings.data_key for plan in (changed, asked)]
+    assert keys[0] != plain.settings.data_key == keys[1]
 
 
 @pytest.mark.parametrize("setting", ["local", "federated"])

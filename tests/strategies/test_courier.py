@@ -127,3 +127,33 @@ def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
         assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.traffic.messages == 2
     assert "that nobody waited for" in carrier.traffic.missing["node 100"]
+
+
+class Torn(LocalGrid):
+    """A grid on which some nodes' replies do not unpack, and fail what is pulled with them, as Flower's does."""
+
+    def __init__(self, torn: set[int], nodes: int = 3) -> None:
+        app = ClientApp()
+
+        @app.query("describe")
+        def describe(message: Message, context: Context) -> Message:
+            return Message(wire.encode(CARD, run=RUN), reply_to=message)
+
+        super().__init__(app, [{} for _ in range(nodes)], {})
+        self._torn = torn
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        replies = [reply for one in message_ids for reply in super(Torn, self).pull_messages([one])]
+        if any(reply.metadata.src_node_id in self._torn for reply in replies):
+            raise AttributeError("'NoneType' object has no attribute 'endswith'")
+        return replies
+
+
+@pytest.mark.parametrize("torn", [{101}, {100, 101, 102}])
+def test_a_reply_that_does_not_unpack_costs_its_sender_alone(torn: set[int]) -> None:
+    post = courier(Torn(torn))
+    letters = [Letter(node, DescribeRequest("")) for node in (100, 101, 102)]
+    assert post.exchange(letters, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
+    assert len(post.traffic.missing) == len(torn)
+    assert all("cannot be unpacked" in reason for reason in post.traffic.missing.values())
+    assert post.exchange(letters[:1], "query.describe", DeviceCard).keys() == {100} - torn

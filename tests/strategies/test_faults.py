@@ -268,6 +268,20 @@ def test_bad_evidence_is_not_handed_on(case: str, built: Federation) -> None:
     assert not any(CANARY.encode() in data for data in finish)
 
 
+def test_evidence_beyond_a_letter_stays_out_and_its_owner_is_named(
+    built: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def filled(batch: EvidenceBatch) -> EvidenceBatch:
+        parts = [replace(one, units=tuple(replace(u, text="x" * 20_000) for u in one.units)) for one in batch.evidence]
+        return replace(batch, evidence=tuple(parts))
+
+    monkeypatch.setattr("strategies.helping._ROOM", 15_000)
+    files = built.with_changes(inference__abstain_below=1.0)
+    outcome = ask(files, files.grid(of("people", "query.retrieve", record(EvidenceBatch, filled))), OPEN)
+    assert "more evidence than goes into a letter" in outcome.traffic.missing["people"]
+    assert {answer.question_id for answer in outcome.answers} == {*ASKED, "open"}
+
+
 def test_honest_evidence_arrives(built: Federation) -> None:
     grid = built.grid()
     outcome = ask(built, grid, OPEN)

@@ -148,6 +148,23 @@ def test_only_a_name_that_was_told_voids_what_was_told(built: Federation, tmp_pa
         names.close()
 
 
+def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    question = replace(HEIGHT, text="What is the height of the mountain Cairl?")
+
+    def late(batch: HitsBatch) -> HitsBatch:
+        away = batch.device == "rivers" and bool(batch.summaries)
+        return replace(batch, device="nobody") if away else batch  # refused, as what comes late is
+
+    first, _ = run(files, question, tamper=tampering(late))
+    assert not any(source.startswith("rivers/") for source in first.answers["f7"].sources)
+    second, sent = run(files, question)
+    assert any(source.startswith("rivers/") for source in second.answers["f7"].sources)
+    assert asking(sent, question.text) == len(DEVICES)
+    third, sent = run(files, question)
+    assert (third.answers["f7"].path, asking(sent, question.text)) == ("cache", 0)
+
+
 class Restless:
     """A source in which something changes whenever it is looked at."""
 

@@ -170,6 +170,16 @@ def test_a_device_without_a_usable_key_costs_the_others_nothing(files: Federatio
     assert "query.route" not in str(strategy.outcome().traffic.missing)
 
 
+def test_more_boxes_than_may_be_asked_reach_nobody(files: Federation) -> None:
+    def many(sent: SealedMessages) -> SealedMessages:
+        return replace(sent, messages=sent.messages * 64)
+
+    changed = files.with_changes(**MODES["float16"])
+    strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedMessages, many))
+    assert any(source.startswith("rivers/") for source in strategy.answers[FOREIGN.id].sources)
+    assert "too many" in strategy.outcome().traffic.missing["bridges"]
+
+
 def test_scores_of_another_question_are_refused(files: Federation) -> None:
     with files.with_changes(exchange="encrypted").device("bridges") as home:
         request = RouteRequest((ASKED[0],), (), home.sealed.key.public, (), ())

@@ -9,7 +9,7 @@ from fedrag_flwr.memory.store.schema import check_row, checksum, pack_names, unp
 from fedrag_flwr.records import Answer
 
 MOST = 1_000
-_TABLE = """CREATE TABLE IF NOT EXISTS delivered (
+TABLE = """CREATE TABLE IF NOT EXISTS delivered (
     number INTEGER PRIMARY KEY,
     question TEXT NOT NULL UNIQUE,
     text TEXT NOT NULL,
@@ -38,7 +38,7 @@ class DeliveredAnswers:
         if not told:
             return
         with self._database.writing() as connection:
-            connection.execute(_TABLE)
+            connection.execute(TABLE)
             connection.executemany(
                 "INSERT OR REPLACE INTO delivered (question, text, explanation, sources, score, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?)",

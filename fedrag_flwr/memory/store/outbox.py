@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 KEY = "outbox.key"
-_TABLE = """CREATE TABLE IF NOT EXISTS outbox (
+TABLE = """CREATE TABLE IF NOT EXISTS outbox (
     number INTEGER PRIMARY KEY,
     question TEXT NOT NULL UNIQUE,
     sealed BLOB NOT NULL,
@@ -85,7 +85,7 @@ class Outbox:
         assert fernet is not None
         sealed = fernet.encrypt(json.dumps([question.text, self._clock()]).encode())
         with self._database.writing() as connection:
-            connection.execute(_TABLE)
+            connection.execute(TABLE)
             (count,) = connection.execute("SELECT count(*) FROM outbox WHERE question != ?", (question.id,)).fetchone()
             if count >= MOST:
                 raise StoreError(f"{MOST} questions wait already", where="outbox", fix="withdraw some")

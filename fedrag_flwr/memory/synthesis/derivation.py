@@ -1,15 +1,15 @@
 """Compositional drafts out of fact-level ones, by rules: counts, comparisons, spans of years and denials.
 
 Whether a draft is made depends on the documents that it rests on alone, so that a change of others changes nothing: two
-documents meet only where they share a name that is not common. Two hops over two documents are composed when memories
-are fused (`composition`), and by the model over two hyperedges.
+documents meet only where they share a name that is not common, and come in one build. Two hops over two documents are
+composed when memories are fused (`composition`), and by the model over two hyperedges.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 
@@ -71,7 +71,11 @@ class Derivation:
         self._facts = facts
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
-        self._words = {text: frozenset(normalise(text).split()) for text in sorted(self._types)}
+        self._words = {text: frozenset(normalise(text).split()) for text in self._types}
+        self._of_type: defaultdict[str, list[str]] = defaultdict(list)
+        for text in sorted(self._types, key=lambda text: (len(text), text)):
+            if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
+                self._of_type[self._types[text]].append(text)
         events = [event for draft in self._drafts if (event := _event(draft)) is not None]
         dated = list(dict.fromkeys(event.draft.support for event in events))[:_MOST_DATED]
         self.events = [event for event in events if event.draft.support in dated]
@@ -106,22 +110,22 @@ class Derivation:
     def _denials(self) -> Iterator[Draft]:
         """A year or a person that the document tells of elsewhere in the place of the true one."""
         for event in self.events:
-            for other in self._others(event.draft, "YEAR"):
-                question = f"{event.verb.capitalize()} {event.rest} in {other}?"
-                yield _draft(question, "No", "false-premise", "YESNO", event.draft)
+            verb = event.verb.capitalize()
+            yield from self._denied(event.draft, "YEAR", lambda year, e=event, v=verb: f"{v} {e.rest} in {year}?")
         for draft in self._drafts:
             word, _, rest = draft.question.partition(" ")
             verb = rest.partition(" ")[0]
             if word == "Who" and draft.answer_type == "PERSON" and is_past(verb) and verb != "did":
-                for other in self._others(draft, "PERSON"):
-                    if " " not in other:
-                        continue  # a single word may stand for no person, or for the same
-                    yield _draft(f"Was it {other} who {rest}", "No", "false-premise", "YESNO", draft)
+                yield from self._denied(draft, "PERSON", lambda person, said=rest: f"Was it {person} who {said}")
 
-    def _others(self, draft: Draft, type_: str) -> list[str]:
-        """Facts of the document of a type of which the draft's own support holds no word."""
+    def _denied(self, draft: Draft, type_: str, ask: Callable[[str], str]) -> Iterator[Draft]:
+        """The shortest question by a fact of the document of which the draft's own support holds no word."""
         own = frozenset(normalise(" ".join(self._told(draft))).split())
-        return [text for text, words in self._words.items() if self._types[text] == type_ and not words & own]
+        for other in self._of_type[type_]:
+            question = ask(other)
+            if not self._words[other] & own and len(question.split()) <= _MOST_WORDS:
+                yield _draft(question, "No", "false-premise", "YESNO", draft)
+                return
 
     def _told(self, draft: Draft) -> list[str]:
         return [self._texts[unit] for unit in draft.support]

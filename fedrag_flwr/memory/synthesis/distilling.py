@@ -19,13 +19,24 @@ from fedrag_flwr.memory.synthesis.plan import EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
 from fedrag_flwr.memory.synthesis.verify import round_trip, round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress
+from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress, Sentence
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.segment import under_title
 
 Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
 
 ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A device's sentences that are not new, and its memories' questions with their answers."""
+
+    sentences: Sequence[Sentence] = ()
+    answers: Sequence[tuple[str, str]] = ()
+
+
+NOTHING_STANDING = Standing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +93,13 @@ class Distiller:
         sentences: Units,
         hyperedges: Sequence[Hyperedge],
         progress: Progress,
+        standing: Standing = NOTHING_STANDING,
     ) -> Distilled:
         """Distil documents.
+
+        What is new is asked back against all that the device holds; what it remembers already is not judged anew, and
+        comparisons join documents of one build. So a device that grew has other memories, at the edges, than one that
+        is built anew.
 
         Parameters
         ----------
@@ -95,6 +111,8 @@ class Distiller:
             The device's hyperedges; the model composes over those that hold new units.
         progress
             Told how far it is.
+        standing
+            What the device holds and remembers already.
         """
         known = self.rules.classes(part for passages in documents for part in passages)
         drafts: list[Draft] = []
@@ -105,9 +123,10 @@ class Distiller:
         units = _Units.of(part.passage for parsed in documents for part in parsed)
         rejected: Rejects = Counter()
         progress("verify", 0, 2)
-        facts, fact_vectors = self._verified(drafts, units, sentences, rejected)
+        facts, fact_vectors = self._verified(drafts, units, sentences, standing, rejected)
         progress("verify", 1, 2)
-        derived, derived_vectors = self._verified(derive(facts, units.texts, units.facts), units, sentences, rejected)
+        compound = derive(facts, units.texts, units.facts)
+        derived, derived_vectors = self._verified(compound, units, sentences, standing, rejected)
         progress("verify", 2, 2)
         corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
         ruled = [*facts, *derived]
@@ -117,17 +136,22 @@ class Distiller:
         return Distilled((*ruled, *composed), np.concatenate(parts), rejected, cost, corpus_tokens, by_model)
 
     def _verified(
-        self, drafts: Sequence[Draft], units: _Units, vectors_of: Units, rejected: Rejects
+        self,
+        drafts: Sequence[Draft],
+        units: _Units,
+        vectors_of: Units,
+        standing: Standing,
+        rejected: Rejects,
     ) -> tuple[list[Draft], NDArray[np.float32]]:
         """The drafts that are sound and lead back to their support, with their questions' vectors."""
         sound = _sound(drafts, units, rejected)
         vectors = self.encoder.encode([draft.question for draft in sound])
         if not sound:
             return [], vectors
-        sentences = [sentence for passage in units.passages for sentence in passage.sentences]
+        sentences = [*(sentence for passage in units.passages for sentence in passage.sentences), *standing.sentences]
         rows = {unit_id: row for row, unit_id in enumerate(vectors_of.ids)}
         sentence_vectors = vectors_of.vectors[[rows[sentence.id] for sentence in sentences]]
-        asked = round_trip(sound, vectors, sentences, sentence_vectors)
+        asked = round_trip(sound, vectors, sentences, sentence_vectors, standing.answers)
         rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
         return [sound[index] for index in asked.kept], vectors[list(asked.kept)]
 

@@ -94,6 +94,7 @@ class Mentions:
         for token in doc[start:end]:
             if (
                 token.tag_ == "POS"
+                and token.i > start
                 and topic_noun(token.nbor(-1), self.topic, start)
                 and token.i - 1 not in self._by_token
             ):

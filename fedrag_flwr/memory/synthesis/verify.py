@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +128,7 @@ def round_trip(
     question_vectors: NDArray[np.float32],
     sentences: Sequence[Sentence],
     sentence_vectors: NDArray[np.float32],
+    remembered: Iterable[tuple[str, str]] = (),
     *,
     margin: float = 0.08,
 ) -> RoundTrip:
@@ -135,7 +136,8 @@ def round_trip(
 
     A draft is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and
     covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
-    another answer of the same type, and as ``conflict`` when the same question was made with another answer.
+    another answer of the same type, and as ``conflict`` when the same question was made, or is remembered, with another
+    answer.
 
     Parameters
     ----------
@@ -145,14 +147,16 @@ def round_trip(
         Their questions' vectors, shape (drafts, dimension), unit rows.
     sentences, sentence_vectors
         The sentences of the device, and their vectors, shape (sentences, dimension), unit rows.
+    remembered
+        Questions and answers of memories that stay.
     margin
         Difference in cosine that still counts as equally near.
     """
     place = {sentence.id: index for index, sentence in enumerate(sentences)}
     bags = [frozenset(normalise(sentence.text).split()) for sentence in sentences]
     answers: dict[str, set[str]] = defaultdict(set)
-    for draft in drafts:
-        answers[normalise(draft.question)].add(normalise(draft.answer))
+    for question, answer in (*((draft.question, draft.answer) for draft in drafts), *remembered):
+        answers[normalise(question)].add(normalise(answer))
     reasons: dict[int, str] = {}
     kept: list[int] = []
     for start in range(0, len(drafts), 2048):

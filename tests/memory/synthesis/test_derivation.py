@@ -86,6 +86,23 @@ def test_what_is_not_certain_enough_gives_nothing(draft: Draft) -> None:
     assert made(draft, CERES) == set()
 
 
+@pytest.mark.timeout(60)
+def test_a_long_register_takes_one_denial_a_fact() -> None:
+    units = [f"list#0.{number}" for number in range(3_000)]
+    people = [f"Ann{number} Bell{number}" for number in range(3_000)]
+    texts = {unit: f"List. {one} discovered moon {unit}." for unit, one in zip(units, people, strict=True)}
+    facts = {unit: (Fact(one, "PERSON", one.lower()),) for unit, one in zip(units, people, strict=True)}
+    drafts = [
+        Draft(f"Who discovered moon {unit}?", one, "single", "PERSON", (unit,))
+        for unit, one in zip(units, people, strict=True)
+    ]
+    found = derive(drafts, texts, facts)
+    assert len(found) == 3_000
+    asked = {one.support[0]: one.question for one in found}
+    assert asked[units[0]] == "Was it Ann1 Bell1 who discovered moon list#0.0?"
+    assert asked[units[1]] == "Was it Ann0 Bell0 who discovered moon list#0.1?"
+
+
 def test_a_list_that_the_text_leaves_open_is_not_counted() -> None:
     texts = TEXTS | {"pluto#0.2": "Pluto. Kerberos, Styx and Nix are among the moons that orbit Pluto."}
     assert derive([MOONS], texts, FACTS) == []

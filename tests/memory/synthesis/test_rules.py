@@ -216,6 +216,8 @@ def test_twenty_sentences_a_second() -> None:
         "Yes. No. Why?",
         'Kal Aaj Aur Kal (Yesterday, Today and "Tomorrow) is a film from 1971.',
         "There, in 1930, was he who, having been seen, saw it.",
+        "'s Gravenhage is the formal name of The Hague. ’s mission was launched in 1990.",
+        "The steps ❶❷❸❹ were listed in ፩፱፪፬ by Anna Berg.",
         "1930. 1931, 1932 and 1933; 5 km, 6 km.",
         "the of and to in 1930 by with from",
         "Pluto's. Pluto’s moon’s name, whose, which that who is.",

@@ -1,0 +1,55 @@
+"""Paragraphs and headings of any document are short enough to be parsed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.text.segment import TITLE_SEPARATOR, blocks
+
+LONG = 6_000
+
+HEADINGS = [
+    ("# Flight\n\nIt left.", "V › Flight"),
+    ("# Flight #\n\nIt left.", "V › Flight"),
+    ("## C# notes ##\n\nIt left.", "V › C# notes"),
+    ("# " + "very " * 60 + "long\n\nIt left.", "V"),
+    ("Flight\n\nIt left the Earth in the year 1977 and went on.", "V › Flight"),
+    ("x" * 300 + "\n\nIt left the Earth in the year 1977 and went on.", "V"),
+]
+
+
+@pytest.mark.parametrize(("text", "title"), HEADINGS)
+def test_headings_join_the_running_title_and_very_long_ones_are_text(text: str, title: str) -> None:
+    found = blocks("V", text)
+    assert found[-1].title == title
+    assert "It left" in found[-1].text
+
+
+HOSTILE = {
+    "fragments": "Apple pie\n\n" * 20_000,
+    "word": "x" * 1_100_000,
+    "marks": "# " + "#" * 200_000 + "x\n\nIt left.",
+    "headings": "".join(f"# Part {number}\n\nIt left.\n\n" for number in range(2_000)),
+    "sentences": "It left. " * 100_000,
+    "items": "- apple\n" * 50_000,
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_block_is_too_long_to_be_parsed(kind: str) -> None:
+    found = blocks("V", HOSTILE[kind])
+    assert max(len(block.text) for block in found) <= LONG
+    assert max(len(block.title) for block in found) <= 300
+    words = sum(len(block.text.split()) for block in found)
+    assert words >= {"fragments": 40_000, "sentences": 200_000, "items": 50_000}.get(kind, 1)
+
+
+@given(st.text(alphabet="ab.#!- \n", max_size=400))
+def test_blocks_hold_all_words_but_those_of_headings(text: str) -> None:
+    found = blocks("", text)
+    said = "".join(block.text + block.title.replace(TITLE_SEPARATOR, "") for block in found)
+    assert said.count("b") <= text.count("b") or any(block.title for block in found)
+    assert all(block.text.strip() == block.text and block.text for block in found)
