@@ -272,7 +272,7 @@ def test_what_comes_later_is_asked_back_against_all_that_is_held(device: Watched
     first = "# Linwick\n\nThe town of Linwick was founded in 1888 by Anna Berg.\n"
     second = "# Linwick history\n\nThe town of Linwick was founded in 1901 by Tomas Hale.\n"
     device.write(**TEXTS, **{"history.md": second})
-    assert device.build().rejects == ()
+    assert "ambiguous" not in str(device.build().rejects)
     device.write(**{"linwick.md": first})
     assert "ambiguous" in str(device.build().rejects)
     with device.open() as opened:
