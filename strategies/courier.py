@@ -13,7 +13,7 @@ from flwr.app import Message
 from flwr.common import log
 from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 
@@ -110,19 +110,18 @@ class Derivation:
     def _denials(self) -> Iterator[Draft]:
         """A year or a person that the document tells of elsewhere in the place of the true one."""
         for event in self.events:
-            verb = event.verb.capitalize()
-            yield from self._denied(event.draft, "YEAR", lambda year, e=event, v=verb: f"{v} {e.rest} in {year}?")
+            yield from self._denied(event.draft, "YEAR", f"{event.verb.capitalize()} {event.rest} in ", "?")
         for draft in self._drafts:
             word, _, rest = draft.question.partition(" ")
             verb = rest.partition(" ")[0]
             if word == "Who" and draft.answer_type == "PERSON" and is_past(verb) and verb != "did":
-                yield from self._denied(draft, "PERSON", lambda person, said=rest: f"Was it {person} who {said}")
+                yield from self._denied(draft, "PERSON", "Was it ", f" who {rest}")
 
-    def _denied(self, draft: Draft, type_: str, ask: Callable[[str], str]) -> Iterator[Draft]:
-        """The shortest question by a fact of the document of which the draft's own support holds no word."""
+    def _denied(self, draft: Draft, type_: str, before: str, after: str) -> Iterator[Draft]:
+        """The shortest question about a fact of the document of which the draft's own support holds no word."""
         own = frozenset(normalise(" ".join(self._told(draft))).split())
         for other in self._of_type[type_]:
-            question = ask(other)
+            question = f"{before}{other}{after}"
             if not self._words[other] & own and len(question.split()) <= _MOST_WORDS:
                 yield _draft(question, "No", "false-premise", "YESNO", draft)
                 return
