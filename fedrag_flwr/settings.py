@@ -80,6 +80,7 @@ class InferenceSettings(_Group):
     abstain_below: float = Field(0.6, ge=-1, le=1)
     least_trust: float = Field(0.0, ge=0, le=1)
     least_voices: int = Field(0, ge=0, le=1_000)
+    read_above: float = Field(-0.9, ge=-100, le=100)
     free_answers: bool = False
     second_look: int = Field(0, ge=0, le=64)
     mixing: Mixing = "half"

@@ -8,7 +8,7 @@ Each question has a device of its own with its ten paragraphs, built before the 
 answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
 too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
 every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it;
-`--least` and `--again` are `inference.least-units` and `inference.second-look`.
+`--least`, `--again` and `--sure` are `inference.least-units`, `inference.second-look` and `inference.read-above`.
 Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
 `abstained`. Rows hold figures and ids, no text.
 """
@@ -30,6 +30,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.inference.prompts import evidence_prompt
+from fedrag_flwr.inference.reader import SURE
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -198,6 +199,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="ask the model without its adapter")
     parser.add_argument("--least", type=int, default=2, help="sentences that are read at the least")
     parser.add_argument("--again", type=int, default=0, help="sentences of a second look")
+    parser.add_argument("--sure", type=float, default=SURE, help="log-odds from which a span is the answer")
     parser.add_argument("--run", default="", help="a name that keeps this run's rows apart from others'")
     parser.add_argument("--out", type=Path, help="where the summary is written")
     arguments = parser.parse_args()
@@ -214,12 +216,14 @@ def main() -> None:
             "inference.free-answers": True,
             "inference.least-units": arguments.least,
             "inference.second-look": arguments.again,
+            "inference.read-above": arguments.sure,
         }
     )
     home = fedrag_home()
     bench = Bench.of(settings, home, memories=arguments.memorizer)
     weights = bench.toolbox.generator_id.replace("@", "-")
     name = f"{weights}-{arguments.split}-{arguments.threads}-{arguments.least}-{arguments.again}"
+    name += f"-{arguments.sure:g}" if arguments.sure != SURE else ""
     name += "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +236,12 @@ def main() -> None:
     print(table(groups))
     if arguments.out:
         head = {"generator": bench.toolbox.generator_id, "split": arguments.split, "threads": arguments.threads}
-        head |= {"memorizer": arguments.memorizer, "least": arguments.least, "again": arguments.again}
+        head |= {
+            "memorizer": arguments.memorizer,
+            "least": arguments.least,
+            "again": arguments.again,
+            "sure": arguments.sure,
+        }
         report = head | {"groups": groups, "rows": [asdict(row) for row in rows]}
         arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, chosen, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
-from fedrag_flwr.inference.reader import Reading
+from fedrag_flwr.inference.reader import SURE, Reading
 from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
@@ -102,6 +102,8 @@ class Cognizer:
         more often right where there is an answer, the second declines more questions that have none.
     least_trust
         Probability of being right below which an answer is not given (`inference.trust`).
+    sure
+        Log-odds from which a span that was read is the answer, and the model is not asked.
     """
 
     generator: Callable[[], Generator]
@@ -111,13 +113,16 @@ class Cognizer:
     is_called: IsCalled = unknown
     free: bool = False
     least_trust: float = 0.0
+    sure: float = SURE
 
     @classmethod
     def of(cls, settings: Settings, generator: Callable[[], Generator], is_called: IsCalled = unknown) -> Cognizer:
         """The slow path as a run's settings ask for it."""
         asked = settings.inference
         most, floor = asked.max_answer_tokens, asked.abstain_below
-        return cls(generator, most, floor, settings.seed, is_called, asked.free_answers, asked.least_trust)
+        return cls(
+            generator, most, floor, settings.seed, is_called, asked.free_answers, asked.least_trust, asked.read_above
+        )
 
     def answer(
         self,

@@ -161,7 +161,7 @@ class Engine:
         """What home's evidence and foreign units say without the model."""
         asked = lead.asked
         candidates = self.shelf.gather(asked.vector, lead.matches, self._first_passages(asked.text))
-        return read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)])
+        return read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)], self.cognizer.sure)
 
     def _reasoned(
         self,

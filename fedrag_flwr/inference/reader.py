@@ -38,6 +38,8 @@ class Reading:
         The spans of the likeliest sentences, and the log-odds that each answers, shape (len(spans),).
     agrees
         Whether the answer is yes; None where the question does not ask for yes or no.
+    sure
+        Log-odds from which the likeliest span is the answer.
     """
 
     pool: Pool
@@ -45,6 +47,7 @@ class Reading:
     spans: tuple[Span, ...]
     likely: NDArray[np.float64]
     agrees: bool | None = None
+    sure: float = SURE
 
     def units(self, most: int, fewest: int = FEWEST) -> list[EvidenceUnit]:
         """The sentences that are worth reading, likeliest first: at least and at most so many."""
@@ -76,7 +79,7 @@ class Reading:
         """The answer where the language model need not be asked for it, or ""."""
         if self.agrees is not None:
             return "yes" if self.agrees else "no"
-        return self.best if self.spans and float(self.likely.max()) >= SURE else ""
+        return self.best if self.spans and float(self.likely.max()) >= self.sure else ""
 
     @property
     def certain(self) -> bool:
@@ -84,7 +87,7 @@ class Reading:
         return bool(self.spans) and float(self.likely.max()) >= CERTAIN
 
 
-def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candidate]) -> Reading:
+def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candidate], sure: float = SURE) -> Reading:
     """Rank sentences, and the spans of the likeliest ones.
 
     Parameters
@@ -93,6 +96,8 @@ def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candida
         The question's text and analysis.
     candidates
         The sentences near it.
+    sure
+        Log-odds from which the likeliest span is the answer.
     """
     pool = Pool.of(question, analysis, candidates)
     scores = rank(pool)
@@ -101,7 +106,7 @@ def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candida
     rows = [int(row) for row in np.argsort(-scores, kind="stable")[:READ]]
     spans = spans_of(question, pool, rows)
     likely = load_trees("span", SPAN_FEATURES).score(span_features(question, pool, rows, scores, spans))
-    return Reading(pool, scores, tuple(spans), likely)
+    return Reading(pool, scores, tuple(spans), likely, sure=sure)
 
 
 def shown_facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[Fact]:

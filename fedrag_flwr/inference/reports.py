@@ -96,7 +96,7 @@ class Reporter:
         facts = self.pipeline.facts([unit.text for unit in units])
         places = [int(unit.id.rpartition(".")[2]) for unit in units]
         candidates = [Candidate(*one) for one in zip(units, facts, places, strict=True)]
-        reading = read(question.text, analysis, candidates)
+        reading = read(question.text, analysis, candidates, self.cognizer.sure)
         chosen = reading.units(self.units)
         if reading.known and (source := reading.told_by()) is not None and source not in chosen:
             chosen.append(source)

@@ -249,6 +249,17 @@ def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(peopl
         assert sum(unit.origin == "rivers" for unit in answer.evidence) == most // 2
 
 
+def test_the_model_is_asked_where_no_span_is_sure_enough(people: EdgeDevice) -> None:
+    """What is read is the same; only who says the answer differs."""
+    question, calls = asked("Where was the engineer born who received the Iron Medal?"), []
+    parts = {one.name: getattr(people.engine, one.name) for one in fields(people.engine)}
+    for sure in (-100.0, 100.0):
+        cognizer = replace(people.engine.cognizer, abstain_below=0.0, free=True, sure=sure)
+        answer = Engine(**parts | {"cognizer": cognizer}).finish(question, ())
+        calls.append((answer.cost.llm_calls, answer.explanation.split()[0]))
+    assert calls == [(0, "read"), (1, "answered")]
+
+
 def test_what_was_read_is_not_read_again(people: EdgeDevice) -> None:
     unknowing = cast("Generator", OneWord(people.toolbox.generator()))
     free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
