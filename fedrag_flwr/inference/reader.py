@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.inference.agreeing import agree
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
 from fedrag_flwr.inference.spans import SPAN_FEATURES, Span, span_features, spans_of
+from fedrag_flwr.inference.support import is_choice
 from fedrag_flwr.inference.trees import load_trees
 from fedrag_flwr.records import EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
@@ -97,7 +98,8 @@ def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candida
     candidates
         The sentences near it.
     sure
-        Log-odds from which the likeliest span is the answer.
+        Log-odds from which the likeliest span is the answer. A choice between things that the question names is read
+        from `SURE` at the latest: what is told of them decides it, and no small model compares better.
     """
     pool = Pool.of(question, analysis, candidates)
     scores = rank(pool)
@@ -106,7 +108,7 @@ def read(question: str, analysis: QuestionAnalysis, candidates: Sequence[Candida
     rows = [int(row) for row in np.argsort(-scores, kind="stable")[:READ]]
     spans = spans_of(question, pool, rows)
     likely = load_trees("span", SPAN_FEATURES).score(span_features(question, pool, rows, scores, spans))
-    return Reading(pool, scores, tuple(spans), likely, sure=sure)
+    return Reading(pool, scores, tuple(spans), likely, sure=min(sure, SURE) if is_choice(question) else sure)
 
 
 def shown_facts(reading: Reading, units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[Fact]:
