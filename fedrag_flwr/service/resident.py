@@ -29,7 +29,7 @@ from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
 _TRIES = 3
-_TRAINING = "train.controller"
+_UNVERSIONED = frozenset({"train.controller", "query.overview", "query.rounded_overview"})  # no change of the memory
 _MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 
@@ -157,7 +157,7 @@ class Resident:
         reply = to_bytes(respond(visitor, message_type, from_bytes(content, message_type), run))
         if handler.writes:
             self._runs.retire()
-            if message_type == _TRAINING:  # weights are no change of the memory, which people's device would see
+            if message_type in _UNVERSIONED:  # what people's device would not see by the memory's version
                 self._home.retire()
             with suppress(FedragError):  # then the next question says what is wrong
                 self.warm()

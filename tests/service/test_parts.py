@@ -13,16 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client_app.app import app
+from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import ServiceBusyError, StoreError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.turns import Turns
+from fedrag_flwr.records import ControllerRequest, DescribeRequest
+from fedrag_flwr.service.config import device_config
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.lanes import DeadlineError, Lane
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
+from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.wire_bytes import to_bytes
 from tests.strategies.federation import Federation
 
 # --- what a Flower process loads --------------------------------------------------------------------------
@@ -205,6 +210,24 @@ def closed(device: EdgeDevice) -> bool:
         return device.store.version < 0
     except StoreError:
         return True
+
+
+@pytest.mark.parametrize(("message_type", "anew"), [("train.controller", True), ("query.describe", False)])
+def test_what_has_no_version_opens_peoples_device_anew(
+    files: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message_type: str, anew: bool
+) -> None:
+    """New weights are no change of the memory."""
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
+    own: dict[str, object] = {"device-name": "rivers", "data-path": str(files.root / "data" / "rivers")}
+    settings = {key: value for key, value in files.config.items() if key.partition(".")[0] in ("models", "memory")}
+    resident = Resident(device_config({**own, "settings": settings}))
+    with resident.device() as device:
+        before = device
+    content = to_bytes(wire.encode(DescribeRequest("") if not anew else ControllerRequest("keep", "none"), run="1"))
+    resident.message(message_type, "1", files.config, content)
+    with resident.device() as device:
+        assert (device is not before) == anew
+    resident.close()
 
 
 def test_a_store_that_was_made_anew_is_opened_anew(files: Federation) -> None:
