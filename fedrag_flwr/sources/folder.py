@@ -60,7 +60,8 @@ class FolderSource:
         Raises
         ------
         SourceError
-            The folder is missing, or it or one in it cannot be listed: its documents would count as removed.
+            The folder is missing, or it or one in it cannot be listed, or a JSON-lines file not be opened: what they
+            hold would count as removed.
         EmptySourceError
             Nothing in the folder can be read.
         """
@@ -128,6 +129,9 @@ class FolderSource:
                 )
                 return
         except DocumentError as error:
+            if file.suffix.lower() == JSON_LINES:  # which documents it holds is not known
+                told = f"{error.what}, and the documents that it held would count as removed"
+                raise SourceError(told, where=name, fix=error.fix) from None
             yield name, _failure(name, error, normalise_line(stem))
             return
         for number, line in read_json_lines(raw):

@@ -143,6 +143,13 @@ def test_a_folder_that_cannot_be_listed_fails_the_reading(tmp_path: Path, monkey
         FolderSource(tmp_path).read()
 
 
+def test_a_file_of_many_documents_that_cannot_be_opened_fails_the_reading(tmp_path: Path) -> None:
+    _write(tmp_path, "a.txt", b"Fine.")
+    _write(tmp_path, "many.jsonl", b'{"text": "One."}\n' * 200)
+    with pytest.raises(SourceError, match=r"many\.jsonl: larger than 2000 bytes, and the documents"):
+        FolderSource(tmp_path, max_bytes=2_000).read()
+
+
 def test_sorted_hidden_and_other_files(tmp_path: Path) -> None:
     for name in ("b.txt", "a/z.txt", "a.txt", ".hidden.txt", ".git/x.txt", "image.png"):
         _write(tmp_path, name, b"Text.")
