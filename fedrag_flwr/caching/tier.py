@@ -145,8 +145,11 @@ class Tier:
 
     def clear(self) -> None:
         """Delete everything."""
-        self._cache.clear(retry=True)
-        self._wipe()
+        try:
+            self._cache.clear(retry=True)
+            self._wipe()
+        except sqlite3.DatabaseError:
+            self._make_anew()
 
     def stats(self) -> TierStats:
         """What it holds, and how often it was asked since it was made."""

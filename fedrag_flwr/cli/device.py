@@ -69,7 +69,8 @@ def build(
         luggage = Luggage.of(root)
         MemoryStore.erase(root)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
-        luggage.unpack(device.store.database)
+        if luggage.rows:
+            luggage.unpack(device.store.database)
         report = device.build(progress=progress)
     if as_json:
         print_json(report)

@@ -65,6 +65,23 @@ def test_a_page_that_is_torn_while_it_is_open_costs_the_cache_and_no_more(tmp_pa
     tier.close()
 
 
+def test_a_torn_cache_can_be_emptied(tmp_path: Path) -> None:
+    tier = Tier(tmp_path / "answers", 4 * MIB)
+    for number in range(200):
+        tier.put(f"k{number}", b"told" * 400, OLD)
+    tier.close()
+    file = tmp_path / "answers" / "cache.db"
+    torn = bytearray(file.read_bytes())
+    torn[4_096 * 4 :: 2] = bytes(len(torn[4_096 * 4 :: 2]))
+    file.write_bytes(torn)
+    tier = Tier(tmp_path / "answers", 4 * MIB)
+    tier.clear()
+    assert not tier.holds("k3", OLD)
+    assert tier.put("new", b"fresh", NEW)
+    assert b"told" * 400 not in file.read_bytes()
+    tier.close()
+
+
 def test_deleted_text_is_in_no_file(tmp_path: Path) -> None:
     secret = b"Seventeen marzipan herons waltzed beneath the plumbago staircase"
     tier = Tier(tmp_path / "answers", MIB)

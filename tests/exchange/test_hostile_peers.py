@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
+from flwr.clientapp import ClientApp
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
@@ -30,6 +29,7 @@ from fedrag_flwr.records import (
     SealedMessage,
     SealedMessages,
 )
+from simulations.worlds.local_grid import LocalGrid
 from strategies.courier import Courier
 from strategies.private_sums import PrivateSums
 from tests.strategies.federation import Federation, shared_federation, toolbox
@@ -85,16 +85,15 @@ def test_a_device_that_sends_more_ciphertexts_is_left_out_of_the_sum(
         made = tag(keys[node].tag_key(server.public), *tagged_update(names[node], asked, ciphertexts))
         return ControllerUpdate(names[node], 1, (), ciphertexts, made)
 
-    missing: dict[int, str] = {}
-    courier = cast("Courier", SimpleNamespace(name=names.__getitem__, miss=missing.__setitem__))
+    courier = Courier(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
     cards = {
         node: DeviceCard(names[node], (), "e", 4, "g", 0, 0, 0, "", 0, key=key.public) for node, key in keys.items()
     }
     sums = PrivateSums(courier, cards, server)
     total = sums.add(asked, {1: update(1, own), 2: update(2, own), 3: update(3, own * 2)}, 5)
     assert cipher.total(total, 5, 1e-3) == pytest.approx(2 * np.arange(5.0))
-    assert list(missing) == [3]
-    assert "another number of ciphertexts" in missing[3]
+    assert list(courier.traffic.missing) == ["mallory"]
+    assert "another number of ciphertexts" in courier.traffic.missing["mallory"]
 
 
 @pytest.mark.parametrize(

@@ -109,10 +109,10 @@ def statements_of(path: Path, rows: Iterable[Sequence[object]], mapping: GraphMa
     places = [0]
     for label in _labels(path)[:-1]:
         places.append(places[-1] + 1 + len(mapping.label[label].name))
-    return [statement_of(path, row, mapping) for row in rows if all(row[place] is not None for place in places)]
+    return [_statement(path, row, mapping) for row in rows if all(row[place] is not None for place in places)]
 
 
-def statement_of(path: Path, row: Sequence[object], mapping: GraphMapping) -> Statement:
+def _statement(path: Path, row: Sequence[object], mapping: GraphMapping) -> Statement:
     """Make a statement of a row of `path_query`: a sentence for each relation, the subject's first."""
     vertices, names, place = [], [], 0
     for label in _labels(path):
