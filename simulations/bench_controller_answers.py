@@ -1,16 +1,17 @@
 """Whether answers get better where the Cognizer's evidence comes through the controller.
 
-    python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--seed 7]
-        [--out docs/benchmarks]
+    python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--generator NAME]
+        [--seed 7] [--out docs/benchmarks]
 
 Each question has a device with its own 10 or 20 paragraphs, and is answered without any memory in four ways: the
 sentences that the Cognizer reads come from the whole device (the nearest ones, the default), or from the five
-paragraphs that come first by the best first stage alone, by the controller of ``bench_controller.py`` over all first
-stages and calibrated key spaces, or by the controller that is shipped. Which first stage is best was seen on the
-training rows, on which the controllers were fitted too; with ``--split train`` those of the set itself are out of fold.
-Everything after the choice of paragraphs is the same: the reader, the model's prompt, four sentences of evidence at
-most. Nothing is too far to be answered. The sets take turns, each answer is kept under ``$FEDRAG_HOME/benchmarks``, and
-a stopped run goes on. Rows hold figures and ids, no text. In brackets 95 % paired-bootstrap intervals over questions.
+paragraphs that come first by the best first stage alone, by the controller that ``bench_controller.py`` chooses (all
+first stages and the second hop, one controller for all sets), or by the controller that is shipped. Which first stage
+is best was seen on the training rows, on which the controllers were fitted too; with ``--split train`` each row is
+ordered by a controller fitted without it. Everything after the choice of paragraphs is the same: the reader, the
+model's prompt, four sentences of evidence at least, and ten where the model finds no answer in these. Nothing is too
+far to be answered. The sets take turns, each answer is kept under ``$FEDRAG_HOME/benchmarks``, and a stopped run goes
+on. Rows hold figures and ids, no text. In brackets 95 % paired-bootstrap intervals over questions.
 """
 
 from __future__ import annotations
@@ -28,31 +29,30 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.inference.evidence import EvidenceOrder
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.records import ChosenPath, Question
-from fedrag_flwr.retrieval import ControllerFeatures, RankedPassage, Ranking, out_of_fold
+from fedrag_flwr.retrieval import RankedPassage, Ranking
 from fedrag_flwr.settings import Settings, fedrag_home
 from simulations.bench_cognizer import Bench
 from simulations.bench_controller import best_first_stage, difference, shown, table
 from simulations.corpora.reader_corpus import rows_of
 from simulations.corpora.sentences import DATASETS, find_data
-from simulations.parts.candidate_rankings import FIRST_STAGES, RankedQuestion, ranked_questions
+from simulations.parts.candidate_rankings import FIRST_STAGES, SECOND_HOP, ranked_questions
 from simulations.parts.controller_variants import (
-    CALIBRATED,
-    KEY_SPACES,
-    SETTINGS,
+    ALL,
+    TOGETHER,
     Order,
     Split,
     ids,
-    labelled,
     measures,
-    variants,
+    one_for_all,
 )
 from simulations.reporting.folders import out_folder
 
 NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
 WAYS = (NEAREST, FIRST, FITTED, SHIPPED)
 PAIRS = ((FITTED, FIRST), (SHIPPED, FIRST), (FITTED, NEAREST), (SHIPPED, NEAREST), (FIRST, NEAREST))
-ALL = f"all first stages + {CALIBRATED}"
+SOURCES = TOGETHER[f"{ALL} + {SECOND_HOP}"]
 TRAIN = 100  # rows that controllers are fitted on, as in `bench_controller`
 
 
@@ -87,20 +87,21 @@ class FixedOrder:
         return ()
 
 
-def orders(train: Sequence[RankedQuestion], asked: Sequence[RankedQuestion] | None, seed: int) -> tuple[str, Any]:
-    """The best first stage, and each question's paragraphs by it and by the controller; no `asked`: out of fold."""
-    on_train = {name: measures([ids(q.rankings[name]) for q in train], train) for name in FIRST_STAGES}
-    best = best_first_stage(on_train)
-    split = Split(train, asked or train, seed)
-    if asked is None:
-        calibrated = out_of_fold(ControllerFeatures(KEY_SPACES), labelled(train, KEY_SPACES, {}), SETTINGS, split.rng())
-        sources = (*FIRST_STAGES, CALIBRATED)
-        questions = labelled(train, sources, {CALIBRATED: calibrated})
-        fitted = [ids(one) for one in out_of_fold(ControllerFeatures(sources), questions, SETTINGS, split.rng())]
-    else:
-        fitted = variants(split).orders[ALL]
-    firsts = [ids(question.rankings[best]) for question in split.dev]
-    return best, {q.id: {FIRST: a, FITTED: b} for q, a, b in zip(split.dev, firsts, fitted, strict=True)}
+def orders(splits: Mapping[str, Split], *, held_out: bool) -> dict[str, dict[str, Order]]:
+    """Each asked question's paragraphs by the best first stage of its set and by the controller.
+
+    Asked are the train rows, each ordered by a controller that was fitted without it, or else the dev rows.
+    """
+    found = {}
+    for dataset, (known, new) in one_for_all(splits, SOURCES).items():
+        split = splits[dataset]
+        on_train = {name: measures([ids(q.rankings[name]) for q in split.train], split.train) for name in FIRST_STAGES}
+        best = best_first_stage(on_train)
+        print(f"{dataset}: best first stage on the training rows: {best}", flush=True)
+        asked, by_controller = (split.train, known) if held_out else (split.dev, new)
+        for question, order in zip(asked, by_controller, strict=True):
+            found[question.id] = {FIRST: ids(question.rankings[best]), FITTED: order}
+    return found
 
 
 def answered(
@@ -166,26 +167,41 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--split", choices=("dev", "train"), default="dev")
     parser.add_argument("--limit", type=int, default=25, help="questions of each set")
+    parser.add_argument("--generator", default=DEFAULT_GENERATOR)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=out_folder, default=None)
     options = parser.parse_args()
     data, home = find_data(options.data), fedrag_home()
-    config = {"inference.abstain-below": -1.0, "inference.free-answers": True, "memory.tokens-per-kilotoken": 0}
+    config = {
+        "models.generator": options.generator,
+        "inference.abstain-below": -1.0,
+        "inference.free-answers": True,
+        "inference.least-units": 4,
+        "inference.second-look": 10,
+        "memory.tokens-per-kilotoken": 0,
+    }
     bench = Bench.of(Settings.from_config(config), home, memories=False)
-    path = home / "benchmarks" / f"controller-answers-{options.split}.jsonl"
+    weights = bench.toolbox.generator_id.replace("@", "-")
+    path = home / "benchmarks" / f"controller-answers-{options.split}-{weights}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     rows = {(row.question_id, row.way): row for row in (Row(**json.loads(line)) for line in lines)}
-    chosen: dict[str, dict[str, Order]] = {}
-    asked: list[tuple[str, Mapping[str, Any]]] = []
-    for dataset, file in DATASETS.items():
-        train = ranked_questions(data, dataset, "train", TRAIN)
-        dev = ranked_questions(data, dataset, "dev", options.limit) if options.split == "dev" else None
-        best, own = orders(train, dev, options.seed)
-        print(f"{dataset}: best first stage on the training rows: {best}", flush=True)
-        chosen |= own
-        asked += [(dataset, fields) for fields in rows_of(data / f"{file}.jsonl.gz", options.split, options.limit)]
-    turns = sorted(range(len(asked)), key=lambda number: number % options.limit)
-    for done, (dataset, fields) in enumerate((asked[number] for number in turns), 1):
+    held_out = options.split == "train"
+    limit = min(options.limit, TRAIN) if held_out else options.limit
+    splits = {
+        name: Split(
+            ranked_questions(data, name, "train", TRAIN),
+            [] if held_out else ranked_questions(data, name, "dev", limit),
+            options.seed,
+        )
+        for name in DATASETS
+    }
+    chosen = orders(splits, held_out=held_out)
+    asked = [
+        (dataset, number, fields)
+        for dataset, file in DATASETS.items()
+        for number, fields in enumerate(rows_of(data / f"{file}.jsonl.gz", options.split, limit))
+    ]
+    for done, (dataset, _, fields) in enumerate(sorted(asked, key=lambda one: one[1]), 1):
         missing = [way for way in WAYS if (fields["id"], way) not in rows]
         for row in answered(bench, dataset, fields, chosen[fields["id"]], missing) if missing else []:
             rows[row.question_id, row.way] = row
@@ -193,12 +209,15 @@ def main() -> None:
                 out.write(json.dumps(asdict(row)) + "\n")
         if done % 10 == 0:
             print(f"{done} of {len(asked)}", flush=True)
-    wanted = {fields["id"] for _, fields in asked}
+    wanted = {fields["id"] for *_, fields in asked}
     text, figures = summary([row for row in rows.values() if row.question_id in wanted], options.seed)
     print(text)
     if options.out is not None:
-        name = "controller_answers.json" if options.split == "dev" else f"controller_answers_{options.split}.json"
-        (options.out / name).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        part = "" if options.split == "dev" else f"_{options.split}"
+        part += "" if options.generator == DEFAULT_GENERATOR else f"_{options.generator}"
+        (options.out / f"controller_answers{part}.json").write_text(
+            json.dumps(figures, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

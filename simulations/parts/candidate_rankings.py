@@ -243,7 +243,7 @@ def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
     plain = VertexSeeds(table.vertices)
     hop = SecondHopRetriever(KnownRanking("dense", read.rankings["dense"]), passages)
     rankings = read.rankings | {SECOND_HOP: hop.rank(text, len(names))}
-    for name, space in zip(SPACES, _spaces(table, paths), strict=True):
+    for name, space in zip(SPACES, key_spaces(table, paths), strict=True):
         for kind, seeds in (("", plain), (RARE, VertexSeeds(table.vertices, by_rarity=True, sharpness=SHARPNESS))):
             rankings[f"{name}{kind}"] = KeySpaceRetriever(space, seeds, sparse).rank(text, len(names))
     answers = (row["answer"], *row["aliases"])
@@ -258,8 +258,8 @@ def _ranked(row: dict[str, Any], read: _Row) -> RankedQuestion:
     )
 
 
-def _spaces(table: TupleTable, paths: KeyEdges) -> tuple[KeySpace, ...]:
-    """The key spaces in the order of ``SPACES``."""
+def key_spaces(table: TupleTable, paths: KeyEdges) -> tuple[KeySpace, ...]:
+    """The key spaces in the order of ``SPACES``; `paths` are the table's weighted answer paths."""
     return (
         PairwiseKeys(table),
         PairwiseKeys(table, PAPER),
