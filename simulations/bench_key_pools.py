@@ -4,7 +4,8 @@
 
 Among the ten paragraphs of a question of HotpotQA or 2WikiMultiHopQA every ranking has all supporting ones in its
 first ten; among some thousands that has to be earned. The tuples are those of the rules over the parse, the same for
-every key space; they are extracted once (some six minutes) and kept under the project's home. Nothing is fitted.
+every key space; they are extracted once (some six minutes) and kept under the project's home. Weighted answer paths
+stand with one step of diffusion and with two, whole and pruned to their heaviest edges (section VII). Nothing is fitted.
 "all@k" says that all supporting paragraphs are among the first k, "support@k" that one of them holds the answer, over
 the questions whose answer stands in some supporting paragraph; per cent. In brackets 95 % paired-bootstrap intervals
 over questions.
@@ -23,7 +24,14 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy
-from fedrag_flwr.hypergraph import PRESETS, TupleTable, VertexSeeds, answer_paths
+from fedrag_flwr.hypergraph import (
+    PRESETS,
+    DiffusionSettings,
+    HyperedgeKeys,
+    TupleTable,
+    VertexSeeds,
+    answer_paths,
+)
 from fedrag_flwr.records import EvidenceTuple, Passage
 from fedrag_flwr.retrieval import Bm25Retriever, KeySpaceRetriever, searchable_text
 from fedrag_flwr.sources.benchmark import read_multihop
@@ -48,7 +56,12 @@ def ranked_pool(
     facts, sparse = TupleTable.of(tuples, names), Bm25Retriever(passages)
     plain = VertexSeeds(facts.vertices)
     rare = VertexSeeds(facts.vertices, by_rarity=True, sharpness=SHARPNESS)
-    for name, space in zip(SPACES, key_spaces(facts, answer_paths(facts, PRESETS["paper"])), strict=True):
+    paths = answer_paths(facts, PRESETS["paper"])
+    spaces = dict(zip(SPACES, key_spaces(facts, paths), strict=True))
+    spaces[f"{FIRST}, two steps"] = HyperedgeKeys("weighted", facts, paths, DiffusionSettings(depth=2))
+    for share, told in ((0.5, "half"), (0.25, "quarter")):
+        spaces[f"{FIRST}, heaviest {told}"] = HyperedgeKeys("weighted", facts, paths.pruned(share))
+    for name, space in spaces.items():
         for kind, seeds in (("", plain), (RARE, rare)):
             retriever = KeySpaceRetriever(space, seeds, sparse)
             found = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from fedrag_flwr.retrieval import (
     TextEncoder,
     TokenTable,
 )
-from fedrag_flwr.text import Extractor, read_tuples, tuple_files, write_tuples
+from fedrag_flwr.text import Extractor, drop_changed, read_unchanged, unchanged, write_tuples
 from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
@@ -79,6 +80,16 @@ class PathKeys:
             self.paths.update((), self.tuples)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Tuples that were on disk, of which documents, and whether the file holds or lacks what it should not."""
+
+    documents: Collection[str] = ()
+    tuples: _Tuples = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    stale: bool = False
+
+
 class DeviceSources:
     """The sources over a store's passages; made when they are first needed, and changed where the store has changed.
 
@@ -114,6 +125,7 @@ class DeviceSources:
         self._made_extractor: Extractor | None = None
         self._keys = PathKeys()
         self._digests: dict[str, str] = {}  # of the documents that the keys know
+        self._dropped: Mapping[str, int] = {}  # by the extractor, before this process
         self._made: tuple[int, Sources] | None = None
         self._changing = threading.Lock()
 
@@ -136,7 +148,8 @@ class DeviceSources:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
         units = self._store.units("paragraph")
         encoder = self._questions.token_encoder.id
-        key = hashlib.sha256(json.dumps([self._store.id, self._store.version, encoder]).encode()).hexdigest()
+        known = [self._store.id, self._documents(), encoder]  # not the version, which others' memories raise too
+        key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
         try:
             tokens = TokenTable.load(self._tokens, units.ids, key)
         except StoreMismatchError:  # none yet, or of other documents or another encoder
@@ -146,9 +159,9 @@ class DeviceSources:
         return LateInteractionRetriever(tokens, self._questions, dense)
 
     def forget(self) -> None:
-        """Drop from disk the tuples and tokens of documents as they were."""
-        for kept in (*tuple_files(self._kept), self._tokens):
-            kept.unlink(missing_ok=True)
+        """Drop from disk the tuples of documents that are gone or have changed, and all tokens."""
+        drop_changed(self._kept, self._documents())
+        self._tokens.unlink(missing_ok=True)
 
     def _extractor(self) -> Extractor:
         if self._made_extractor is None:
@@ -156,15 +169,20 @@ class DeviceSources:
         return self._made_extractor
 
     def _follow(self, passages: Sequence[str]) -> None:
-        """Bring the keys up to date: only documents that are new or have changed are read again."""
+        """Bring the keys up to date: only documents that are new or have changed are read again.
+
+        A process that starts takes from disk what was kept of documents that are as they were.
+        """
         digests = self._store.digests()
         stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
-        kept = None if stay else self._read()
-        found = kept if kept is not None else self._extract([name for name in sorted(digests) if name not in stay])
+        kept = _Kept() if stay else self._read()
+        self._dropped = self._dropped if stay else kept.dropped
+        new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
+        found = kept.tuples | self._extract(new)
         removed = [name for name in self._keys.tuples if _document(name) not in stay]
         self._keys.change(removed, {name: found.get(name, []) for name in passages if _document(name) not in stay})
         self._digests = dict(digests)
-        if kept is None:
+        if stay or new or kept.stale:
             self._write()
 
     def _extract(self, documents: Sequence[str]) -> _Tuples:
@@ -172,21 +190,26 @@ class DeviceSources:
         parsed = self._pipeline.parse(self._store.document(name) for name in documents)
         return by_passage(one for passages in parsed for one in extractor.extract(passages))
 
-    def _read(self) -> _Tuples | None:
-        """The tuples of all documents as they were kept; None where none are, or of other documents or rules."""
+    def _read(self) -> _Kept:
+        """What was kept of documents that are as they were; nothing where it was made by other rules."""
         pipeline, extractor = self.id
-        digests = sorted(self._store.digests().items())
         try:
-            return by_passage(read_tuples(self._kept, digests, extractor=extractor, pipeline=pipeline)[0])
+            tuples, manifest = read_unchanged(self._kept, self._documents(), extractor=extractor, pipeline=pipeline)
         except (StoreCorruptError, StoreMismatchError):
-            return None
+            return _Kept(stale=True)
+        documents = unchanged(manifest, self._documents())
+        stale = documents != manifest.passages.keys()
+        return _Kept(documents, by_passage(tuples), manifest.dropped, stale)
 
     def _write(self) -> None:
         pipeline, extractor = self.id
         every = [one for name in sorted(self._keys.tuples) for one in self._keys.tuples[name]]
-        dropped = self._extractor().dropped
-        digests = sorted(self._digests.items())
-        write_tuples(self._kept, every, digests, extractor=extractor, pipeline=pipeline, dropped=dropped)
+        counted = dict(Counter(self._dropped) + Counter(self._extractor().dropped))
+        write_tuples(self._kept, every, self._documents(), extractor=extractor, pipeline=pipeline, dropped=counted)
+
+    def _documents(self) -> list[tuple[str, str]]:
+        """The documents and their digests."""
+        return sorted(self._store.digests().items())
 
 
 def by_passage(tuples: Iterable[EvidenceTuple]) -> _Tuples:

@@ -8,7 +8,14 @@ from fedrag_flwr.text.normalise import normalise_line, normalise_text
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.segment import TITLE_SEPARATOR, document_title
-from fedrag_flwr.text.tuple_cache import TupleManifest, read_tuples, tuple_files, write_tuples
+from fedrag_flwr.text.tuple_cache import (
+    TupleManifest,
+    drop_changed,
+    read_tuples,
+    read_unchanged,
+    unchanged,
+    write_tuples,
+)
 from fedrag_flwr.text.tuples import Extractor, ParseExtractor
 
 __all__ = [
@@ -24,13 +31,15 @@ __all__ = [
     "TypedSpan",
     "anchors_of",
     "document_title",
+    "drop_changed",
     "facts_between",
     "matches_type",
     "normalise_anchor",
     "normalise_line",
     "normalise_text",
     "read_tuples",
-    "tuple_files",
+    "read_unchanged",
     "typed_spans",
+    "unchanged",
     "write_tuples",
 ]

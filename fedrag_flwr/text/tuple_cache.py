@@ -12,7 +12,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import EvidenceTuple
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class TupleManifest:
     settings
         Whatever else the tuples depend on.
     passages
-        SHA-256 over the passages' ids and texts, see `passages_digest`.
+        SHA-256 of each text, by the id of the passage, or of the document whose passages it holds.
     tuples, silent
-        How many tuples there are, and passages without one.
+        How many tuples there are, and texts without one.
     dropped
         Tuples that the extractor found and did not keep, by reason.
     sha256
@@ -43,16 +43,11 @@ class TupleManifest:
     extractor: str
     pipeline: str
     settings: Mapping[str, str]
-    passages: str
+    passages: Mapping[str, str]
     tuples: int
     silent: int
     dropped: Mapping[str, int]
     sha256: str
-
-
-def passages_digest(passages: Sequence[tuple[str, str]]) -> str:
-    """SHA-256 over the (id, text) of passages in their order."""
-    return hashlib.sha256(json.dumps(list(passages)).encode()).hexdigest()
 
 
 def write_tuples(
@@ -67,19 +62,20 @@ def write_tuples(
 ) -> TupleManifest:
     """Freeze tuples in a file, with the manifest beside it (``.manifest.json``).
 
-    The file is in place before its manifest: a process killed between the two leaves a mismatch, which `read_tuples`
-    refuses.
+    `passages` are ids and texts; a tuple's passage is one of the ids, or belongs to one as ``ID#...``. The file is in
+    place before its manifest: a process killed between the two leaves a mismatch, which `read_tuples` refuses.
     """
     body = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in tuples).encode()
-    spoken = {one.passage_id for one in tuples}
+    texts = _digests(passages)
+    spoken = {_owner(one, texts) for one in tuples}
     manifest = TupleManifest(
         SCHEMA,
         extractor,
         pipeline,
         dict(settings or {}),
-        passages_digest(passages),
+        texts,
         len(tuples),
-        sum(name not in spoken for name, _ in passages),
+        len(texts.keys() - spoken),
         dict(dropped or {}),
         hashlib.sha256(body).hexdigest(),
     )
@@ -105,17 +101,63 @@ def read_tuples(
     StoreMismatchError
         It was made by another extractor, pipeline or settings, or of other passages; the error names which.
     """
-    manifest, body = _manifest(path)
-    wanted = {
-        "schema": SCHEMA,
-        "extractor": extractor,
-        "pipeline": pipeline,
-        "settings": dict(settings or {}),
-        "passages": passages_digest(passages),
-    }
+    tuples, manifest = read_unchanged(path, passages, extractor=extractor, pipeline=pipeline, settings=settings)
+    if manifest.passages != _digests(passages):
+        raise StoreMismatchError("the tuples have other passages", where=path.name, fix="extract them anew")
+    return tuples, manifest
+
+
+def read_unchanged(
+    path: Path,
+    passages: Sequence[tuple[str, str]],
+    *,
+    extractor: str,
+    pipeline: str = "",
+    settings: Mapping[str, str] | None = None,
+) -> tuple[list[EvidenceTuple], TupleManifest]:
+    """Read the frozen tuples of those passages that are as they were; the manifest tells of all that were frozen.
+
+    Raises
+    ------
+    StoreCorruptError, StoreMismatchError
+        As `read_tuples`, but for other passages.
+    """
+    tuples, manifest = _frozen(path)
+    wanted = {"schema": SCHEMA, "extractor": extractor, "pipeline": pipeline, "settings": dict(settings or {})}
     for name, value in wanted.items():
         if getattr(manifest, name) != value:
             raise StoreMismatchError(f"the tuples have another {name}", where=path.name, fix="extract them anew")
+    stay = unchanged(manifest, passages)
+    return [one for one in tuples if _owner(one, manifest.passages) in stay], manifest
+
+
+def unchanged(manifest: TupleManifest, passages: Sequence[tuple[str, str]]) -> set[str]:
+    """The ids of passages whose text is the one that tuples were frozen of."""
+    return {name for name, digest in _digests(passages).items() if manifest.passages.get(name) == digest}
+
+
+def drop_changed(path: Path, passages: Sequence[tuple[str, str]]) -> None:
+    """Take out of a file what was frozen of passages that are gone or have changed; a torn file goes as a whole."""
+    try:
+        tuples, manifest = _frozen(path)
+    except StoreCorruptError:
+        for one in tuple_files(path):
+            one.unlink(missing_ok=True)
+        return
+    stay = unchanged(manifest, passages)
+    write_tuples(
+        path,
+        [one for one in tuples if _owner(one, manifest.passages) in stay],
+        [(name, text) for name, text in passages if name in stay],
+        extractor=manifest.extractor,
+        pipeline=manifest.pipeline,
+        settings=manifest.settings,
+        dropped=manifest.dropped,
+    )
+
+
+def _frozen(path: Path) -> tuple[list[EvidenceTuple], TupleManifest]:
+    manifest, body = _manifest(path)
     try:
         tuples = [EvidenceTuple(**json.loads(line)) for line in body.decode().split("\n")[:-1]]
     except (ValueError, TypeError):
@@ -123,6 +165,15 @@ def read_tuples(
     if len(tuples) != manifest.tuples:
         raise StoreCorruptError("the manifest counts other tuples", where=path.name, fix="extract them anew")
     return tuples, manifest
+
+
+def _digests(passages: Sequence[tuple[str, str]]) -> dict[str, str]:
+    return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in passages}
+
+
+def _owner(one: EvidenceTuple, known: Mapping[str, str]) -> str:
+    """Which of the known ids a tuple belongs to: its passage, or else the document of its passage."""
+    return one.passage_id if one.passage_id in known else one.passage_id.rpartition("#")[0]
 
 
 def _manifest(path: Path) -> tuple[TupleManifest, bytes]:
@@ -134,7 +185,7 @@ def _manifest(path: Path) -> tuple[TupleManifest, bytes]:
         raise StoreCorruptError("the tuples or their manifest cannot be read", where=path.name) from None
     except (ValueError, TypeError):
         raise StoreCorruptError("the manifest is torn", where=path.name, fix="extract them anew") from None
-    if set(read) != {field.name for field in fields(TupleManifest)}:
+    if set(read) != {field.name for field in fields(TupleManifest)} or not isinstance(manifest.passages, dict):
         raise StoreCorruptError("the manifest is torn", where=path.name, fix="extract them anew")
     if hashlib.sha256(body).hexdigest() != manifest.sha256:
         raise StoreCorruptError("the tuples were changed", where=path.name, fix="extract them anew")

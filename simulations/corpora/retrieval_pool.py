@@ -18,7 +18,6 @@ from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import QuestionVectors, TokenTable, searchable_text
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline, read_tuples, write_tuples
-from fedrag_flwr.text.tuple_cache import passages_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def own_tuples(passages: Sequence[Passage]) -> list[EvidenceTuple]:
     folder = fedrag_home() / "benchmarks" / "tuples"
     folder.mkdir(parents=True, exist_ok=True)
     texts = [(passage.id, searchable_text(passage)) for passage in passages]
-    kept = folder / f"{passages_digest(texts)[:32]}.jsonl"
+    kept = folder / f"{hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:32]}.jsonl"
     with suppress(StoreCorruptError, StoreMismatchError):  # none yet, or of other rules
         return read_tuples(kept, texts, extractor=extractor.id, pipeline=pipeline.id)[0]
     start = time.perf_counter()

@@ -184,3 +184,18 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
             assert ranks[0] == ranks[1]
             assert "salt-archive#0" not in ranks[0]
         assert (tmp_path / "store" / "tuples.jsonl").read_bytes() == (tmp_path / "fresh" / "tuples.jsonl").read_bytes()
+        read.clear()
+        (folder / "ossel.md").write_text("# Ossel\n\nThe Ossel is a river that floods in spring.\n", encoding="utf-8")
+        device.build(memories=False)
+        assert "Ada Morrow mapped" not in (tmp_path / "store" / "tuples.jsonl").read_text(encoding="utf-8")
+        another = DeviceSources(  # as a process that starts later
+            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+        )
+        another.present()
+        assert read == ["ossel"]
+        read.clear()
+        last = DeviceSources(
+            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+        ).present()
+        assert read == []
+        assert last.explainer.tuples == sources.present().explainer.tuples

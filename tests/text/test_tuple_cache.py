@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.records import EvidenceTuple
-from fedrag_flwr.text.tuple_cache import read_tuples, write_tuples
+from fedrag_flwr.text.tuple_cache import drop_changed, read_tuples, read_unchanged, write_tuples
 
 PASSAGES = [("p0", "Ada met Bell."), ("p1", "Nothing.")]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -53,6 +53,27 @@ def test_what_was_made_otherwise_is_refused(frozen: Path, changed: dict[str, obj
         read_tuples(frozen, **asked)  # type: ignore[arg-type]
 
 
+def test_what_changed_alone_is_left_out_and_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "tuples.jsonl"
+    before = [("one", "a"), ("two", "b"), ("three", "c"), ("mute", "d")]
+    kept = EvidenceTuple("Ada", "met", "Bell", "one#0")
+    gone = [EvidenceTuple("Cole", "met", "Dunn", "two#0"), EvidenceTuple("Eve", "met", "Finn", "three#1")]
+    written = write_tuples(path, [kept, *gone], before, extractor="rules", dropped={"cut": 2})
+    assert written.silent == 1
+    now = [("one", "a"), ("two", "other"), ("mute", "d"), ("new", "e")]
+    assert read_unchanged(path, now, extractor="rules") == ([kept], written)
+    with pytest.raises(StoreMismatchError, match="extractor"):
+        read_unchanged(path, now, extractor="model")
+    drop_changed(path, now)
+    stay = [("one", "a"), ("mute", "d")]
+    tuples, manifest = read_tuples(path, stay, extractor="rules")
+    assert (tuples, manifest.silent, manifest.dropped) == ([kept], 1, {"cut": 2})
+    assert not any(name in path.read_text() for name in ("Cole", "Dunn", "Eve", "Finn"))
+    path.write_bytes(path.read_bytes()[:-3])
+    drop_changed(path, now)
+    assert list(tmp_path.iterdir()) == []
+
+
 def _edit_manifest(path: Path, **changes: object) -> None:
     beside = path.with_name(f"{path.name}.manifest.json")
     beside.write_text(json.dumps(json.loads(beside.read_text()) | changes))
@@ -69,6 +90,7 @@ def _edit_manifest(path: Path, **changes: object) -> None:
         lambda path: path.with_name(f"{path.name}.manifest.json").write_text("[1]"),
         lambda path: _edit_manifest(path, tuples=2),
         lambda path: _edit_manifest(path, more=1),
+        lambda path: _edit_manifest(path, passages="of an earlier schema"),
     ],
 )
 def test_a_spoilt_file_is_refused(frozen: Path, spoil: Callable[[Path], object]) -> None:
