@@ -5,7 +5,7 @@
 Among the ten paragraphs of a question of HotpotQA or 2WikiMultiHopQA every ranking has all supporting ones in its
 first ten; among some thousands that has to be earned. The tuples are those of the rules over the parse, the same for
 every key space; they are extracted once (some six minutes) and kept under the project's home. Weighted answer paths
-stand with one step of diffusion and with two, whole and pruned to their heaviest edges (section VII). Nothing is fitted.
+stand with one step of diffusion and two, whole and pruned to their heaviest edges (section VII). Nothing is fitted.
 "all@k" says that all supporting paragraphs are among the first k, "support@k" that one of them holds the answer, over
 the questions whose answer stands in some supporting paragraph; per cent. In brackets 95 % paired-bootstrap intervals
 over questions.
