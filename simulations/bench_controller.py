@@ -250,13 +250,13 @@ def main() -> None:
             + f"\n\nbest, by the mean all@5 over the sets: {best}"
         ),
         "controller": of_datasets(
-            (*FIRST_STAGES, SECOND_HOP, KEY, *steps, *rest, *together), found, ("R@2", "R@5", "all@5", "support@5")
+            (*FIRST_STAGES, SECOND_HOP, KEY, *steps, *rest, *together), found, ("R@5", "all@5", "all@10", "support@5")
         ),
         "controller against the best first stage": gains(
             found, [(row, "") for row in ("calibration", *rest, SECOND_HOP, *together)], "all@5", options.seed
         ),
         "second sources, all@5": swaps(found, "all@5"),
-        "second sources, R@5": swaps(found, "R@5"),
+        "second sources, support@5": swaps(found, "support@5"),
         "diagnostics": diagnostics(dev, found),
     }
     parts["federated"], federated = federation(train, dev, options.seed)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import ControllerUpdate
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Examples, FittingSettings, Moments, Scaling, descend
-from simulations.parts.candidate_rankings import FIRST_STAGES, RankedQuestion
+from simulations.parts.candidate_rankings import SECOND_HOP, RankedQuestion
 from simulations.parts.controller_variants import KEY, labelled
 from strategies.controller_fedavg import fedavg
 
-FEATURES = ControllerFeatures((*FIRST_STAGES, KEY))
+FEATURES = ControllerFeatures(("dense", "BM25", KEY, SECOND_HOP))  # the sources of a device's own controller
 SETTINGS = FittingSettings()
 ROUNDS = 20
 POOLED, ALONE = "pooled", "each alone"
