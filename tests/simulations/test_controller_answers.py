@@ -9,7 +9,19 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Settings
-from simulations.bench_controller_answers import FIRST, FITTED, NEAREST, SHIPPED, WAYS, FixedOrder, Row, summary
+from simulations.bench_controller_answers import (
+    FIRST,
+    FITTED,
+    NEAREST,
+    SHIPPED,
+    WAYS,
+    FixedOrder,
+    Row,
+    orders,
+    summary,
+)
+from simulations.parts.controller_variants import Split
+from tests.simulations.test_controller_bench import questions
 from tests.strategies.federation import DOCUMENTS, toolbox
 
 
@@ -51,3 +63,14 @@ def test_the_cognizer_reads_what_a_fixed_order_puts_first(tmp_path: Path, monkey
                 Question("q", "Where was Odile Varro born?", "home"), ()
             )
             assert {unit.id.partition("#")[0] for unit in answer.evidence} == {first}
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_the_controller_puts_both_halves_first(held_out: bool) -> None:
+    splits = {"one": Split(questions(1, 20), questions(2, 20), 3), "other": Split(questions(3, 20), [], 3)}
+    found = orders(splits, held_out=held_out)
+    asked = [q for split in splits.values() for q in (split.train if held_out else split.dev)]
+    assert found.keys() == {question.id for question in asked}
+    if not held_out:
+        assert all(set(found[question.id][FITTED][:2]) == set(question.gold) for question in asked)
+        assert all(found[question.id][FIRST][0] == question.gold[0] for question in asked)
