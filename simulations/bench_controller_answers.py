@@ -3,15 +3,17 @@
     python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--generator NAME]
         [--seed 7] [--out docs/benchmarks]
 
-Each question has a device with its own 10 or 20 paragraphs, and is answered without any memory in four ways: the
+Each question has a device with its own 10 or 20 paragraphs, and is answered without any memory. In four ways the
 sentences that the Cognizer reads come from the whole device (the nearest ones, the default), or from the five
 paragraphs that come first by the best first stage alone, by the controller that ``bench_controller.py`` chooses (all
 first stages and the second hop, one controller for all sets), or by the controller that is shipped. Which first stage
 is best was seen on the training rows, on which the controllers were fitted too; with ``--split train`` each row is
 ordered by a controller fitted without it. Everything after the choice of paragraphs is the same: the reader, the
-model's prompt, four sentences of evidence at least, and ten where the model finds no answer in these. Nothing is too
-far to be answered. The sets take turns, each answer is kept under ``$FEDRAG_HOME/benchmarks``, and a stopped run goes
-on. Rows hold figures and ids, no text. In brackets 95 % paired-bootstrap intervals over questions.
+model's prompt, four sentences of evidence at least, and ten where the model finds no answer in these. Two ways more are
+the paper's protocol: the five paragraphs by the first stage and by the controller go to the model whole, within the
+baselines' 400 words, in one call. Nothing is too far to be answered. The sets take turns, each answer is kept under
+``$FEDRAG_HOME/benchmarks``, and a stopped run goes on. Rows hold figures and ids, no text. In brackets 95 %
+paired-bootstrap intervals over questions.
 """
 
 from __future__ import annotations
@@ -25,12 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from fedrag_flwr.baselines.reading import within
+from fedrag_flwr.baselines.substrate import Limits
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
+from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceOrder
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
-from fedrag_flwr.records import ChosenPath, Question
+from fedrag_flwr.records import ChosenPath, EvidenceUnit, Question
 from fedrag_flwr.retrieval import RankedPassage, Ranking
 from fedrag_flwr.settings import Settings, fedrag_home
 from simulations.bench_cognizer import Bench
@@ -50,8 +55,16 @@ from simulations.parts.controller_variants import (
 from simulations.reporting.folders import out_folder
 
 NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
-WAYS = (NEAREST, FIRST, FITTED, SHIPPED)
-PAIRS = ((FITTED, FIRST), (SHIPPED, FIRST), (FITTED, NEAREST), (SHIPPED, NEAREST), (FIRST, NEAREST))
+WHOLE = {FIRST: f"{FIRST}, whole", FITTED: f"{FITTED}, whole"}
+WAYS = (NEAREST, FIRST, FITTED, SHIPPED, *WHOLE.values())
+PAIRS = (
+    (WHOLE[FITTED], WHOLE[FIRST]),
+    (FITTED, FIRST),
+    (SHIPPED, FIRST),
+    (FITTED, NEAREST),
+    (SHIPPED, NEAREST),
+    (FIRST, NEAREST),
+)
 SOURCES = TOGETHER[f"{ALL} + {SECOND_HOP}"]
 TRAIN = 100  # rows that controllers are fitted on, as in `bench_controller`
 
@@ -108,20 +121,45 @@ def answered(
     bench: Bench, dataset: str, fields: Mapping[str, Any], chosen: Mapping[str, Order], missing: Sequence[str]
 ) -> list[Row]:
     """Answer a question in the ways that are missing."""
-    golds = [fields["answer"], *fields["aliases"]]
-    supporting = {f"p{place}" for place, one in enumerate(fields["paragraphs"]) if one["is_supporting"]}
+    question = Question(fields["id"], fields["question"].strip(), "home")
     rows = []
+    for order, way in WHOLE.items():
+        if way in missing:
+            units = whole_paragraphs(fields, chosen[order])
+            analysis = bench.toolbox.pipeline.question(question.text)
+            cognizer = Cognizer.of(bench.settings, bench.toolbox.generator)
+            verdict = cognizer.answer(question.text, analysis, units, always=True)
+            rows.append(_row(dataset, fields, way, verdict.text, verdict.cost.llm_calls, units))
+    by_sentences = [way for way in missing if way not in WHOLE.values()]
+    if not by_sentences:
+        return rows
     with bench.device(fields) as device:
         device.build(memories=False)
         engine = device.engine_over("none")
-        for way in missing:
-            question = Question(fields["id"], fields["question"].strip(), "home")
+        for way in by_sentences:
             answer = replace(engine, order=_order(device, way, chosen)).finish(question, ())
-            read = {unit.id.partition("#")[0] for unit in answer.evidence}
-            right = (f1(answer.text, golds), exact_match(answer.text, golds), accuracy(answer.text, golds))
-            share = len(read & supporting) / len(supporting)
-            rows.append(Row(dataset, fields["id"], way, *right, answer.cost.llm_calls, share))
+            rows.append(_row(dataset, fields, way, answer.text, answer.cost.llm_calls, answer.evidence))
     return rows
+
+
+def whole_paragraphs(fields: Mapping[str, Any], order: Order) -> list[EvidenceUnit]:
+    """The first paragraphs of an order, as much as the baselines' budget of words holds."""
+    limits = Limits()
+    names = [int(place) for place in order[: limits.passages]]
+    given = [(f"p{place}", fields["paragraphs"][place]) for place in names]
+    return within(
+        [EvidenceUnit(name, one["text"], "home", 0.0, one["title"] or "") for name, one in given], limits.words
+    )
+
+
+def _row(
+    dataset: str, fields: Mapping[str, Any], way: str, text: str, calls: int, evidence: Sequence[EvidenceUnit]
+) -> Row:
+    golds = [fields["answer"], *fields["aliases"]]
+    supporting = {f"p{place}" for place, one in enumerate(fields["paragraphs"]) if one["is_supporting"]}
+    read = {unit.id.partition("#")[0] for unit in evidence}
+    right = (f1(text, golds), exact_match(text, golds), accuracy(text, golds))
+    return Row(dataset, fields["id"], way, *right, calls, len(read & supporting) / len(supporting))
 
 
 def _order(device: EdgeDevice, way: str, chosen: Mapping[str, Order]) -> EvidenceOrder | None:

@@ -15,10 +15,12 @@ from simulations.bench_controller_answers import (
     NEAREST,
     SHIPPED,
     WAYS,
+    WHOLE,
     FixedOrder,
     Row,
     orders,
     summary,
+    whole_paragraphs,
 )
 from simulations.parts.controller_variants import Split
 from tests.simulations.test_controller_bench import questions
@@ -27,6 +29,7 @@ from tests.strategies.federation import DOCUMENTS, toolbox
 
 def test_differences_are_paired_by_question() -> None:
     f1 = {NEAREST: (0.0, 1.0), FIRST: (0.5, 0.0), FITTED: (1.0, 0.5), SHIPPED: (0.5, 0.0)}
+    f1 |= {whole: f1[way] for way, whole in WHOLE.items()}
     rows = [
         Row("MuSiQue", f"q{number}", way, f1[way][number], 0.0, 1.0, number, 0.5)
         for way in reversed(WAYS)
@@ -74,3 +77,10 @@ def test_the_controller_puts_both_halves_first(held_out: bool) -> None:
     if not held_out:
         assert all(set(found[question.id][FITTED][:2]) == set(question.gold) for question in asked)
         assert all(found[question.id][FIRST][0] == question.gold[0] for question in asked)
+
+
+def test_whole_paragraphs_keep_their_order_and_the_budget() -> None:
+    fields = {"paragraphs": [{"title": f"T{n}", "text": f"word{n} " * 99} for n in range(7)]}
+    units = whole_paragraphs(fields, ("03", "00", "06", "01", "02", "05"))
+    assert [unit.id for unit in units] == ["p3", "p0", "p6", "p1"]
+    assert sum(len(unit.text.split()) + 1 for unit in units) == 400
