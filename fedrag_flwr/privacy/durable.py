@@ -74,8 +74,14 @@ class DurableFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Hold the file's write lock for one transaction: committed at the end, undone on an error."""
+        """Hold the file's write lock for one transaction: committed at the end, undone on an error.
+
+        Within another one of this thread it is a part of that.
+        """
         with self._lock, self._errors():
+            if self._connection.in_transaction:
+                yield self._connection
+                return
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +87,22 @@ class BudgetLedger:
         """Record in one durable step what each entity spends, and give those that would exceed the limit instead."""
         with self._file.writing() as connection:
             return {entity for entity in entities if not self._fits(connection, entity, purpose, epsilon)}
+
+    def beyond(self, entities: Iterable[str], epsilon: float) -> set[str]:
+        """Give the entities whom so much more epsilon would take beyond the limit; nothing is recorded."""
+        return {entity for entity in entities if self.spent(entity) + epsilon > self.limit + _SLACK}
+
+    def book(self, spendings: Collection[tuple[str, str, float]]) -> None:
+        """Record durably what entities spent for which purposes, beyond the limit too; what is known stays as it is."""
+        with self._file.writing() as connection:
+            connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", spendings)
+
+    def paid(self, entities: Iterable[str], purpose: str) -> set[str]:
+        """Give the entities that spent for a purpose, or for a part of it (``purpose:part``)."""
+        query = "SELECT 1 FROM spent WHERE entity=? AND (purpose=? OR substr(purpose, 1, ?)=?)"
+        part = f"{purpose}:"
+        with self._file.reading() as connection:
+            return {one for one in entities if connection.execute(query, (one, purpose, len(part), part)).fetchone()}
 
     def _fits(self, connection: sqlite3.Connection, entity: str, purpose: str, epsilon: float) -> bool:
         spent = dict(connection.execute("SELECT purpose, epsilon FROM spent WHERE entity=?", (entity,)).fetchall())

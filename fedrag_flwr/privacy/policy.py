@@ -16,7 +16,7 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
-from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.memo import MEMO, SurrogateMemo
 from fedrag_flwr.privacy.model_masking import ModelMasking
 from fedrag_flwr.privacy.model_summary import ModelSummary
 from fedrag_flwr.privacy.operators import Operator
@@ -124,7 +124,7 @@ def make_door(
         response = RandomisedResponse(
             partition,
             budget,
-            SurrogateMemo(folder / "surrogates.sqlite"),
+            SurrogateMemo(folder / MEMO),
             ledger=BudgetLedger(folder / BUDGET, budget if budget_limit is None else budget_limit),
             encoder=encoder if out_of_vocabulary == "nearest" else None,
             out_of_vocabulary=out_of_vocabulary,

@@ -12,10 +12,10 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.errors import BudgetError, SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ledger import BudgetLedger
-from fedrag_flwr.privacy.memo import SurrogateMemo
+from fedrag_flwr.privacy.memo import MEMO, Draw, SurrogateMemo
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.privacy.vocabulary import EntityPartition, centroids, nearest_group
 
@@ -102,6 +102,10 @@ class RandomisedResponse:
     vocabulary is drawn uniformly from the nearest group of its type (which costs nothing, as the draw depends on the
     group alone), or masked.
 
+    Memo and ledger hold each other to what was spent: each draw has an id and is paid under it, after it is in the memo
+    and before it is handed out. A draw that the memo lost is no longer there to be read again, so the next one is
+    another and costs its own; a ledger that lost what it knew is told again by the memo.
+
     Parameters
     ----------
     partition
@@ -160,27 +164,52 @@ class RandomisedResponse:
         self._means: NDArray[np.float32] | None = None
 
     def perturb(self, entities: Sequence[tuple[str, str]]) -> list[Surrogate]:
-        """Give the surrogate of each (type, name), durably remembered before this returns.
+        """Give the surrogate of each (type, name), durably remembered and paid before this returns.
 
         An entity whose budget is spent comes back ``"refused"``.
+
+        Raises
+        ------
+        BudgetError
+            If surrogates that were paid for are gone, and their entities have nothing left for others.
         """
         distinct = {entity_digest(entity[1]): entity for entity in reversed(entities)}
-        version = f"{self.partition.digest}:{self.epsilon!r}"
+        version = _version(self.partition, self.epsilon)
         remembered = self._memo.get(list(distinct), version, self._epoch)
         places = {digest: self.partition.find(*entity) for digest, entity in distinct.items()}
+        grouped = {digest: place for digest, place in places.items() if place is not None}
         new = {digest: entity for digest, entity in distinct.items() if digest not in remembered}
-        paying = [digest for digest in new if places[digest] is not None]
         refused: set[str] = set()
-        if self._ledger is not None and paying:
-            refused = self._ledger.spend_all(paying, f"{version}:{self._epoch}", self.epsilon)
-        drawn = {}
-        for digest, entity in new.items():
-            surrogate = "" if digest in refused else self._draw(entity, places[digest])
-            if surrogate:
-                drawn[digest] = surrogate
-        if drawn:
-            remembered |= self._memo.keep(drawn, version, self._epoch)
+        if new:
+            near = {digest: self._draw_near(*entity) for digest, entity in new.items() if places[digest] is None}
+            with self._memo.alone():
+                remembered |= self._memo.get(list(new), version, self._epoch)  # another process may have drawn
+                paying = {digest: place for digest, place in grouped.items() if digest not in remembered}
+                refused = self._refused(list(paying), version)
+                drawn = {digest: self._draw(place) for digest, place in paying.items() if digest not in refused}
+                drawn |= {digest: surrogate for digest, surrogate in near.items() if surrogate}
+                remembered |= self._memo.keep(drawn, version, self._epoch, free=near)
+        self._book(list(grouped))
         return [self._surrogate(entity_digest(entity[1]), remembered, refused, places) for entity in entities]
+
+    def _refused(self, entities: Sequence[str], version: str) -> set[str]:
+        """Those of some entities without a surrogate that cannot pay for one."""
+        if self._ledger is None:
+            return set()
+        self._book(entities)
+        refused = self._ledger.beyond(entities, self.epsilon)
+        if self._ledger.paid(refused, f"{version}:{self._epoch}"):
+            raise BudgetError(
+                "surrogates that were paid for are gone, and the budget of their names is spent",
+                where=MEMO,
+                fix="restore the file from a backup, or raise privacy.budget knowingly",
+            )
+        return refused
+
+    def _book(self, entities: Sequence[str]) -> None:
+        """Have the ledger know of every draw for these entities that the memo shows."""
+        if self._ledger is not None and (draws := self._memo.draws(entities)):
+            self._ledger.book([_spending(draw) for draw in draws])
 
     def _surrogate(
         self,
@@ -195,12 +224,14 @@ class RandomisedResponse:
             return Surrogate("", "mask")
         return Surrogate(remembered[digest], "nearest" if places[digest] is None else "group")
 
-    def _draw(self, entity: tuple[str, str], place: tuple[int, int] | None) -> str:
-        """Draw from the entity's own group, or uniformly from the nearest one; empty where it is to be masked."""
-        if place is not None:
-            members = self.partition.groups[place[0]].members
-            return members[respond(place[1], len(members), self.epsilon, self._source)]
-        number = self._nearest(*entity)
+    def _draw(self, place: tuple[int, int]) -> str:
+        """Draw from the entity's own group."""
+        members = self.partition.groups[place[0]].members
+        return members[respond(place[1], len(members), self.epsilon, self._source)]
+
+    def _draw_near(self, kind: str, name: str) -> str:
+        """Draw uniformly from the nearest group; empty where the entity is to be masked."""
+        number = self._nearest(kind, name)
         if number is None:
             return ""
         members = self.partition.groups[number].members
@@ -212,3 +243,13 @@ class RandomisedResponse:
         if self._means is None:
             self._means = centroids(self.partition, self._encoder)
         return nearest_group(self.partition, self._means, kind, self._encoder.encode([name])[0])
+
+
+def _version(partition: EntityPartition, epsilon: float) -> str:
+    return f"{partition.digest}:{epsilon!r}"
+
+
+def _spending(draw: Draw) -> tuple[str, str, float]:
+    """What a draw cost, as the ledger takes it; those of earlier releases were paid without an id."""
+    purpose = f"{draw.partition}:{draw.epoch}" + (f":{draw.id}" if draw.id else "")
+    return draw.entity, purpose, float(draw.partition.rpartition(":")[2])

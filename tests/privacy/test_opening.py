@@ -9,7 +9,7 @@ import pytest
 
 from fedrag_flwr.cli.simulate import _forget
 from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG, PUBLIC_NAMES
-from fedrag_flwr.errors import FedragError, SettingError, StoreCorruptError
+from fedrag_flwr.errors import BudgetError, FedragError, SettingError, StoreCorruptError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import SENSITIVE_TYPES, BudgetLedger, EntityPartition, ExportDoor, build_partition
@@ -100,6 +100,17 @@ def test_nothing_leaves_beyond_the_budget(
     assert (refused.items, refused.withheld) == ((), {"budget-spent": len(items)})
     raised = opener.door(tmp_path, budget=2 * EPSILON, **changes).release_items(items)
     assert len(raised.items) == len(items)
+
+
+def test_a_lost_memo_stops_what_would_be_drawn_anew(opener: Opener, items: list[MemoryItem], tmp_path: Path) -> None:
+    opener.door(tmp_path).release_items(items)
+    for file in tmp_path.glob("surrogates.sqlite*"):
+        file.unlink()
+    with pytest.raises(BudgetError, match=r"surrogates\.sqlite: .* are gone"):
+        opener.door(tmp_path).release_items(items)
+    assert len(opener.door(tmp_path, budget=2 * EPSILON).release_items(items).items) == len(items)
+    ledger = BudgetLedger(tmp_path / "budget.sqlite", 1.0)
+    assert {ledger.spent(entity_digest(name)) for _, name, _ in ASKED} == {2 * EPSILON}
 
 
 def test_neither_a_rebuilt_store_nor_a_fresh_simulation_resets_a_budget(

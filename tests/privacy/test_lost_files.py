@@ -1,0 +1,239 @@
+"""What the ledger says was spent, where memo or ledger is deleted, put back from a backup or cut short by a kill."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.demo import PARTITION
+from fedrag_flwr.errors import BudgetError
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy import (
+    BudgetLedger,
+    EntityPartition,
+    RandomisedResponse,
+    Surrogate,
+    SurrogateMemo,
+    load_partition,
+)
+from fedrag_flwr.privacy.ledger import BUDGET
+from fedrag_flwr.privacy.memo import MEMO
+from fedrag_flwr.privacy.randomised_response import entity_digest
+
+Asked = list[tuple[str, str]]
+EPSILON = 0.1
+Release = Callable[..., list[Surrogate]]
+
+
+@pytest.fixture
+def asked(partition: EntityPartition) -> Asked:
+    return [(group.type, name) for group in partition.groups for name in group.members]
+
+
+@pytest.fixture
+def release(partition: EntityPartition, asked: Asked, tmp_path: Path) -> Release:
+    """Gives surrogates as a process of its own would: files are opened, asked and closed."""
+
+    def give(limit: float = EPSILON, epoch: int = 0, names: Asked | None = None) -> list[Surrogate]:
+        with closing(SurrogateMemo(tmp_path / MEMO)) as memo, closing(BudgetLedger(tmp_path / BUDGET, limit)) as ledger:
+            response = RandomisedResponse(partition, EPSILON, memo, ledger=ledger, epoch=epoch)
+            return response.perturb(asked if names is None else names)
+
+    return give
+
+
+def spent(folder: Path, asked: Asked) -> set[float]:
+    with closing(BudgetLedger(folder / BUDGET, 1.0)) as ledger:
+        return {round(ledger.spent(entity_digest(name)) / EPSILON, 6) for _, name in asked}
+
+
+def origins(given: list[Surrogate]) -> set[str]:
+    return {one.origin for one in given}
+
+
+def test_a_restart_keeps_what_was_drawn_and_spends_nothing(release: Release, asked: Asked, tmp_path: Path) -> None:
+    first = release()
+    assert [release() for _ in range(3)] == [first] * 3
+    assert spent(tmp_path, asked) == {1.0}
+
+
+def test_without_the_memo_nothing_is_drawn_for_free(release: Release, asked: Asked, tmp_path: Path) -> None:
+    release()
+    for _ in range(3):
+        (tmp_path / MEMO).unlink()
+        with pytest.raises(BudgetError, match=r"surrogates\.sqlite: surrogates that were paid for are gone.*backup"):
+            release()
+    assert spent(tmp_path, asked) == {1.0}
+
+
+def test_what_the_memo_lost_is_paid_again_while_there_is_budget(release: Release, asked: Asked, tmp_path: Path) -> None:
+    first = release(limit=3 * EPSILON)
+    for paid in (2.0, 3.0):
+        (tmp_path / MEMO).unlink()
+        again = release(limit=3 * EPSILON)
+        assert origins(again) == {"group"}
+        assert again != first
+        assert spent(tmp_path, asked) == {paid}
+    (tmp_path / MEMO).unlink()
+    with pytest.raises(BudgetError):
+        release(limit=3 * EPSILON)
+
+
+def test_a_lost_memo_does_not_keep_back_names_that_never_paid(release: Release, asked: Asked, tmp_path: Path) -> None:
+    release(names=asked[:5])
+    (tmp_path / MEMO).unlink()
+    assert origins(release(names=asked[5:])) == {"group"}
+    with pytest.raises(BudgetError):
+        release(names=asked[:1])
+    assert origins(release(names=asked[:1], epoch=1)) == {"refused"}  # its surrogate of this epoch is not lost
+
+
+def test_an_older_memo_from_a_backup_pays_for_what_it_lacks(release: Release, asked: Asked, tmp_path: Path) -> None:
+    before = release(names=asked[:5])
+    shutil.copy(tmp_path / MEMO, tmp_path / "backup")
+    release()
+    shutil.copy(tmp_path / "backup", tmp_path / MEMO)
+    assert release(names=asked[:5]) == before
+    with pytest.raises(BudgetError):
+        release()
+    assert spent(tmp_path, asked) == {1.0}
+
+
+@pytest.mark.parametrize("lost", ["the ledger", "its last hours"])
+def test_a_ledger_that_lost_what_it_knew_is_told_by_the_memo(
+    lost: str, release: Release, asked: Asked, tmp_path: Path
+) -> None:
+    release(names=asked[:5], limit=2 * EPSILON)
+    shutil.copy(tmp_path / BUDGET, tmp_path / "backup")
+    first = release(limit=2 * EPSILON)
+    release(limit=2 * EPSILON, epoch=1)
+    (tmp_path / BUDGET).unlink()
+    if lost == "its last hours":
+        shutil.copy(tmp_path / "backup", tmp_path / BUDGET)
+    assert origins(release(limit=2 * EPSILON, epoch=2)) == {"refused"}
+    assert spent(tmp_path, asked) == {2.0}
+    assert release(limit=2 * EPSILON) == first
+
+
+def test_a_draw_that_looks_at_no_name_costs_nothing_whatever_is_lost(
+    partition: EntityPartition, encoder: Encoder, tmp_path: Path
+) -> None:
+    unknown = [("GPE", "Reykjavik")]
+    for _ in range(2):
+        memo, ledger = SurrogateMemo(tmp_path / MEMO), BudgetLedger(tmp_path / BUDGET, EPSILON)
+        response = RandomisedResponse(
+            partition, EPSILON, memo, ledger=ledger, encoder=encoder, out_of_vocabulary="nearest"
+        )
+        assert [one.origin for one in response.perturb(unknown)] == ["nearest"]
+        assert memo.draws([entity_digest("Reykjavik")]) == []
+        memo.close()
+        ledger.close()
+        (tmp_path / MEMO).unlink()
+    assert spent(tmp_path, unknown) == {0.0}
+
+
+def test_epochs_at_the_same_time_keep_to_the_limit(
+    partition: EntityPartition, asked: Asked, release: Release, tmp_path: Path
+) -> None:
+    release(limit=3 * EPSILON)
+    with ThreadPoolExecutor(4) as pool:
+        given = list(pool.map(lambda epoch: release(limit=3 * EPSILON, epoch=epoch), range(1, 9)))
+    assert Counter(origin for one in given for origin in origins(one)) == {"group": 2, "refused": 6}
+    assert spent(tmp_path, asked) == {3.0}
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from fedrag_flwr.privacy import BudgetLedger, RandomisedResponse, SurrogateMemo, load_partition
+from fedrag_flwr.privacy.ledger import BUDGET
+from fedrag_flwr.privacy.memo import MEMO
+folder, step, partition = Path(sys.argv[1]), sys.argv[2], load_partition(Path(sys.argv[3]))
+
+def die(*_, **__):
+    os.kill(os.getpid(), 9)
+
+if step == "before the draw is kept":
+    SurrogateMemo.keep = die
+elif step == "before it is paid":
+    BudgetLedger.book = die
+memo, ledger = SurrogateMemo(folder / MEMO), BudgetLedger(folder / BUDGET, float(sys.argv[4]))
+response = RandomisedResponse(partition, 0.1, memo, ledger=ledger)
+response.perturb([(group.type, name) for group in partition.groups for name in group.members])
+die()
+"""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("step", ["before the draw is kept", "before it is paid", "before it is handed out"])
+def test_a_kill_between_the_files_leaves_no_draw_for_free(step: str, lost: bool, tmp_path: Path) -> None:
+    """Also right after the memo was lost, when the ledger knows an earlier draw for the same."""
+    partition = load_partition(PARTITION)
+    names = [(group.type, name) for group in partition.groups for name in group.members]
+    limit = 2 * EPSILON if lost else EPSILON
+
+    def response() -> RandomisedResponse:
+        memo, ledger = SurrogateMemo(tmp_path / MEMO), BudgetLedger(tmp_path / BUDGET, limit)
+        return RandomisedResponse(partition, EPSILON, memo, ledger=ledger)
+
+    if lost:
+        response().perturb(names)
+        for file in tmp_path.glob(f"{MEMO}*"):
+            file.unlink()
+    words = [sys.executable, "-c", _KILLED, str(tmp_path), step, str(PARTITION), str(limit)]
+    assert subprocess.run(words, check=False).returncode == -9
+    with closing(SurrogateMemo(tmp_path / MEMO)) as memo:
+        left = len(memo.draws([entity_digest(name) for _, name in names]))
+    assert (left == 0) == (step == "before the draw is kept")
+    given = response().perturb(names)
+    assert origins(given) == {"group"}
+    assert response().perturb(names) == given
+    assert spent(tmp_path, names) == {2.0 if lost else 1.0}
+
+
+def earlier(folder: Path, partition: EntityPartition, asked: Asked) -> None:
+    """Files as the release before wrote them: draws without ids, paid by partition and epoch alone."""
+    SurrogateMemo(folder / MEMO).close()
+    with closing(sqlite3.connect(folder / MEMO)) as memo, memo:
+        memo.execute("DROP TABLE surrogates")
+        memo.execute(
+            "CREATE TABLE surrogates (entity TEXT NOT NULL, partition TEXT NOT NULL, epoch INTEGER NOT NULL,"
+            " surrogate TEXT NOT NULL, PRIMARY KEY (entity, partition, epoch)) WITHOUT ROWID"
+        )
+        version = f"{partition.digest}:{EPSILON!r}"
+        rows = [(entity_digest(name), version, 0, name) for _, name in asked]
+        memo.executemany("INSERT INTO surrogates VALUES (?, ?, ?, ?)", rows)
+    with closing(BudgetLedger(folder / BUDGET, EPSILON)) as ledger:
+        assert ledger.spend_all([row[0] for row in rows], f"{version}:0", EPSILON) == set()
+
+
+def test_files_of_an_earlier_release_go_on(
+    release: Release, partition: EntityPartition, asked: Asked, tmp_path: Path
+) -> None:
+    earlier(tmp_path, partition, asked)
+    for _ in range(2):
+        assert [one.name for one in release()] == [name for _, name in asked]
+        assert spent(tmp_path, asked) == {1.0}
+    assert origins(release(epoch=1)) == {"refused"}
+    (tmp_path / MEMO).unlink()
+    with pytest.raises(BudgetError, match="gone"):
+        release()
+
+
+def test_a_ledger_that_an_earlier_release_lost_is_told_too(
+    release: Release, partition: EntityPartition, asked: Asked, tmp_path: Path
+) -> None:
+    earlier(tmp_path, partition, asked)
+    (tmp_path / BUDGET).unlink()
+    assert [one.name for one in release()] == [name for _, name in asked]
+    assert spent(tmp_path, asked) == {1.0}
+    assert origins(release(epoch=1)) == {"refused"}
