@@ -14,6 +14,7 @@ from fedrag_flwr.hypergraph.objective import (
     SoftObjective,
     hard_objective,
 )
+from fedrag_flwr.hypergraph.reference import dense_hard_objective, dense_soft_loss, learn_dense
 from fedrag_flwr.hypergraph.separation import choose_pairs
 from tests.hypergraph.samples import cloud, generator
 
@@ -102,6 +103,66 @@ def test_the_hard_objective_is_the_papers(margin: float) -> None:
     setting = LearningSettings(margin=margin)
     expected = written_out(vectors, GROUPS, setting)
     assert hard_objective(vectors, weights, entries, setting) == pytest.approx(expected, abs=1e-6)
+
+
+def dense(groups: list[list[int]]) -> np.ndarray:
+    rows = np.zeros((sum(map(len, groups)), len(groups)))
+    for edge, group in enumerate(groups):
+        rows[group, edge] = 1.0
+    return rows
+
+
+@pytest.mark.parametrize("margin", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("intra_weight", [0.0, 0.6, 1.0])
+def test_the_dense_reference_is_the_papers_where_each_unit_is_in_one_hyperedge(
+    margin: float, intra_weight: float
+) -> None:
+    group = cloud(10, dimension=5)
+    setting = LearningSettings(margin=margin, intra_weight=intra_weight)
+    expected = written_out(group.vectors.astype(np.float64), GROUPS, setting)
+    assert dense_soft_loss(group, dense(GROUPS), setting) == pytest.approx(expected, abs=1e-5)
+    assert dense_hard_objective(group, dense(GROUPS), setting) == pytest.approx(expected, abs=1e-5)
+
+
+def weighted_out(vectors: np.ndarray, rows: np.ndarray, counted: np.ndarray, setting: LearningSettings) -> float:
+    """Eq. 5-8 with loops: prototypes of the memberships in `rows`, and eq. 6's means over what counts as a member."""
+    prototypes, intra, inter = [], 0.0, 0.0
+    for weights, parts in zip(rows.T, counted.T, strict=True):
+        if not weights.any():
+            continue  # no members, and no prototype
+        prototype = sum(weight * vector for weight, vector in zip(weights, vectors, strict=True)) / sum(weights)
+        prototypes.append(prototype)
+        norms = (float(np.linalg.norm(vector - prototype)) for vector in vectors)
+        intra += sum(part * norm for part, norm in zip(parts, norms, strict=True)) / sum(parts) / rows.shape[1]
+    for first in prototypes:
+        for second in prototypes:
+            distance = float(np.linalg.norm(first - second))
+            cosine = float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+            term = cosine * distance + (1 - cosine) * max(setting.margin - distance, 0.0)
+            inter += term / len(prototypes) ** 2
+    return setting.intra_weight * intra + (1 - setting.intra_weight) * inter
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.3, 1.0, 1.5]), st.sampled_from([0.0, 0.6, 1.0]))
+def test_the_dense_reference_takes_memberships_as_weights(seed: int, margin: float, intra_weight: float) -> None:
+    group = cloud(12, dimension=4, seed=seed)
+    vectors, rows = group.vectors.astype(np.float64), generator(seed).dirichlet(np.full(3, 0.5), 12)
+    setting = LearningSettings(margin=margin, intra_weight=intra_weight, threshold=0.2)
+    assert dense_soft_loss(group, rows, setting) == pytest.approx(weighted_out(vectors, rows, rows, setting), abs=1e-5)
+    kept = rows > 0.2  # each unit in one to three hyperedges
+    expected = weighted_out(vectors, rows * kept, kept, setting)
+    assert dense_hard_objective(group, rows, setting) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_loss_that_the_dense_reference_records_is_that_of_its_rows() -> None:
+    group = cloud(12, dimension=4)
+    for steps in (0, 5):
+        setting = LearningSettings(steps=steps)
+        rows, losses = learn_dense(group, setting, generator())
+        assert len(losses) == steps + 1
+        expected = weighted_out(group.vectors.astype(np.float64), rows, rows, setting)
+        assert losses[-1] == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_soft_objective_at_hard_memberships_is_near_the_papers_plus_the_balance() -> None:
