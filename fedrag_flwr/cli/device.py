@@ -23,6 +23,7 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.building import NO_MEMORY
 from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import MemoryStore
@@ -56,7 +57,11 @@ def build(
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Build a device's memory from a folder, databases and graphs; unchanged documents cost nothing."""
+    """Build a device's memory from a folder, databases and graphs; unchanged documents cost nothing.
+
+    Documents that could not be read, or that yield no memory, are named each time, and the exit code stays 0: the
+    memory of all others is whole, and to build again would not help these.
+    """
     root = _store_of(name, store)
     luggage = Luggage()
     if rebuild:  # what would stop the build is told before anything goes
@@ -231,4 +236,8 @@ def show_report(report: BuildReport) -> None:
     if report.rejects:
         out.print("rejected: " + ", ".join(report.rejects))
     for failure in report.failed:
-        err.print(f"[yellow]not read:[/] {escape(failure)}")
+        name, _, reason = failure.rpartition(": ")
+        if reason == NO_MEMORY:
+            err.print(f"[yellow]{NO_MEMORY}:[/] {escape(name)}")
+        else:
+            err.print(f"[yellow]not read:[/] {escape(failure)}")

@@ -69,7 +69,10 @@ def init(
 @app.command("build")
 @with_errors
 def build(name: NameArgument, as_json: JsonFlag = False) -> None:
-    """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing."""
+    """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing.
+
+    As in `fedrag build`, documents that yield nothing are named, and the exit code stays 0.
+    """
     config = DeviceFiles.of(name).read()
     with Node(config.own, config.settings).device() as device, progress_bar() as progress:
         report = device.build(progress=progress)

@@ -12,7 +12,6 @@ from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, upd
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, NewDocument, content_id
-from fedrag_flwr.memory.synthesis.derivation import document_of
 from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Standing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
@@ -22,6 +21,7 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import under_title
 
+NO_MEMORY = "no memory"  # what a report says of a document on which no memory rests
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
 
@@ -107,20 +107,20 @@ class Builder:
         reading
             All documents of the device as they are now.
         plan
-            What to make.
+            What to make. Where memories are asked for, every report names all documents in the store that have none.
         progress
             Told how far each phase is.
         """
         start = time.perf_counter()
         changed = difference(reading, self.store, plan.memories)
         if changed.empty:
-            return self._report(reading, changed, _Made(), Cost(seconds=time.perf_counter() - start))
+            return self._report(reading, changed, plan, _Made(), Cost(seconds=time.perf_counter() - start))
         fresh = list(self._read((*changed.added, *changed.changed), progress))
         empty = tuple(read.document.id for read in fresh if not read.passages)
         fresh = [read for read in fresh if read.passages]
         changed = replace(changed, added=tuple(d for d in changed.added if d.id not in empty))
         if changed.empty:
-            return self._report(reading, changed, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
+            return self._report(reading, changed, plan, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
         made = self._remember(changed, fresh, plan, progress) if plan.memories else _Made()
         progress("store", 0, 1)
         self.store.apply(
@@ -134,7 +134,7 @@ class Builder:
         )
         progress("store", 1, 1)
         cost = replace(made.distilled.cost, seconds=time.perf_counter() - start)
-        return self._report(reading, changed, replace(made, empty=empty), cost)
+        return self._report(reading, changed, plan, replace(made, empty=empty), cost)
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -166,9 +166,7 @@ class Builder:
         items = self._items(distilled)
         progress("anchor", 1, 1)
         remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
-        yielding = {document_of(unit) for item in items for unit in item.support}
-        barren = tuple(document for document in remembered if document not in yielding)
-        return _Made(learning, distilled, items, remembered, barren=barren)
+        return _Made(learning, distilled, items, remembered)
 
     def _learn(self, units: Sequence[Units], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan) -> Learning:
         added = {
@@ -221,12 +219,12 @@ class Builder:
             )
         return tuple(items.values())
 
-    def _report(self, reading: Reading, changed: _Difference, made: _Made, cost: Cost) -> BuildReport:
+    def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
         failed = [
             *(f"{failure.name}: {failure.reason}" for failure in reading.failures),
             *(f"{document}: no sentence" for document in made.empty),
-            *(f"{document}: no memory" for document in made.barren),
+            *(f"{document}: {NO_MEMORY}" for document in (self.store.barren_documents() if plan.memories else ())),
         ]
         return BuildReport(
             device=self.device,
@@ -259,4 +257,3 @@ class _Made:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence
-    barren: tuple[str, ...] = ()  # documents that no memory rests on

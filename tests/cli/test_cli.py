@@ -116,6 +116,16 @@ def test_a_second_build_costs_nothing_and_names_what_was_not_read(built: Any) ->
     assert parsed("build", built["folder"], "--name", "desk", "--json", *SMALL)["version"] == built["version"]
 
 
+def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp_path: Path) -> None:
+    for name, text in (DOCUMENTS | {"mute [note].md": "# Mute\n\nIt is so.\n"}).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for _ in range(2):
+        shown = run("build", str(tmp_path), "--name", "quiet", *SMALL)
+        assert shown.exit_code == 0, shown.output
+        assert shown.stderr.splitlines()[-1] == "no memory: mute [note]"
+        assert "not read" not in shown.stderr
+
+
 def test_a_rebuild_forgets_the_old_store(built: Any, tmp_path: Path) -> None:
     store = ["--store", str(tmp_path / "store"), "--name", "spare", "--json", *SMALL]
     assert parsed("build", built["folder"], *store)["added"] == 2

@@ -227,6 +227,25 @@ def test_a_document_that_no_memory_rests_on_is_an_error_that_names_it(device: Wa
     assert device.items()["mute"] == set()
 
 
+def test_each_build_names_the_documents_that_have_no_memory(device: Watched) -> None:
+    device.write(**{"mute.md": "# Mute\n\nIt is so.\n", **TEXTS})
+    first, again = device.build(), device.build()
+    assert first.failed == again.failed == ("mute: no memory",)
+    assert (again.version, again.added, again.loss) == (first.version, 0, ())  # to know it costs no work
+    device.write(**{"quiet.md": "# Quiet\n\nSo it was.\n"})
+    (device.documents / "latin.txt").write_bytes("Fluß".encode("latin-1"))
+    third = device.build()
+    assert [failure.partition(":")[0] for failure in third.failed] == ["latin.txt", "mute", "quiet"]
+    assert device.build(memories=False).failed == third.failed[:1]
+    device.write(**{"mute.md": TEXTS["ossel.md"].replace("Ossel", "Mute")})
+    assert [failure.partition(":")[0] for failure in device.build().failed] == ["latin.txt", "quiet"]
+
+
+def test_without_memories_no_document_is_said_to_lack_one(device: Watched) -> None:
+    assert device.build(memories=False).failed == ()
+    assert device.build().failed == ()
+
+
 def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
     (device.documents / "Marta Quist diagnosis.txt").write_bytes(b"\xff\xfe\x00")
     (device.documents / "Quist: notes.md").write_text("# Nothing", encoding="utf-8")

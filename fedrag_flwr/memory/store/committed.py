@@ -65,6 +65,15 @@ class StoreReader:
         with self._database.reading() as connection:
             return [row[0] for row in connection.execute("SELECT id FROM documents WHERE remembered = 0 ORDER BY id")]
 
+    def barren_documents(self) -> list[str]:
+        """The ids of documents whose memories were made, but of which none rests on them now, sorted."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT id FROM documents d WHERE remembered = 1 AND NOT EXISTS"
+                " (SELECT 1 FROM units u JOIN support s ON s.unit = u.number WHERE u.document = d.number) ORDER BY id"
+            )
+            return [row[0] for row in rows]
+
     def document(self, document_id: str) -> Document:
         """One document; raises NotFoundError if it is not there."""
         with self._database.reading() as connection:

@@ -103,6 +103,20 @@ def test_removing_a_document_takes_exactly_its_contribution(store: MemoryStore) 
     assert store.counts() == Counts(documents=1, passages=2, sentences=4, hyperedges=2, items=1, imported=0)
 
 
+def test_documents_on_which_no_memory_rests_are_known(store: MemoryStore) -> None:
+    change = two_documents()
+    store.apply(change)
+    assert store.barren_documents() == []
+    store.apply(Change(documents=(new_document("d3"), new_document("d4")), remembered=("d3",)))
+    assert store.barren_documents() == ["d3"]  # the memories of d4 are not made yet
+    store.apply(Change(items=(memory("m3", ["d3/0/1"]),), remembered=("d4",)))
+    assert store.barren_documents() == ["d4"]
+    store.apply(Change(items=(memory("m34", ["d3/0/0", "d4/0/0"]),)))
+    assert store.barren_documents() == []
+    store.apply(Change(removed=("d3",)))
+    assert store.barren_documents() == ["d4"]  # what it had went with the other document
+
+
 def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
     with open_store(tmp_path / "device") as store:
         new = new_document("d1")
