@@ -88,7 +88,7 @@ class DeviceSketches:
         try:
             drawn = notes.get("sketch", digest)
             if drawn is None:
-                ledger.spend(_ANY_DOCUMENT, digest, epsilon)
+                ledger.spend(_ANY_DOCUMENT, f"{digest}:{secrets.token_hex(8)}", epsilon)  # a lost sketch is paid anew
                 rng = np.random.default_rng(secrets.randbits(128))
                 drawn = {"levels": noisy_sketch(counts, epsilon, rng).tolist()}
                 notes.put("sketch", {digest: drawn})

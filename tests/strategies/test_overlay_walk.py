@@ -29,6 +29,7 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.settings import Plain
+from fedrag_flwr.walking.gossip import SKETCHES
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
@@ -198,6 +199,13 @@ def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:
         assert drawn.any()
     with fresh.with_changes(overlay__epsilon=7.0).device("rivers") as owner:
         assert (owner.walks.sketches.own() == drawn).all()
+
+
+def test_a_lost_sketch_is_not_drawn_anew_for_free(fresh: Federation) -> None:
+    with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=8.0).device("rivers") as owner:
+        assert owner.walks.sketches.own().any()
+        (owner.walks.sketches.kept / SKETCHES).unlink()
+        assert not owner.walks.sketches.own().any()
 
 
 def test_feedback_is_taken_and_what_it_speaks_of_is_not_given_again(fresh: Federation) -> None:
