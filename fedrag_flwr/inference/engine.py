@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
-from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of, read_as
 from fedrag_flwr.inference.leads import Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
@@ -217,10 +217,20 @@ class Engine:
 
     def _chosen(self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str) -> list[EvidenceUnit]:
         """What the model reads; with a first hop's `name` all sentences compete, as unlikely ones may say it."""
-        worth = None if name else reading.units(self.shelf.most, self.shelf.fewest)
+        worth = None if name else reading.units(self.shelf.most, self.shelf.fewest, self.shelf.device)
         units = self._likeliest(reading, worth, foreign, name)
         source = reading.told_by() if reading.known else None
-        return units if source is None or source in units else [*units, source]  # whence a read answer comes is shown
+        return units if source is None else self._with_source(units, source)
+
+    def _with_source(self, units: list[EvidenceUnit], source: EvidenceUnit) -> list[EvidenceUnit]:
+        """Units with that from which an answer was read: home's instead of another's that says the same."""
+        said = read_as(source)
+        twin = next((place for place, unit in enumerate(units) if read_as(unit) == said), None)
+        if twin is None:
+            return [*units, source]
+        if source.origin != self.shelf.device or units[twin].origin == self.shelf.device:
+            return units
+        return [*units[:twin], source, *units[twin + 1 :]]
 
     def _further(
         self, reading: Reading, foreign: Sequence[EvidenceUnit], name: str, units: Sequence[EvidenceUnit]
@@ -229,7 +239,8 @@ class Engine:
         if not self.cognizer.free or not self.shelf.again:
             return []
         more = self._likeliest(reading, None, foreign, name, self.shelf.again)
-        return [] if all(unit in units for unit in more) else more
+        known = set(map(read_as, units))
+        return [] if all(read_as(unit) in known for unit in more) else more
 
     def _likeliest(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from fedrag_flwr.inference.reader import FEWEST
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
+from fedrag_flwr.inference.support import distinct, statement
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
@@ -87,21 +88,22 @@ class EvidenceShelf:
         The room is `self.most` units, or as many as are asked for. Of a very long one its start is read, so that it
         leaves room in the prompt for the others.
 
-        Units that say the `name` that the first hop led to come before the others.
+        Units that say the `name` that the first hop led to come before the others. What several units say takes one
+        place, the best of theirs (`support.distinct`).
         """
 
         def order(unit: EvidenceUnit) -> tuple[bool, float, str]:
             return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -likely(unit), unit.id)
 
         room = self.most if most is None else most
+        placed = distinct(map(_shortened, sorted([*home, *foreign], key=order)), self.device)
+        best = placed if self.mixing == "half" else placed[:room]
+        own = [unit for unit in best if unit.origin == self.device]
+        abroad = [unit for unit in best if unit.origin != self.device]
         if self.mixing == "half":
-            abroad = sorted(foreign, key=order)[: room // 2]
-            own = sorted(home, key=order)[: room - len(abroad)]
-        else:
-            best = sorted([*home, *foreign], key=order)[:room]
-            own = [unit for unit in best if unit.origin == self.device]
-            abroad = [unit for unit in best if unit.origin != self.device]
-        return [_shortened(unit) for unit in _in_reading_order(own) + abroad]
+            abroad = abroad[: room // 2]
+            own = own[: room - len(abroad)]
+        return _in_reading_order(own) + abroad
 
     def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
         """The sentences that come nearest to a vector, best first."""
@@ -177,6 +179,11 @@ def _in_reading_order(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
 
 def _shortened(unit: EvidenceUnit) -> EvidenceUnit:
     return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
+
+
+def read_as(unit: EvidenceUnit) -> tuple[str, str]:
+    """What is read of a unit, in the form in which statements compare."""
+    return statement(_shortened(unit))
 
 
 def measured(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:

@@ -11,6 +11,7 @@ import numpy as np
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
 from fedrag_flwr.inference.gate import Decision, Gate
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
+from fedrag_flwr.inference.support import distinct
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector
@@ -86,7 +87,7 @@ class GraphAnswers:
         start = self.clock()
         vector, analysis = self._read(question)
         units = [*self.retrieve(vector, self.units), *rescored(foreign, vector, self.encoder)]
-        return self._reasoned(question, analysis, nearest(units, self.units), start)
+        return self._reasoned(question, analysis, nearest(units, self.units, self.device), start)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
         """Candidates over one prompt state with their cost, and the seconds of loading the model."""
@@ -142,12 +143,12 @@ def rescored(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) ->
     return [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
 
 
-def nearest(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
-    """At most so many units, the nearest first, each once."""
+def nearest(units: Sequence[EvidenceUnit], most: int, home: str = "") -> list[EvidenceUnit]:
+    """At most so many units, the nearest first, each once; of those that say the same one, of the device `home`'s."""
     best: dict[tuple[str, str], EvidenceUnit] = {}
     for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
         best.setdefault((unit.origin, unit.id), unit)
-    return list(best.values())[:most]
+    return distinct(best.values(), home)[:most]
 
 
 def sources_of(units: Sequence[EvidenceUnit]) -> tuple[str, ...]:

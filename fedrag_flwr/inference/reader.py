@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.inference.agreeing import agree
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
 from fedrag_flwr.inference.spans import SPAN_FEATURES, Span, span_features, spans_of
-from fedrag_flwr.inference.support import is_choice
+from fedrag_flwr.inference.support import distinct, is_choice
 from fedrag_flwr.inference.trees import load_trees
 from fedrag_flwr.records import EvidenceUnit, Fact, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
@@ -50,11 +50,14 @@ class Reading:
     agrees: bool | None = None
     sure: float = SURE
 
-    def units(self, most: int, fewest: int = FEWEST) -> list[EvidenceUnit]:
-        """The sentences that are worth reading, likeliest first: at least and at most so many."""
-        worth = int((self.scores >= LEAST_EVIDENCE).sum())
-        rows = np.argsort(-self.scores, kind="stable")[: min(max(worth, fewest), most)]
-        return [self.pool.candidates[row].unit for row in rows]
+    def units(self, most: int, fewest: int = FEWEST, home: str = "") -> list[EvidenceUnit]:
+        """The sentences that are worth reading, likeliest first: at least and at most so many.
+
+        Of those that say the same one: that of the device `home`, else the likeliest.
+        """
+        order = [self.pool.candidates[row].unit for row in np.argsort(-self.scores, kind="stable")]
+        worth = len(distinct(order[: int((self.scores >= LEAST_EVIDENCE).sum())]))
+        return distinct(order, home)[: min(max(worth, fewest), most)]
 
     def likelihood(self) -> list[tuple[EvidenceUnit, float]]:
         """Every sentence with the log-odds that it is evidence."""

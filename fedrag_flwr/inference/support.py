@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from fedrag_flwr.records import EvidenceUnit, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.normalise import normalise_line
+from fedrag_flwr.text.segment import document_title, under_title
 
 _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b[Oo][Rr]\b|^Between .+ and .+,|\bout of \W?[A-Z].* and \W?[A-Z]")
@@ -59,6 +60,30 @@ def _contains(words: Sequence[str], wanted: Sequence[str]) -> bool:
 def evidence_texts(units: Sequence[EvidenceUnit], memories: Sequence[MemoryItem] = ()) -> list[str]:
     """The texts that an answer may be taken from: units, their titles, and the answers of memories."""
     return [under_title(unit.title, unit.text) for unit in units] + [item.answer for item in memories]
+
+
+def statement(unit: EvidenceUnit) -> tuple[str, str]:
+    """What a unit says, in the form in which statements compare: its text, without case and odd spaces.
+
+    A text that does not name what it stands under says something else under another title ("He was born in Lindmoor"),
+    so that title belongs to it.
+    """
+    text, title = (normalise_line(said).casefold() for said in (unit.text, document_title(unit.title)))
+    named = set(_WORD.findall(title)) <= set(_WORD.findall(text))
+    return text, "" if named else title
+
+
+def distinct(units: Iterable[EvidenceUnit], home: str = "") -> list[EvidenceUnit]:
+    """One unit for each statement, at the place of the first that says it: home's where it says it too, else that one.
+
+    Home's own documents need no second voice, and what they say came from nobody else.
+    """
+    kept: dict[tuple[str, str], EvidenceUnit] = {}
+    for unit in units:
+        first = kept.setdefault(said := statement(unit), unit)
+        if unit.origin == home != first.origin:
+            kept[said] = unit
+    return list(kept.values())
 
 
 def coverage(anchors: Sequence[str], texts: Sequence[str]) -> float:

@@ -113,7 +113,7 @@ class DeviceWalks:
         if given and self._relevance(given) < self.settings.overlay.threshold - _MASKING:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         most = self.settings.inference.evidence_units
-        return self._answered(question, vector, nearest([*self._near(vector, most), *given], most), start)
+        return self._answered(question, vector, nearest([*self._near(vector, most), *given], most, self.device), start)
 
     def feedback(self, question_id: str, *, good: bool) -> str:
         """Take in what somebody thinks of an answer, and say what follows from it.

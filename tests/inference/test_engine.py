@@ -26,6 +26,7 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
+from fedrag_flwr.settings import Mixing
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 from tests.inference.one_word import OneWord
@@ -203,7 +204,7 @@ def test_an_owner_gives_no_more_than_was_asked_for(budget: int, people: EdgeDevi
 
 def test_foreign_evidence_takes_at_most_half_the_room(people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
+    abroad = [EvidenceUnit(f"{number}", f"The sea is {number} miles wide.", "rivers", 1.0) for number in range(20)]
     limit = people.settings.inference.evidence_units
     shelf = people.engine.shelf
     home = [one.unit for one in shelf.gather(vector, [])]
@@ -217,7 +218,7 @@ def test_others_pages_without_a_stop_leave_room_for_home(people: EdgeDevice, enc
     question = asked("Which river did the sister of Jonas Keel cross with her dogs?")
     vector = encoder.encode([question.text])[0]
     pages = ("Jonas Keel crossed the river and " * 700)[:20_000]
-    abroad = [EvidenceUnit(f"{number}", pages, "rivers", 1.0) for number in range(8)]
+    abroad = [EvidenceUnit(f"{number}", f"By {number}, {pages}", "rivers", 1.0) for number in range(8)]
     free = replace(people.engine.cognizer, free=True, abstain_below=0.0)
     answer = replace(people.engine, cognizer=free).finish(question, measured(abroad, vector, encoder))
     assert answer.cost.llm_calls == 1, answer.explanation
@@ -229,7 +230,7 @@ def test_the_likeliest_are_read_wherever_they_come_from(
     score: float, count: int, people: EdgeDevice, encoder: Encoder
 ) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
-    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", score) for number in range(20)]
+    abroad = [EvidenceUnit(f"{number}", f"The sea is {number} miles wide.", "rivers", score) for number in range(20)]
     shelf = replace(people.engine.shelf, most=4, mixing="likeliest")
     units = shelf.select([one.unit for one in shelf.gather(vector, [])], abroad)
     assert [unit.origin for unit in units] == ["people"] * (4 - count) + ["rivers"] * count
@@ -239,12 +240,10 @@ def test_what_the_first_sentences_do_not_answer_is_asked_over_more_of_them(peopl
     """The evidence of the answer is then what was read last, and its owners' share stays at most half."""
     unknowing = cast("Generator", OneWord(people.toolbox.generator()))
     free = replace(people.engine.cognizer, generator=lambda: unknowing, free=True, abstain_below=0.0)
-    abroad = [EvidenceUnit(f"{number}", "The sea is wide.", "rivers", 1.0) for number in range(20)]
+    abroad = [EvidenceUnit(f"{n}", f"The sea is {n} miles wide.", "rivers", 1.0) for n in range(20)]
     for again, most in ((0, people.settings.inference.evidence_units), (8, 8)):
         shelf = replace(people.engine.shelf, again=again)
-        answer = replace(people.engine, shelf=shelf, cognizer=free).finish(
-            asked("What is dear to the sailors?"), abroad
-        )
+        answer = replace(people.engine, shelf=shelf, cognizer=free).finish(asked("Who is dear to the sailors?"), abroad)
         assert answer.cost.llm_calls == 1 + bool(again)
         assert sum(unit.origin == "rivers" for unit in answer.evidence) == most // 2
 
@@ -280,6 +279,54 @@ def test_units_that_say_the_first_hops_name_come_first(people: EdgeDevice, encod
     units = shelf.select([one.unit for one in shelf.gather(vector, [])], abroad, "Odile Varro")
     assert [unit.id for unit in units if unit.origin == "rivers"] == ["said", "near"]
     assert "Odile Varro" in f"{units[0].title} {units[0].text}"
+
+
+@pytest.mark.parametrize("mixing", ["half", "likeliest"])
+def test_what_two_devices_say_takes_one_slot(mixing: Mixing, people: EdgeDevice) -> None:
+    shelf = replace(people.engine.shelf, most=4, mixing=mixing)
+    home = [EvidenceUnit(f"h#0.{n}", f"Home says {n}.", "people", 0.5 - n / 10) for n in range(3)]
+    once = EvidenceUnit("1", "The sea is wide.", "rivers", 0.9)
+    again = replace(once, id="2", origin="lakes", text="the  sea is WIDE.", score=0.8)
+    other = replace(once, id="3", text="The sea is deep.", score=0.7)
+    assert shelf.select(home, [other, again, once]) == [*home[:2], once, other]
+    assert shelf.select(home, [once, other]) == [*home[:2], once, other]  # nothing twice: as ever
+
+
+@pytest.mark.parametrize("mixing", ["half", "likeliest"])
+def test_homes_own_stands_where_another_says_the_same(mixing: Mixing, people: EdgeDevice) -> None:
+    shelf = replace(people.engine.shelf, most=2, mixing=mixing)
+    far, near = (EvidenceUnit(f"h#0.{n}", f"Home says {n}.", "people", n / 10) for n in range(2))
+    twin = replace(far, id="t", origin="rivers", score=0.9)
+    other = EvidenceUnit("o", "The sea is deep.", "rivers", -0.9)
+    beside = other if mixing == "half" else near
+    assert set(shelf.select([near, far], [twin, other])) == {far, beside}
+
+
+def test_sentences_that_are_taken_once_are_still_told_by_all_their_devices(people: EdgeDevice) -> None:
+    """Which devices tell an answer is asked of all that was given, and home keeps its voice."""
+    engine = people.engine
+    memorizer = replace(engine.leads.memorizer, least_voices=2)
+    cognizer = replace(engine.cognizer, abstain_below=0.0, sure=-100.0)
+    strict = replace(engine, leads=replace(engine.leads, memorizer=memorizer), cognizer=cognizer)
+
+    text = "The Bay of Herons is 12 kilometres wide."
+    one, two = (
+        EvidenceUnit(f"{n}", text, origin, 0.9, "Bay of Herons") for n, origin in enumerate(("rivers", "lakes"))
+    )
+    wide = asked("How many kilometres wide is the Bay of Herons?")
+    answer = strict.finish(wide, [one, two])
+    assert "12" in answer.text, answer.explanation
+    assert [unit.text for unit in answer.evidence].count(text) == 1
+    assert strict.finish(wide, [one]).text == ""
+
+    known = asked("In which year did Odile Varro receive the Iron Medal?")
+    home = strict.finish(known, ())
+    assert home.text
+    twins = [replace(unit, id=f"{n}", origin="rivers") for n, unit in enumerate(home.evidence)]
+    helped = strict.finish(known, twins)
+    assert (helped.text, helped.path) == (home.text, "cognizer")
+    assert {unit.text for unit in helped.evidence} >= {unit.text for unit in home.evidence}
+    assert {unit.origin for unit in helped.evidence} == {"people"}
 
 
 def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:

@@ -64,6 +64,20 @@ def test_both_hops_are_read(question: str, wanted: set[str], encoder: Encoder, p
     assert len(reading(question, encoder, pipeline).units(4, fewest=4)) == 4
 
 
+@pytest.mark.parametrize(("question", "wanted"), HOPS)
+def test_what_another_says_too_takes_no_further_place(
+    question: str, wanted: set[str], encoder: Encoder, pipeline: Pipeline
+) -> None:
+    home = candidates(question, encoder, pipeline)
+    twins = [replace(one, unit=replace(one.unit, id=f"t{n}", origin="abroad")) for n, one in enumerate(home)]
+    read_twice = read(question, pipeline.question(question), [*twins, *home])
+    units = read_twice.units(4, fewest=4, home="home")
+    assert wanted <= {unit.text for unit in units}
+    assert len({unit.text for unit in units}) == 4
+    assert {unit.origin for unit in units} == {"home"}
+    assert [unit.text for unit in read_twice.units(4, fewest=4)] == [unit.text for unit in units]
+
+
 def test_the_second_hop_comes_nearer_by_its_title(encoder: Encoder, pipeline: Pipeline) -> None:
     question = HOPS[0][0]
     pool = Pool.of(question, pipeline.question(question), candidates(question, encoder, pipeline))
