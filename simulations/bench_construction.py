@@ -59,7 +59,8 @@ def composed_at_fusion(row: Row) -> int:
     with open_device(row) as device:
         items = [owned(replace(item, support=())) for item in device.store.items()]  # as a bank gets them
     settings = Settings()
-    return len(compose(items, settings.memory.bridges_per_item, np.random.default_rng(settings.seed)))
+    found = compose(items, settings.memory.bridges_per_item, np.random.default_rng(settings.seed))
+    return len(found.composites)
 
 
 def cost_table(row: Row) -> str:

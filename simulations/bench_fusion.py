@@ -108,7 +108,7 @@ class Bench:
         start, cpu = time.perf_counter(), time.process_time()
         bank.compose()
         done.compose_s, done.compose_cpu_s = time.perf_counter() - start, time.process_time() - cpu
-        done.fused = asdict(bank.fuse())
+        done.fused = bank.fuse().counts()
         bank.close()
         return done, before
 

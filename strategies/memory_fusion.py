@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from logging import INFO
 
 from flwr.common import log
@@ -93,7 +92,7 @@ class MemoryFusion(HelpingRag):
                     pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
 
     def _report(self, fusion: FusionReport) -> None:
-        self.counts |= {f"fusion-{name.replace('_', '-')}": count for name, count in asdict(fusion).items()}
+        self.counts |= {f"fusion-{name.replace('_', '-')}": count for name, count in fusion.counts().items()}
         log(INFO, "%s: %s", self.name, ", ".join(f"{name} {count}" for name, count in self.counts.items()))
 
     def resolve(self) -> None:

@@ -5,7 +5,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, Contribution, Counts, NewDocument
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.memory.synthesis.composition import Composite, compose
+from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, Synthesis
 from fedrag_flwr.memory.synthesis.plan import EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
@@ -14,6 +14,7 @@ from fedrag_flwr.memory.synthesis.verify import RoundTrip, round_trip, round_tri
 __all__ = [
     "BANK_VERSION",
     "Change",
+    "Composed",
     "Composite",
     "Contribution",
     "Counts",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
 from fedrag_flwr.memory.store.change import content_id
 from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, cut
-from fedrag_flwr.memory.synthesis.composition import compose
+from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     NOTHING_PENDING,
@@ -39,17 +39,32 @@ MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
+_REJECTED = "rejected"  # how many compositions for which reason
 _DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
 
 
 @dataclass(frozen=True, slots=True)
 class FusionReport:
-    """How many memories of devices were left, how many are of several, were composed, and fell to the quota."""
+    """How many memories of devices were left, how many are of several, were composed, and fell to the quota.
+
+    `rejected` counts, by reason, the compositions that were not kept.
+    """
 
     kept: int
     merged: int
     composed: int
     over_quota: int
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """All of it by name, a reason's as ``rejected_REASON``."""
+        plain = {
+            "kept": self.kept,
+            "merged": self.merged,
+            "composed": self.composed,
+            "over_quota": self.over_quota,
+        }
+        return plain | {f"rejected_{reason}": count for reason, count in self.rejected.items()}
 
 
 class MemoryBank:
@@ -169,7 +184,8 @@ class MemoryBank:
         self.merge()
         self.compose()
         kept, merged, over_quota = self._ledger.counts()
-        return FusionReport(kept, merged, len(self._composed_ids()), over_quota)
+        rejected = json.loads(self._fused.meta(_REJECTED) or "{}")
+        return FusionReport(kept, merged, len(self._composed_ids()), over_quota, rejected)
 
     def merge(self) -> None:
         """Fuse what changed since the last time, and what that touches; everything where that is not known."""
@@ -196,15 +212,17 @@ class MemoryBank:
         Of more than `MOST_COMPOSING` memories those are looked at that follow an id which no device knows. What was
         composed before, and is again, is neither encoded nor sent again.
         """
-        source = f"{self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
+        source = f"verified {self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
         if self._fused.meta(_COMPOSED_OF) == source:
             return
         before = self._composed_ids()
-        composed = self._composed(self._parts(before), before) if self._bridges_per_item else ()
+        found = self._compositions(self._parts(before)) if self._bridges_per_item else Composed()
+        composed = self._composed(found.composites, before)
         now = {item.id for item in composed}
         self._fused.set_meta(_COMPOSED, json.dumps(sorted(before | now)))
         self._fused.put_made(composed, before - now)
         self._fused.set_meta(_COMPOSED, json.dumps(sorted(now)))
+        self._fused.set_meta(_REJECTED, json.dumps(found.rejected))
         self._fused.set_meta(_COMPOSED_OF, source)
 
     def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
@@ -258,9 +276,10 @@ class MemoryBank:
         singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
         return [item if item.origin == FUSION else owned(item) for item in singles]
 
-    def _composed(self, parts: Sequence[MemoryItem], before: set[str]) -> tuple[MemoryItem, ...]:
-        rng = np.random.default_rng(self._seed)
-        composites = compose(parts, self._bridges_per_item, rng, limit=MOST_COMPOSED)
+    def _compositions(self, parts: Sequence[MemoryItem]) -> Composed:
+        return compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=MOST_COMPOSED)
+
+    def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
         ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
         known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]

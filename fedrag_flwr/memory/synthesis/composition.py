@@ -8,14 +8,16 @@ Cassini?" (Titan IV) give "Which rocket launched the spacecraft that found plume
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fedrag_flwr.memory.synthesis.descriptions import describe
 from fedrag_flwr.memory.synthesis.lexicon import words_of
+from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.memory.synthesis.verify import says, unsound
 from fedrag_flwr.records import MemoryItem
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-–'’/.][^\W_]+)*")
@@ -62,6 +64,14 @@ class Composite:
 
 
 @dataclass(frozen=True, slots=True)
+class Composed:
+    """What was composed, and how many compositions were rejected for which reason."""
+
+    composites: tuple[Composite, ...] = ()
+    rejected: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class _Described:
     """An item whose answer is a name, with the noun phrase that stands for that name."""
 
@@ -83,8 +93,12 @@ class _Host:
 
 def compose(
     items: Sequence[MemoryItem], limit_per_item: int, rng: np.random.Generator, *, limit: int = 20_000
-) -> list[Composite]:
+) -> Composed:
     """Compose multi-hop questions from items that share a name, the most specific and plain ones first.
+
+    Each must pass what a draft must pass by itself (`verify.unsound`), and rest on two items of which neither tells
+    the other's part. Rejected ones are counted as ``one-hop`` (both items tell of one hyperedge or document),
+    ``names-bridge``, ``answer-in-bridge``, ``repeats`` (both ask in the same words), or as a draft's are.
 
     Parameters
     ----------
@@ -102,12 +116,13 @@ def compose(
     hosts = _by_name(single, described)
     too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
     found: list[tuple[float, Composite]] = []
+    rejected: Counter[str] = Counter()
     seen: set[str] = set()
     for key in sorted(hosts):
         if len(hosts[key]) > too_common:
             continue  # "Earth" or "the Sun": nobody would describe it
         for host in _best_hosts(hosts[key]):
-            for weight, composite in _into(host, key, described[key], limit_per_item):
+            for weight, composite in _into(host, key, described[key], limit_per_item, rejected):
                 if composite.question.lower() not in seen:
                     seen.add(composite.question.lower())
                     found.append((weight, composite))
@@ -115,7 +130,7 @@ def compose(
         noise = rng.random(len(found)) * 1e-3
         order = sorted(range(len(found)), key=lambda index: -(found[index][0] + noise[index]))[:limit]
         found = [found[index] for index in sorted(order)]
-    return [composite for _, composite in found]
+    return Composed(tuple(composite for _, composite in found), dict(sorted(rejected.items())))
 
 
 def _words(text: str) -> list[str]:
@@ -203,7 +218,7 @@ def _best_hosts(hosts: Sequence[_Host]) -> list[_Host]:
 
 
 def _into(
-    host: _Host, key: tuple[str, ...], entries: Sequence[_Described], limit: int
+    host: _Host, key: tuple[str, ...], entries: Sequence[_Described], limit: int, rejected: Counter[str]
 ) -> Iterator[tuple[float, Composite]]:
     chosen: list[_Described] = []
     for entry in entries:
@@ -212,9 +227,11 @@ def _into(
         if any(len(entry.words ^ other.words) <= 2 for other in chosen):
             continue
         question = _replace(host.item.question, host.start, host.end, entry.text)
-        if _acceptable(question, host.item, entry, key):
-            chosen.append(entry)
-            yield host.weight + entry.weight - 0.5 * len(chosen), _composite(question, host.item, entry)
+        if reason := _unfit(question, host.item, entry, key):
+            rejected[reason] += 1
+            continue
+        chosen.append(entry)
+        yield host.weight + entry.weight - 0.5 * len(chosen), _composite(question, host.item, entry)
 
 
 def _whole(question: str, matches: Sequence[re.Match[str]], at: int, size: int) -> bool:
@@ -239,16 +256,26 @@ def _replace(question: str, start: int, end: int, text: str) -> str:
     return head + text + question[end:]
 
 
-def _acceptable(question: str, item: MemoryItem, entry: _Described, key: tuple[str, ...]) -> bool:
+def _unfit(question: str, item: MemoryItem, entry: _Described, key: tuple[str, ...]) -> str | None:
+    """Why a composition is rejected; None where it may be kept."""
     other = entry.item
     if other.id == item.id or set(other.hyperedges) & set(item.hyperedges) or _same_document(other, item):
-        return False
+        return "one-hop"
     words = _words(question)
     answer = _key(item.answer)
-    if not answer or _contains(words, answer) or _contains(words, key) or len(words) > _MAX_WORDS:
-        return False
-    shared = entry.words & set(_words(item.question)) - _COMMON
-    return not _contains(_words(other.answer), answer) and len(shared) <= 1
+    if not answer:
+        return "empty"
+    if _contains(words, answer):
+        return "gives-away"
+    if _contains(words, key) or says(question, other.answer):
+        return "names-bridge"
+    if len(words) > _MAX_WORDS:
+        return "length"
+    if _contains(_words(other.answer), answer):
+        return "answer-in-bridge"
+    if len(entry.words & set(_words(item.question)) - _COMMON) > 1:
+        return "repeats"
+    return unsound(Draft(question, item.answer, "multi-hop", item.answer_type, (other.id, item.id)))
 
 
 def _same_document(first: MemoryItem, second: MemoryItem) -> bool:

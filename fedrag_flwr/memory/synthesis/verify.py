@@ -66,6 +66,15 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
         One of ``empty``, ``length``, ``no-question``, ``stop-words``, ``dangling``, ``unspecific``, ``gives-away``,
         ``no-alternative``, ``one-hop``, ``type-mismatch``, ``not-in-evidence``.
     """
+    if reason := unsound(draft):
+        return reason
+    if draft.kind == "multi-hop" and len(texts) < 2:
+        return "one-hop"
+    return None if grounded(draft, texts) else "not-in-evidence"
+
+
+def unsound(draft: Draft) -> str | None:
+    """Check a draft by itself alone, without its support; as :func:`verify`."""
     question, answer = normalise(draft.question), normalise(draft.answer)
     if not question or not answer:
         return "empty"
@@ -86,19 +95,22 @@ def verify(draft: Draft, texts: Sequence[str]) -> str | None:
         return "unspecific"
     if len(content) < 2:
         return "unspecific"
-    if reason := _composed_wrongly(draft, f" {answer} " in f" {question} ", texts):
+    if reason := _told_wrongly(draft, says(draft.question, draft.answer)):
         return reason
-    if not fits(draft.question, draft.answer_type):
-        return "type-mismatch"
-    return None if grounded(draft, texts) else "not-in-evidence"
+    return None if fits(draft.question, draft.answer_type) else "type-mismatch"
 
 
-def _composed_wrongly(draft: Draft, given: bool, texts: Sequence[str]) -> str | None:
-    """Why a question is not of its kind, or gives its answer away: only a choice between two may name it."""
+def says(question: str, name: str) -> bool:
+    """Whether a question holds the words of a name, together."""
+    return f" {normalise(name)} " in f" {normalise(question)} "
+
+
+def _told_wrongly(draft: Draft, given: bool) -> str | None:
+    """Why a question gives its answer away, or does not name it: only a choice between two must."""
     chooses = draft.kind == "comparison" and " or " in draft.question
     if normalise(draft.answer) not in ("yes", "no") and given != chooses:
         return "gives-away" if given else "no-alternative"
-    return "one-hop" if draft.kind == "multi-hop" and len(texts) < 2 else None
+    return None
 
 
 def fits(question: str, answer_type: str) -> bool:

@@ -135,23 +135,24 @@ def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> N
     bank.close()
 
 
+def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str, ...] = ()) -> Delta:
+    vectors = toolbox().encoder.encode([question for question, _ in pairs])
+    items = tuple(
+        MemoryItem(f"{origin}{q[:9]}{a}", q, a, "single", "NAME", (f"e{q}",), (), vector, origin)
+        for (q, a), vector in zip(pairs, vectors, strict=True)
+    )
+    return Delta(origin, since, since + 1, items, gone, generation="g")
+
+
+def composed(bank: MemoryBank) -> set[str]:
+    return {one.question for one in bank.items() if one.kind == "multi-hop"}
+
+
 def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
-    models = toolbox()
     said = {
         "a": [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who built the Grey Tower?", "Odile Varro")],
         "b": [("Which rocket launched Cassini?", "Titan IV"), ("Where was Odile Varro born?", "Lindmoor")],
     }
-
-    def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str, ...] = ()) -> Delta:
-        vectors = models.encoder.encode([question for question, _ in pairs])
-        items = tuple(
-            MemoryItem(f"{origin}{q[:9]}{a}", q, a, "single", "NAME", (f"e{q}",), (), vector, origin)
-            for (q, a), vector in zip(pairs, vectors, strict=True)
-        )
-        return Delta(origin, since, since + 1, items, gone, generation="g")
-
-    def composed(bank: MemoryBank) -> set[str]:
-        return {one.question for one in bank.items() if one.kind == "multi-hop"}
 
     bank = open_bank(tmp_path / "one", bridges=1)
     for origin, pairs in said.items():
@@ -176,6 +177,38 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
     assert plain(fresh.items()) == plain(bank_again.items())
     fresh.close()
     bank_again.close()
+
+
+def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) -> None:
+    plumes = [("Which spacecraft found plumes on Enceladus?", "Cassini")]
+    hosts = [
+        ("Which rocket launched Cassini?", "Titan IV"),
+        ("What did Cassini photograph?", "plumes"),
+        ("Which crew of Cassini's planners steered Cassini?", "Blue Crew"),
+        ("Who of our club drew Cassini?", "Ada Morrow"),
+    ]
+    bank = open_bank(tmp_path, bridges=1)
+    bank.take(delta("a", 0, plumes))
+    bank.take(delta("b", 0, hosts))
+    report = bank.fuse()
+    assert composed(bank) == {"Which rocket launched the spacecraft that found plumes on Enceladus?"}
+    assert report.rejected == {"dangling": 1, "gives-away": 1, "names-bridge": 1}
+    assert report.counts() == {
+        "kept": 5,
+        "merged": 0,
+        "composed": 1,
+        "over_quota": 0,
+        "rejected_dangling": 1,
+        "rejected_gives-away": 1,
+        "rejected_names-bridge": 1,
+    }
+    bank.close()
+
+    bank = open_bank(tmp_path, bridges=1)
+    assert bank.fuse() == report  # nothing changed, and nothing is composed again
+    bank.take(delta("b", 1, [], gone=("bWhich creBlue Crew",)))
+    assert bank.fuse().rejected == {"dangling": 1, "gives-away": 1}
+    bank.close()
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.synthesis.composition import Composite, compose
+from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.memory.synthesis.descriptions import describe
 from fedrag_flwr.records import MemoryItem
 
@@ -24,7 +24,7 @@ def item(number: int, question: str, answer: str, answer_type: str = "NAME", ori
 
 
 def composed(*items: MemoryItem, limit_per_item: int = 4) -> list[Composite]:
-    return compose(items, limit_per_item, np.random.default_rng(0))
+    return list(compose(items, limit_per_item, np.random.default_rng(0)).composites)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,48 @@ def test_what_is_no_bridge(first: tuple[str, str, str], second: tuple[str, str, 
     assert composed(item(1, *first), item(2, *second, origin="b")) == []
 
 
+PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini", "NAME")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (PLUMES, ("Which rocket launched Cassini?", "Titan IV", "NAME"), None),
+        (PLUMES, ("What did Cassini photograph?", "plumes", "NAME"), "gives-away"),
+        (PLUMES, ("Which crew of Cassini's planners steered Cassini?", "Blue Crew", "NAME"), "names-bridge"),
+        (
+            ("Which camera is called Wide Angle by its makers?", "Wide-Angle", "NAME"),
+            ("Who drew Wide-Angle?", "Ada Morrow", "PERSON"),
+            "names-bridge",
+        ),
+        (
+            ("Which ship found Enceladus?", "Cassini Plus", "NAME"),
+            ("What was Cassini Plus called?", "Cassini", "NAME"),
+            "answer-in-bridge",
+        ),
+        (PLUMES, ("Which plumes did Enceladus show Cassini?", "Tall Ones", "NAME"), "repeats"),
+        (PLUMES, (f"Which rocket launched Cassini {'and others ' * 12}?", "Titan IV", "NAME"), "length"),
+        (PLUMES, ("Which rocket launched Cassini", "Titan IV", "NAME"), "no-question"),
+        (PLUMES, ("Which rocket of our club launched Cassini?", "Titan IV", "NAME"), "dangling"),
+        (PLUMES, ("When was Cassini launched?", "Titan IV", "NAME"), "type-mismatch"),
+        (PLUMES, ("Which rocket launched Cassini?", "what it is", "NAME"), "stop-words"),
+        (PLUMES, ("Which rocket launched Cassini?", "...", "NAME"), "empty"),
+    ],
+)
+def test_a_composition_is_checked_and_its_reject_counted(
+    first: tuple[str, str, str], second: tuple[str, str, str], reason: str | None
+) -> None:
+    """What it is made of comes from devices, which may not have checked it."""
+    made = compose([item(1, *first), item(2, *second, origin="b")], 1, np.random.default_rng(0))
+    assert len(made.composites) == (reason is None)
+    assert made.rejected == ({} if reason is None else {reason: 1})
+
+
 def test_items_of_one_hyperedge_or_document_are_not_joined() -> None:
     one = item(1, "Who discovered Pluto?", "Clyde Tombaugh", "PERSON")
     two = item(2, "Where was Clyde Tombaugh born?", "Streator", "GPE")
     same_edge = MemoryItem(two.id, two.question, two.answer, "single", "GPE", one.hyperedges, (), VECTOR, "a")
-    assert composed(one, same_edge) == []
+    assert compose([one, same_edge], 4, np.random.default_rng(0)) == Composed((), {"one-hop": 1})
     documents = [
         MemoryItem(i.id, i.question, i.answer, "single", i.answer_type, (), (), VECTOR, "a", (f"doc#0.{n}",))
         for n, i in enumerate((one, two))
@@ -142,5 +179,5 @@ def test_five_thousand_items_in_a_few_seconds_and_the_cap_holds() -> None:
     started = time.perf_counter()
     made = compose(items, 4, np.random.default_rng(1), limit=500)
     assert time.perf_counter() - started < 5
-    assert len(made) == 500
+    assert len(made.composites) == 500
     assert made == compose(items, 4, np.random.default_rng(1), limit=500)
