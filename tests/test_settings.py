@@ -7,13 +7,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from flwr.common.config import get_fused_config_from_dir, parse_config_args
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 
-PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+ROOT = Path(__file__).parents[1]
+PYPROJECT = ROOT / "pyproject.toml"
 
 
 def published() -> dict[str, Plain]:
@@ -44,6 +46,31 @@ def test_every_published_key_has_a_comment() -> None:
     lines = [line for line in section.splitlines() if re.match(r"[a-z-]+ = ", line)]
     assert len(lines) == len(Settings().flat())
     assert [line for line in lines if not re.search(r"\s# \S.{5,}$", line)] == []
+
+
+PAPERS: dict[str, Plain] = {  # FD-RAG 5.1, C.2 and Table 6
+    "memory.delta": 0.8,
+    "memory.tokens-per-kilotoken": 58,
+    "memory.top-k": 5,
+    "hypergraph.threshold": 0.5,
+    "hypergraph.intra-weight": 0.6,
+    "hypergraph.units-per-edge": 4,
+    "hypergraph.steps": 300,
+    "hypergraph.learning-rate": 0.05,
+    "privacy.epsilon": 1.0,
+    "privacy.group-size": 5,
+    "federation.devices": 5,
+}
+
+
+def test_the_preset_is_fd_rags_own_settings() -> None:
+    """As `flwr run . --run-config` reads it; a default that moves away from the paper belongs into the preset, too."""
+    preset = parse_config_args([str(ROOT / "presets" / "fd-rag.toml")])
+    assert preset == {"memory.delta": 0.8, "memory.tokens-per-kilotoken": 58}
+    settings = Settings.from_config(get_fused_config_from_dir(ROOT, preset))
+    told = settings.flat()
+    assert {key: told[key] for key in PAPERS} == PAPERS
+    assert {key for key, value in Settings().flat().items() if told[key] != value} == preset.keys()
 
 
 WRONG: list[tuple[str, Plain, str]] = [
