@@ -27,7 +27,7 @@ from server_app.run import questions_of, run_systems
 from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
 
-ALPHAS = (0.6, 0.7, 0.8)
+ALPHAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 DELTAS = tuple(round(0.5 + 0.02 * step, 2) for step in range(21))
 NEARLY = 0.025
 FLOORS = tuple(round(0.3 + 0.02 * step, 2) for step in range(26))
