@@ -1,7 +1,7 @@
 """Whether answers get better where the Cognizer's evidence comes through the controller.
 
-    python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--generator NAME]
-        [--seed 7] [--out docs/benchmarks]
+    python simulations/bench_controller_answers.py [--data FOLDER] [--split dev] [--limit 25] [--ways WAY ...]
+        [--generator NAME] [--seed 7] [--out docs/benchmarks]
 
 Each question has a device with its own 10 or 20 paragraphs, and is answered without any memory. In four ways the
 sentences that the Cognizer reads come from the whole device (the nearest ones, the default), or from the five
@@ -170,28 +170,29 @@ def _order(device: EdgeDevice, way: str, chosen: Mapping[str, Order]) -> Evidenc
     return FixedOrder(device.store, tuple(f"p{int(place)}" for place in chosen[way]))
 
 
-def summary(rows: Sequence[Row], seed: int) -> tuple[str, dict[str, object]]:
-    """Tables of means and of paired differences in F1, with their figures."""
+def summary(rows: Sequence[Row], seed: int, ways: Sequence[str] = WAYS) -> tuple[str, dict[str, object]]:
+    """Tables of means and of paired differences in F1 of some ways, with their figures."""
+    pairs = [pair for pair in PAIRS if set(pair) <= set(ways)]
     means, gains = [], []
     kept: dict[str, object] = {}
     for dataset in (*DATASETS, "all"):
         own = [row for row in rows if dataset in (row.dataset, "all")]
         by_way = {
-            way: sorted((r for r in own if r.way == way), key=lambda r: (r.dataset, r.question_id)) for way in WAYS
+            way: sorted((r for r in own if r.way == way), key=lambda r: (r.dataset, r.question_id)) for way in ways
         }
         if not own:
             continue
         figures = {way: {k: _mean(found, k) for k in ("f1", "em", "acc", "gold_read")} for way, found in by_way.items()}
-        count = str(len(by_way[NEAREST]))
+        count = str(len(by_way[ways[0]]))
         for way, found in by_way.items():
             cells = [f"{value:.1f}" for value in figures[way].values()]
             means.append([dataset, count, way, *cells, f"{np.mean([row.calls for row in found]):.2f}"])
         values = {way: np.array([100 * row.f1 for row in found]) for way, found in by_way.items()}
-        gained = {f"{a} - {b}": difference(values[a], values[b], seed) for a, b in PAIRS}
+        gained = {f"{a} - {b}": difference(values[a], values[b], seed) for a, b in pairs}
         gains.append([dataset, count, *(shown(gain) for gain in gained.values())])
         kept[dataset] = {"questions": int(count), "means": figures, "f1": {k: asdict(v) for k, v in gained.items()}}
     columns = ["dataset", "questions", "evidence from", "F1", "EM", "ACC", "gold paragraphs read", "LLM calls"]
-    told = table(["F1", "questions", *(f"{a} - {b}" for a, b in PAIRS)], gains)
+    told = table(["F1", "questions", *(f"{a} - {b}" for a, b in pairs)], gains)
     return f"{table(columns, means)}\n\n{told}", kept
 
 
@@ -205,6 +206,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--split", choices=("dev", "train"), default="dev")
     parser.add_argument("--limit", type=int, default=25, help="questions of each set")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="which to answer and compare")
     parser.add_argument("--generator", default=DEFAULT_GENERATOR)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=out_folder, default=None)
@@ -240,7 +242,7 @@ def main() -> None:
         for number, fields in enumerate(rows_of(data / f"{file}.jsonl.gz", options.split, limit))
     ]
     for done, (dataset, _, fields) in enumerate(sorted(asked, key=lambda one: one[1]), 1):
-        missing = [way for way in WAYS if (fields["id"], way) not in rows]
+        missing = [way for way in options.ways if (fields["id"], way) not in rows]
         for row in answered(bench, dataset, fields, chosen[fields["id"]], missing) if missing else []:
             rows[row.question_id, row.way] = row
             with path.open("a", encoding="utf-8") as out:
@@ -248,7 +250,7 @@ def main() -> None:
         if done % 10 == 0:
             print(f"{done} of {len(asked)}", flush=True)
     wanted = {fields["id"] for *_, fields in asked}
-    text, figures = summary([row for row in rows.values() if row.question_id in wanted], options.seed)
+    text, figures = summary([row for row in rows.values() if row.question_id in wanted], options.seed, options.ways)
     print(text)
     if options.out is not None:
         part = "" if options.split == "dev" else f"_{options.split}"

@@ -45,6 +45,10 @@ def test_differences_are_paired_by_question() -> None:
     assert own["f1"][f"{SHIPPED} - {FIRST}"]["value"] == 0.0
     assert kept["all"] == own
     assert "| MuSiQue | 2 | controller | 75.0 | 0.0 | 100.0 | 50.0 | 0.50 |" in told
+    _, some = summary(rows, seed=7, ways=(FIRST, FITTED))
+    two = some["MuSiQue"]
+    assert isinstance(two, dict)
+    assert two["f1"] == {f"{FITTED} - {FIRST}": gain}
 
 
 def test_the_cognizer_reads_what_a_fixed_order_puts_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
