@@ -115,7 +115,7 @@ class ExtractiveSummarizer:
 
 
 class ModelSummarizer:
-    """Asks a local model, and keeps of what it writes only sentences that copy little; else lists.
+    """Asks a local model, and keeps of what it writes only sentences that copy little, alone and together; else lists.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class ModelSummarizer:
     @property
     def id(self) -> str:
         """The model and the limits."""
-        return f"model-1|{self._generator().id}|{self._fallback.id}"
+        return f"model-2|{self._generator().id}|{self._fallback.id}"
 
     def summarize(self, subgraph: Subgraph) -> str:
         """Two or three sentences of the model's own."""
@@ -146,10 +146,13 @@ class ModelSummarizer:
         )
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         copied = _Copied(subgraph.sources)
-        own = [one for one in _sentences(done.text) if copied.share(one) <= self._fallback.most_copied]
-        if self._fallback.detail == "erased":
-            own = [one for one in own if not _NUMBER.search(one)]
-        return " ".join(own) if own else self._fallback.summarize(subgraph)
+        own, most = "", self._fallback.most_copied
+        for one in _sentences(done.text):
+            told = f"{own} {one}".strip()
+            detailed = self._fallback.detail == "erased" and _NUMBER.search(one)
+            if not detailed and copied.share(one) <= most and not copied.too_much(told, most):
+                own = told
+        return own or self._fallback.summarize(subgraph)
 
 
 def summary_prompt(subgraph: Subgraph) -> Prompt:

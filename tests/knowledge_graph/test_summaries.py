@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.knowledge_graph.summaries import (
+    Detail,
     ExtractiveSummarizer,
     ModelSummarizer,
     Subgraph,
@@ -16,6 +18,8 @@ from fedrag_flwr.knowledge_graph.summaries import (
     erased,
     longest_copy,
 )
+from fedrag_flwr.models.base import Generator
+from tests.inference.one_word import OneWord
 from tests.strategies.federation import toolbox
 
 HARBOURS = Subgraph(
@@ -75,6 +79,28 @@ def test_a_model_s_summary_keeps_the_limit() -> None:
     assert text.strip()
     assert summarizer.cost.llm_calls == 1
     assert copied_share(text, HARBOURS.sources) <= 0.1
+
+
+# (what the model writes, the level of detail, what is left of it)
+WRITTEN: list[tuple[str, Detail, str]] = [
+    (
+        "In spring the tall. Harbour crane of Port. Ferren lifts crates.",
+        "full",
+        "In spring the tall. Ferren lifts crates.",
+    ),
+    ("In spring the tall harbour crane lifts. Ships come and go.", "full", "Ships come and go."),
+    ("Ships come and go. Trade began in 1702.", "full", "Ships come and go. Trade began in 1702."),
+    ("Ships come and go. Trade began in 1702.", "erased", "Ships come and go."),
+]
+
+
+@pytest.mark.parametrize(("written", "detail", "left"), WRITTEN)
+def test_a_model_s_sentences_copy_little_alone_and_together(written: str, detail: Detail, left: str) -> None:
+    def generator() -> Generator:
+        return cast("Generator", OneWord(toolbox().generator(), written))
+
+    summarizer = ModelSummarizer(generator, ExtractiveSummarizer(detail))
+    assert summarizer.summarize(HARBOURS) == left
 
 
 def test_a_model_that_only_copies_gives_way_to_lists() -> None:
