@@ -161,6 +161,7 @@ class GateSettings(_Group):
 
     candidates: int = Field(3, ge=1, le=16)
     threshold: float = Field(-1.0, ge=-1, le=1)
+    without: Literal["nothing", "confidence", "similarity"] = "nothing"
 
 
 class RoutingSettings(_Group):

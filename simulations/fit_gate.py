@@ -21,17 +21,11 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.risk import risk_coverage
 from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
-from fedrag_flwr.inference.gate_signals import SIGNALS, Signals
+from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, Signals
 from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
-PARTS: dict[str, tuple[str, ...]] = {
-    "confidence": ("certain",),
-    "similarity": ("cosine", "jaccard", "claims"),
-    "evidence": ("supported", "nearness", "coverage"),
-    "lead": ("lead",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,8 @@ def assess(rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float
         model = fit(fitting, signals, least_sent)
         for place in np.flatnonzero(fold == number).tolist():
             trust[place] = model.trust(rows[place].signals)
-            sent[place] = trust[place] < model.threshold or not rows[place].signals.certain
+            silent = "certain" in signals and not rows[place].signals.certain
+            sent[place] = silent or trust[place] < model.threshold
     at_home = np.array([row.at_home for row in rows])
     return {
         "sent home": _per_cent(sent[at_home]),

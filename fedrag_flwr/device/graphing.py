@@ -14,7 +14,7 @@ from fedrag_flwr.device.sharing import OpaqueIds
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel
-from fedrag_flwr.inference.gate_signals import UNKNOWN_LEAD, SignalReader
+from fedrag_flwr.inference.gate_signals import PARTS, UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.inference.graph_answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
@@ -197,6 +197,8 @@ class DeviceGraph:
         model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
+        model = model.without(PARTS.get(gate.without, ()))
+        reader = SignalReader(tools.encoder, tools.pipeline, heeds_silence=gate.without != "confidence")
         return GraphAnswers(
             device=self.device,
             retrieve=self.retrieve,
@@ -204,7 +206,7 @@ class DeviceGraph:
             encoder=tools.encoder,
             pipeline=tools.pipeline,
             cognizer=Cognizer.of(self.settings, tools.generator),
-            gate=Gate(SignalReader(tools.encoder, tools.pipeline), model),
+            gate=Gate(reader, model),
             units=inference.evidence_units,
             candidates=gate.candidates,
         )

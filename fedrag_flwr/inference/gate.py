@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,12 @@ class GateModel:
         """How far home's answers are trusted, in (0, 1)."""
         logit = self.bias + sum(w * getattr(signals, name) for name, w in zip(self.signals, self.weights, strict=True))
         return float(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
+
+    def without(self, signals: Sequence[str]) -> GateModel:
+        """The same, blind to some signals: each counts as a half, as what is unknown does."""
+        weights = dict(zip(self.signals, self.weights, strict=True))
+        held = sum(weights.pop(name, 0.0) for name in signals) / 2
+        return replace(self, signals=tuple(weights), weights=tuple(weights.values()), bias=self.bias + held)
 
     def save(self, path: Path) -> None:
         """Write the model as JSON."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import combinations
 
@@ -73,6 +73,12 @@ class Signals:
 
 
 SIGNALS: tuple[str, ...] = tuple(field.name for field in fields(Signals))
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "confidence": ("certain",),
+    "similarity": ("cosine", "jaccard", "claims"),
+    "evidence": ("supported", "nearness", "coverage"),
+    "lead": ("lead",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,13 @@ class SignalReader:
     ----------
     encoder, pipeline
         The device's.
+    heeds_silence
+        Whether candidates that say nothing are set apart; else they are compared and chosen like any other.
     """
 
     encoder: Encoder
     pipeline: Pipeline
+    heeds_silence: bool = True
 
     def measure(
         self,
@@ -113,7 +122,7 @@ class SignalReader:
         signals, place
             The signals, and the place of the chosen candidate; -1 where none says anything.
         """
-        telling = [place for place, text in enumerate(candidates) if is_telling(text)]
+        telling = [place for place, text in enumerate(candidates) if is_telling(text) or not self.heeds_silence]
         texts = evidence_texts(units)
         nearest = max((unit.score for unit in units), default=0.0)
         if not telling:
@@ -124,7 +133,7 @@ class SignalReader:
         words = [frozenset(forms(text)) for text in told]
         claims = [self._claims(text, facts) for text, facts in zip(told, self.pipeline.facts(told), strict=True)]
         signals = Signals(
-            certain=len(telling) / len(candidates),
+            certain=sum(map(is_telling, candidates)) / len(candidates),
             cosine=_bounded(_mean(lambda i, j: likeness[i, j], len(told))),
             jaccard=_mean(lambda i, j: _jaccard(words[i], words[j]), len(told)),
             claims=_mean(lambda i, j: _shared(claims[i], claims[j]), len(told)),

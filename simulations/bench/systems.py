@@ -196,12 +196,16 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-no-summaries": ("fedrag", {"fedrag.summaries": False}),
     "fedrag-no-help": ("fedrag", {"fedrag.owners": False, "fedrag.summaries": False}),
     "fedrag-no-reading": ("fedrag", {"fedrag.reading": False}),
+    "summary-routing-no-confidence": ("summary-routing", {"gate.without": "confidence"}),
+    "summary-routing-no-similarity": ("summary-routing", {"gate.without": "similarity"}),
+    "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
+    "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
     "fedrag-controller": ("fedrag", {"retrieval.order": "controller"}),
 }
 
 
 def system_names() -> tuple[str, ...]:
-    """All systems: strategies, `fedrag` without parts, FD-RAG's variants on one device, and local baselines."""
+    """All systems: strategies, some without parts, FD-RAG's variants on one device, and local baselines."""
     return (*STRATEGIES, *VARIANTS, *ON_DEVICE, *BASELINES)
 
 

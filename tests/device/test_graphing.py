@@ -13,7 +13,9 @@ from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.gate_signals import PARTS
 from fedrag_flwr.inference.graph_answers import rescored
+from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import delivered
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.privacy.known_names import KnownNames
@@ -278,6 +280,26 @@ def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
     assert list(kept)[:2] == ["new", "q0"]
     assert kept["q0"].text == "no"
     assert "q1" not in kept
+
+
+@pytest.mark.parametrize("part", ["confidence", "similarity"])
+def test_a_device_s_gate_can_be_blind_to_a_part(device: EdgeDevice, tmp_path: Path, part: str) -> None:
+    whole = device.graph.answering().gate
+    with device_at(tmp_path, **{"gate.without": part}) as other:
+        gate = other.graph.answering().gate
+    assert set(whole.model.signals) - set(gate.model.signals) == set(PARTS[part])
+    assert gate.reader.heeds_silence == (part != "confidence")
+    assert whole.reader.heeds_silence
+
+
+def test_without_the_graph_passages_come_by_their_vectors_alone(device: EdgeDevice, tmp_path: Path) -> None:
+    built(device)
+    [vector] = device.toolbox.encoder.encode(["Where was the engineer of the bridge over the Ossel born?"])
+    units = device.store.units("paragraph")
+    nearest = [name for name, _ in VectorTable(units.ids, units.vectors).nearest(vector, RetrievalSettings().passages)]
+    with device_at(tmp_path, **{"graph.retrieval": "chunks"}) as other:
+        assert [one.id for one, _ in other.graph.retriever().passages(vector)] == nearest
+    assert [one.id for one, _ in device.graph.retriever().passages(vector)] != nearest
 
 
 def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
 from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
-from fedrag_flwr.inference.gate_signals import SIGNALS, SignalReader, Signals, is_telling
+from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, SignalReader, Signals, is_telling
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.toolbox import Toolbox
 
@@ -94,6 +94,14 @@ def test_where_no_candidate_says_anything_the_question_leaves(toolbox: Toolbox) 
     assert all(name in told.explanation for name in SIGNALS)
 
 
+def test_a_gate_that_does_not_heed_silence_takes_it_for_agreement(toolbox: Toolbox) -> None:
+    signals, chosen = SignalReader(toolbox.encoder, toolbox.pipeline, heeds_silence=False).measure(
+        toolbox.pipeline.question("Who designed Tarn Bridge?"), ["", "", ""], UNITS
+    )
+    assert (signals.certain, signals.cosine, signals.jaccard, signals.claims) == pytest.approx((0.0, 1.0, 1.0, 1.0))
+    assert chosen == 0
+
+
 unit_interval = st.floats(0.0, 1.0)
 signal_sets = st.builds(Signals, *[unit_interval] * len(SIGNALS))
 
@@ -105,6 +113,15 @@ def test_trust_grows_with_a_signal_of_positive_weight(signals: Signals, name: st
     assert (model.trust(other) >= model.trust(signals)) == (value >= getattr(signals, name)) or np.isclose(
         value, getattr(signals, name)
     )
+
+
+@given(signal_sets, st.sampled_from(sorted(PARTS)), st.lists(unit_interval, min_size=3, max_size=3))
+def test_what_a_gate_is_blind_to_counts_as_unknown(signals: Signals, part: str, values: list[float]) -> None:
+    model = GateModel(SIGNALS, (1.5, -0.3, 0.2, 0.7, 2.0, 4.0, 1.0, 3.5), -3.0, 0.5)
+    names = PARTS[part]
+    unknown = dataclasses.replace(signals, **dict.fromkeys(names, 0.5))
+    other = dataclasses.replace(signals, **dict(zip(names, values, strict=False)))
+    assert model.without(names).trust(other) == pytest.approx(model.trust(unknown))
 
 
 def questions(count: int) -> tuple[list[Signals], list[bool]]:

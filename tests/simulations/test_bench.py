@@ -25,7 +25,7 @@ from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write
 from simulations.bench.plan import BenchPlan, Setting, named
 from simulations.bench.rows import PLAN, ROWS, Row, Rows
 from simulations.bench.run import run_plan
-from simulations.bench.systems import order_of, system_names
+from simulations.bench.systems import VARIANTS, order_of, system_names
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
 from simulations.bench_scaling import point
@@ -84,6 +84,16 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert (found.questions, found.low <= found.acc <= found.high) == (4, True)
     assert found.messages == sum(row.traffic.messages for row in answers_of) / 4 > 0.0
     assert found.sharing_up > found.bytes_up
+
+
+def test_summary_routing_runs_without_each_of_its_parts(data: Path, tmp_path: Path) -> None:
+    parts = [name for name in VARIANTS if name.startswith("summary-routing-")]
+    plan = plan_of(data, ("summary-routing", *parts), "federated", questions=2)
+    _, rows = run_plan(plan, tmp_path, silent)
+    found = {name: [row.answer for row in rows.of("tiny", name) if row.answer is not None] for name in plan.systems}
+    assert all("gate: trust" in answer.explanation for answers in found.values() for answer in answers)
+    drawn = {name: sum(one.cost.tokens_out for one in answers) for name, answers in found.items()}
+    assert min(drawn.values()) == drawn["summary-routing-one-candidate"] < drawn["summary-routing"]
 
 
 def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_path: Path) -> None:
