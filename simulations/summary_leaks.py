@@ -29,7 +29,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
 )
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from simulations.reporting.folders import out_folder
-from simulations.worlds.summary_world import SummaryWorld, world
+from simulations.worlds.summary_world import world
 
 _WORD = re.compile(r"\w+")
 COLUMNS = (
@@ -38,10 +38,10 @@ COLUMNS = (
 )
 
 
-def subgraphs(made: SummaryWorld, device: EdgeDevice, most: int, seed: int) -> list[Subgraph]:
+def subgraphs(device: EdgeDevice, most: int, seed: int) -> list[Subgraph]:
     """Communities drawn from a device's graph, as summaries draw on them."""
     store = device.store
-    known = list(GraphStore(store.database, made.toolbox.encoder.dimension).communities().values())
+    known = list(GraphStore(store.database, device.toolbox.encoder.dimension).communities().values())
     graph = device.graph.knowledge()
     titles = {passage.id: passage.title for passage in store.passages()}
     sentences = {one.id: one.text for one in store.sentences()}
@@ -54,7 +54,9 @@ def measured(level: str, summarizer: Summarizer, found: Sequence[Subgraph]) -> d
     texts = [summarizer.summarize(one) for one in found]
     copied = [copied_share(text, one.sources) for text, one in zip(texts, found, strict=True)]
     runs = [longest_copy(text, one.sources) for text, one in zip(texts, found, strict=True)]
-    common = [max(_common(text, source) for source in one.sources) for text, one in zip(texts, found, strict=True)]
+    common = [
+        max(common_subsequence(text, source) for source in one.sources) for text, one in zip(texts, found, strict=True)
+    ]
     cells = (
         level,
         f"{np.mean([len(_WORD.findall(text)) for text in texts]):.0f}",
@@ -70,8 +72,8 @@ def measured(level: str, summarizer: Summarizer, found: Sequence[Subgraph]) -> d
     return {str(place): cell for place, cell in enumerate(cells)}
 
 
-def _common(text: str, source: str) -> int:
-    """Words of the longest common subsequence."""
+def common_subsequence(text: str, source: str) -> int:
+    """Words of the longest subsequence that two texts have in common."""
     one, other = _WORD.findall(text.casefold()), _WORD.findall(source.casefold())
     before = [0] * (len(other) + 1)
     for word in one:
@@ -98,7 +100,7 @@ def main() -> None:
     read: list[Subgraph] = []
     for name in made.devices:
         with made.device(name) as device:
-            own = subgraphs(made, device, arguments.communities, arguments.seed)
+            own = subgraphs(device, arguments.communities, arguments.seed)
             found += own
             read += own[: arguments.model]
     levels: list[tuple[str, Summarizer, list[Subgraph]]] = [
