@@ -173,7 +173,7 @@ class RoutingSettings(_Group):
     most: int = Field(20_000, ge=1, le=1_000_000)
     answers_at: Literal["home", "server"] = "home"
     precision: Literal["float16", "int8"] = "float16"
-    quota: int = Field(200, ge=0, le=1_000_000)
+    quota: int = Field(50, ge=0, le=1_000_000)
     router_threshold: float = Field(-1.0, ge=-1, le=1)
     router_devices: int = Field(5, ge=1, le=1_000)
     router_centroids: int = Field(16, ge=1, le=1_024)

@@ -30,9 +30,11 @@ from fedrag_flwr.privacy.ckks.parameters import (
     steps,
 )
 from fedrag_flwr.privacy.ckks.scheme import Scheme
+from fedrag_flwr.settings import Settings
 from simulations.forged_ciphertexts import FORGERIES, attack, forge, targets
 
 DIMENSION = 48
+ENCODER_DIMENSION = 384  # of the shipped encoder's vectors
 Rows = NDArray[np.float32]
 Values = NDArray[np.float64]
 
@@ -264,6 +266,34 @@ def test_nothing_that_is_sent_holds_the_secret_key(pair: Pair) -> None:
 
 
 # --- the quota --------------------------------------------------------------------------------------
+
+
+def probed(pair: Pair, probes: Rows, rows: int) -> Values:
+    """What a device learns that asks two vectors at once, the second in imaginary parts; shape (probes, rows)."""
+    [path] = (pair.folder / "own").glob("*secret.key")
+    secret, found = scheme().secret_key(str(path)), list[Values]()
+    for real, imaginary in zip(probes[::2], probes[1::2], strict=True):
+        asked, told = seal.Plaintext(), seal.Plaintext()
+        scheme().encoder.encode((repeated(real) + 1j * repeated(imaginary)).tolist(), QUESTION_SCALE, asked)
+        [[scored]] = pair.scorer.score(
+            "device", [scheme().dump(seal.Encryptor(scheme().context, secret).encrypt_symmetric(asked))]
+        )
+        loaded = scheme().ciphertext(scored, scale=SCORE_SCALE, fresh=False)
+        seal.Decryptor(scheme().context, secret).decrypt(loaded, told)
+        slots = np.array(scheme().encoder.decode_complex(told))[:rows]
+        found += [slots.real, slots.imag]
+    return np.array(found)
+
+
+def test_a_question_can_tell_two_numbers_of_a_row_and_the_quota_leaves_room_for_that(pair: Pair) -> None:
+    """Half as many questions as rows have values tell the rows; a quota's share of them leaves most of a row open."""
+    rows, probes = rows_of(50, DIMENSION, 0), rows_of(DIMENSION, DIMENSION, 1)
+    pair.scorer.hold(rows)
+    told = probed(pair, probes, len(rows))
+    assert np.abs(np.linalg.solve(probes.astype(np.float64), told).T - rows).max() < 1e-3
+    share = 2 * round(DIMENSION * Settings().routing.quota / ENCODER_DIMENSION)
+    guessed = np.linalg.lstsq(probes[:share].astype(np.float64), told[:share], rcond=None)[0].T
+    assert np.linalg.norm(guessed - rows, axis=1).mean() > 0.8  # rows have length 1
 
 
 @settings(deadline=None)
