@@ -146,7 +146,8 @@ class PrivateRouter:
         if scorer.known(name) != encrypted.fingerprint:
             raise CipherError("its public keys are not those that it names", where=name)
         key = tools.key.tag_key(self._cards[node_id].key)
-        granted = tools.quota.take(name, self._settings.privacy.epoch, len(encrypted.questions))
+        known_as = (name, f"node {node_id}")  # no device's name has a space
+        granted = tools.quota.take(known_as, self._settings.privacy.epoch, len(encrypted.questions))
         if granted < len(encrypted.questions):
             self._courier.miss(node_id, "its quota of encrypted questions is spent (routing.quota)")
         questions = encrypted.questions[:granted]

@@ -302,7 +302,7 @@ def test_no_device_has_more_questions_scored_than_its_quota(asked: list[tuple[st
     quota, spent = QuestionQuota(None, 10), dict[tuple[str, int], int]()
     for device, epoch, wanted in asked:
         before = spent.get((device, epoch), 0)
-        granted = quota.take(device, epoch, wanted)
+        granted = quota.take((device,), epoch, wanted)
         assert granted == min(wanted, 10 - before)
         spent[device, epoch] = before + granted
     quota.close()
@@ -311,5 +311,14 @@ def test_no_device_has_more_questions_scored_than_its_quota(asked: list[tuple[st
 def test_a_quota_outlives_the_run(tmp_path: Path) -> None:
     for granted in (3, 1, 0):
         quota = QuestionQuota(tmp_path / "quota.sqlite", 4)
-        assert quota.take("a", 0, 3) == granted
+        assert quota.take(("a",), 0, 3) == granted
         quota.close()
+
+
+def test_neither_another_name_nor_another_node_gives_a_new_quota() -> None:
+    quota = QuestionQuota(None, 10)
+    assert quota.take(("a", "node 1"), 0, 7) == 7
+    assert quota.take(("b", "node 1"), 0, 7) == 3
+    assert quota.take(("a", "node 2"), 0, 7) == 3
+    assert quota.take(("c", "node 3"), 0, 7) == 7
+    quota.close()

@@ -111,6 +111,16 @@ def test_beyond_its_quota_a_home_asks_nobody(files: Federation, tmp_path: Path) 
     assert sum("routed at home to nobody" in told for told in explained) == 2
 
 
+def test_a_device_that_takes_another_name_has_no_new_quota(files: Federation, tmp_path: Path) -> None:
+    limited = files.copy_to(tmp_path).with_changes(exchange="encrypted", routing__quota=1)
+    strategy, _ = run(limited, ASKED[0])
+    assert strategy.counts["scored"] == 1
+    (tmp_path / "data" / "bridges").rename(tmp_path / "data" / "bridges-renamed")  # the same node: their order stays
+    strategy, _ = run(limited, replace(ASKED[0], home="bridges-renamed"))
+    assert strategy.counts["scored"] == 0
+    assert "quota" in strategy.outcome().traffic.missing["bridges-renamed"]
+
+
 def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
     def tamper(reply: Message) -> Message | None:
         if wire.kind_of(reply.content) == kind.__name__:
