@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
-from fedrag_flwr.files import write_private
 from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
@@ -31,7 +30,6 @@ _LOG = logging.getLogger(__name__)
 _STEP = 1e-4  # to which sums over all examples are rounded
 _CONSTANT = 1e-5  # a feature's variance below which rounding may have made it
 Floats = NDArray[np.float64]
-_MOST_KEY = 2**18
 Train = Callable[[ControllerRequest], ControllerUpdate]
 
 
@@ -67,11 +65,7 @@ class PrivateTraining:
         with suppress(FileNotFoundError):
             self._secret.unlink()
         if request.box:
-            key = self._box.open(request.box, _context(self._device))
-            if len(key) > _MOST_KEY:
-                raise CipherError("a box that holds no group key", where="group")
-            self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_private(self._secret, key)
+            self._cipher.take(self._box.open(request.box, _context(self._device)))
             return SealedMessages(self._device, ())
         self._cipher.make()
         key = self._secret.read_bytes()

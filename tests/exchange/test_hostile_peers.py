@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.clientapp import ClientApp
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import WireError
+from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.enclave import Enclave
 from fedrag_flwr.exchange.routing import restored
-from fedrag_flwr.exchange.training import tagged_update
+from fedrag_flwr.exchange.training import PrivateTraining, tagged_update
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
@@ -22,6 +24,7 @@ from fedrag_flwr.records import (
     ControllerRequest,
     ControllerUpdate,
     DeviceCard,
+    GroupRequest,
     OwnedRows,
     PeerKey,
     Question,
@@ -29,6 +32,7 @@ from fedrag_flwr.records import (
     SealedMessage,
     SealedMessages,
 )
+from simulations.forged_ciphertexts import FORGERIES, forge
 from simulations.worlds.local_grid import LocalGrid
 from strategies.courier import Courier
 from strategies.private_sums import PrivateSums
@@ -94,6 +98,25 @@ def test_a_device_that_sends_more_ciphertexts_is_left_out_of_the_sum(
     assert cipher.total(total, 5, 1e-3) == pytest.approx(2 * np.arange(5.0))
     assert list(courier.traffic.missing) == ["mallory"]
     assert "another number of ciphertexts" in courier.traffic.missing["mallory"]
+
+
+HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another key, with which no sum is read
+
+
+def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
+    sandbox, box = shared_sandbox(), BoxKey.fresh()
+    context = "fedrag group key for alpha"
+    GroupCipher(tmp_path / "made" / "group.key", sandbox).make()
+    good = (tmp_path / "made" / "group.key").read_bytes()
+    training, kept = PrivateTraining("alpha", tmp_path / "alpha", box, sandbox), tmp_path / "alpha" / "group.key"
+    training.join(GroupRequest((), seal(good, box.public, context)))
+    assert kept.read_bytes() == good
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    for kind in FORGERIES.keys() - HARMLESS:
+        forged = forge(kind, good, np.random.default_rng(7))
+        with pytest.raises(CipherError):
+            training.join(GroupRequest((), seal(forged, box.public, context)))
+        assert not kept.exists()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.files import write_private
 from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, SLOTS, check_bytes
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 
@@ -19,6 +20,7 @@ COLLUSION = (
     "encrypted sums: every device holds the key; they hide single devices' numbers from the server only while no "
     "device colludes with it"
 )
+_MOST_KEY = 2**18
 MOST = 2.0**24  # of one value of a sum; the modulus leaves room for 2^32
 Values = NDArray[np.float64]
 
@@ -42,6 +44,23 @@ class GroupCipher:
         """Make the group's key; one device does, and seals it to the others."""
         self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._sandbox.call("make_keys", secret=str(self._secret), dimension="0")
+
+    def take(self, key: bytes) -> None:
+        """Keep the group's key, which another device made, once it loads; where it does not there is none.
+
+        Raises
+        ------
+        CipherError
+            It is no secret key.
+        """
+        check_bytes(key, _MOST_KEY)
+        self._secret.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(self._secret, key)
+        try:
+            self._sandbox.call("check_secret", secret=str(self._secret))
+        except CipherError:
+            self._secret.unlink()
+            raise
 
     def encrypt(self, values: Values, noise: float, rng: np.random.Generator) -> list[bytes]:
         """Encrypt own numbers, shape (n,).

@@ -63,6 +63,12 @@ def check_keys(told: Told, blobs: list[bytes]) -> list[bytes]:
     return []
 
 
+def check_secret(told: Told, blobs: list[bytes]) -> list[bytes]:
+    """Load a secret key that another device made, to see that it can be."""
+    scheme().secret_key(told["secret"])
+    return []
+
+
 _KEYS: dict[str, seal.GaloisKeys] = {}
 
 
@@ -185,7 +191,7 @@ def decrypt_values(told: Told, blobs: list[bytes]) -> list[bytes]:
 OPERATIONS: Mapping[str, Callable[[Told, list[bytes]], list[bytes]]] = {
     made.__name__: made
     for made in (
-        *(make_keys, check_keys, encrypt_questions, score, decrypt_scores),
+        *(make_keys, check_keys, check_secret, encrypt_questions, score, decrypt_scores),
         *(encrypt_values, add, decrypt_values),
     )
 }
