@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -146,6 +147,11 @@ class EnclaveProcess:
         self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
         [self.public] = self._told([b"key"])
 
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._child.pid
+
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Requests for peers, sealed inside; raises `CipherError` where the enclave refuses or dies."""
         names = [part for peer in peers for part in (peer.device.encode(), peer.key)]
@@ -170,6 +176,7 @@ class EnclaveProcess:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve requests until there are no more; an error leaves as its kind alone."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is read here must not lie on disk after a crash
     told = json.loads(arguments[0])
     settings = Settings.from_config(told["settings"])
     enclave = Enclave(settings, told["run"], load_toolbox(settings.models, fedrag_home(settings.home)))

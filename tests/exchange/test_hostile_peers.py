@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from flwr.clientapp import ClientApp
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.boxes import context_of
-from fedrag_flwr.exchange.enclave import Enclave
+from fedrag_flwr.exchange.enclave import Enclave, EnclaveProcess
 from fedrag_flwr.exchange.routing import restored
 from fedrag_flwr.exchange.training import PrivateTraining, tagged_update
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
@@ -73,6 +75,16 @@ def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclav
     answers = enclave.answer(SealedMessages("server", ()))
     assert [message.question_id for message in answers.messages] == ["q0", "q1"]
     assert all(home.open(one.box, context_of("answer", RUN, one.question_id, "alpha")) for one in answers.messages)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the limits of a process")
+def test_a_crash_of_the_enclave_leaves_no_core_file(files: Federation) -> None:
+    enclave = EnclaveProcess(files.settings, RUN)
+    try:
+        limits = Path(f"/proc/{enclave.pid}/limits").read_text(encoding="ascii")
+        assert re.search(r"Max core file size +0 +0 ", limits)
+    finally:
+        enclave.close()
 
 
 def test_a_device_that_sends_more_ciphertexts_is_left_out_of_the_sum(

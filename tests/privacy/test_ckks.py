@@ -122,6 +122,23 @@ def test_keys_are_made_once_and_for_their_owner_alone(pair: Pair) -> None:
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("which", ["*secret.key", "*rotations*.key"])
+def test_a_key_that_a_power_cut_emptied_is_made_anew(pair: Pair, tmp_path: Path, which: str) -> None:
+    before = QuestionCipher(tmp_path / "own", DIMENSION, pair.sandbox).fingerprint
+    [torn] = (tmp_path / "own").glob(which)
+    torn.write_bytes(b"")
+    device = QuestionCipher(tmp_path / "own", DIMENSION, pair.sandbox)
+    assert device.fingerprint != before
+    scorer = SummaryScorer(tmp_path / "server")
+    try:
+        scorer.learn("device", device.public, DIMENSION)
+        rows, questions = rows_of(5, DIMENSION, 2), rows_of(2, DIMENSION, 3)
+        found = Pair(tmp_path, pair.sandbox, device, scorer).scores(rows, questions)
+        assert np.abs(found - questions.astype(np.float64) @ rows.T).max() < 5e-5
+    finally:
+        scorer.close()
+
+
 def test_scores_under_another_key_and_of_other_rows_are_refused(pair: Pair, tmp_path: Path) -> None:
     other = QuestionCipher(tmp_path, DIMENSION, pair.sandbox)
     pair.scorer.hold(rows_of(10, DIMENSION, 0))

@@ -48,11 +48,23 @@ class QuestionCipher:
     def public(self) -> bytes:
         """The rotation keys, which whoever scores needs."""
         path = self._folder / _PUBLIC.format(self._dimension)
-        if not (path.is_file() and self._secret.is_file()):
+        if not self._usable(path):
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.unlink(missing_ok=True)  # a process that is killed now leaves no keys that do not fit the secret one
             [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
             replace_file(path, made)
         return path.read_bytes()
+
+    def _usable(self, path: Path) -> bool:
+        """Whether both keys are there and load: a power cut may have left one empty."""
+        if not (path.is_file() and self._secret.is_file()):
+            return False
+        try:
+            self._sandbox.call("check_secret", secret=str(self._secret))
+            self._sandbox.call("check_keys", [path.read_bytes()], dimension=str(self._dimension))
+        except CipherError:
+            return False
+        return True
 
     @property
     def fingerprint(self) -> str:
