@@ -60,8 +60,10 @@ class GrowingPaths:
         self._at: list[list[int]] = []  # of each bridge, the rows of its tuples
         self._members = RowLists()  # edge -> vertices
         self._edges_of = RowLists()  # vertex -> edges
-        self._leads = RowLists()  # edge -> passages
-        self._ends = RowLists()  # vertex -> passages, by the confidence of tuples
+        self._bridge_of = np.zeros(0, dtype=np.int64)  # of each vertex
+        self._uses = np.zeros(0, dtype=np.int64)  # of each vertex, the passages that have a tuple of it
+        self._ends = RowLists()  # passage -> vertices, by the confidence of tuples
+        self._met = RowLists()  # passage -> bridges of its tuples
         self.weights = np.zeros(0)  # of edges; 0 where a bridge has too few tuples or vertices for one
         self._factors = np.zeros(0)  # their weights over their numbers of vertices
         self._shares = np.zeros(0)  # of vertices: 1 over the number of their edges
@@ -85,12 +87,9 @@ class GrowingPaths:
         shares = _confidences(added)
         lost = _ints(list(chain.from_iterable(self._of_passage.pop(place) for place in gone)))
         came = self._append(added, shares)
-        rows = np.concatenate([lost, came])
-        if not len(rows):
+        if not len(lost) and not len(came):
             return
-        vertices = np.unique(np.concatenate([self._tuples.heads[rows], self._tuples.tails[rows]]))
-        self._exchange_ends(vertices, _ints(gone), came)
-        self.seeds.live(vertices, self._ends.lengths(vertices) > 0)
+        self._exchange(_ints(gone), came)
         self._refresh(self._regroup(lost, came))
 
     def _append(self, added: Mapping[str, Sequence[EvidenceTuple]], shares: Floats) -> Rows:
@@ -106,19 +105,32 @@ class GrowingPaths:
                 heads.append(_number(self._vertex, self.vertices, one.head))
                 tails.append(_number(self._vertex, self.vertices, one.tail))
                 places.append(place)
-        self.seeds.add(first, self.vertices[first:])
+        new = self.vertices[first:]
+        self.seeds.add(first, new)
+        self._bridge_of, self._uses = (with_room(kind, len(self.vertices)) for kind in (self._bridge_of, self._uses))
+        self._bridge_of[first : len(self.vertices)] = [_number(self._bridge, self.bridges, one.lower()) for one in new]
+        self._at += [[] for _ in range(len(self.bridges) - len(self._at))]
         self._tuples.append(heads, tails, places, shares)
         return np.arange(start, self._tuples.count)
 
-    def _exchange_ends(self, vertices: Rows, gone: Rows, came: Rows) -> None:
-        table, size = self._tuples, max(len(self.passages), 1)
+    def _exchange(self, gone: Rows, came: Rows) -> None:
+        """Take passages out and put those of new tuples in: their vertices and bridges, and which vertices live."""
+        table, size = self._tuples, max(len(self.vertices), len(self.bridges), 1)
+        passages = np.unique(np.concatenate([gone, table.places[came]]))
+        before = self._ends.entries(passages)[1]
+        owners = np.tile(np.searchsorted(passages, table.places[came]), 2)
         ends = np.concatenate([table.heads[came], table.tails[came]])
-        pairs = np.searchsorted(vertices, ends) * size + np.tile(table.places[came], 2)
-        once, which = np.unique(pairs, return_inverse=True)  # a passage's tuples about one vertex make one entry
-        owners, places = np.divmod(once, size)
+        once, which = np.unique(owners * size + ends, return_inverse=True)  # a passage has one entry for a vertex
         confidence = np.zeros(len(once))
         np.add.at(confidence, which, np.tile(table.confidence[came], 2))
-        self._ends.exchange(vertices, gone, owners, places, confidence)
+        holders, vertices = np.divmod(once, size)
+        self._ends.write(passages, holders, vertices, confidence)
+        met, bridges = np.divmod(np.unique(owners * size + self._bridge_of[ends]), size)
+        self._met.write(passages, met, bridges, np.ones(len(met)))
+        np.subtract.at(self._uses, before, 1)
+        np.add.at(self._uses, vertices, 1)
+        touched = np.unique(np.concatenate([before, vertices]))
+        self.seeds.live(touched, self._uses[touched] > 0)
 
     def _regroup(self, lost: Rows, came: Rows) -> Rows:
         """Take tuples out of their bridges' groups and put others in; the bridges that changed."""
@@ -136,14 +148,8 @@ class GrowingPaths:
 
     def _ends_of(self, row: int) -> Sequence[int]:
         """The bridges of a tuple: its ends, whatever their case; a loop has one, twice where loops count twice."""
-        ends = [self._edge_of(int(self._tuples.heads[row])), self._edge_of(int(self._tuples.tails[row]))]
+        ends = [int(self._bridge_of[one[row]]) for one in (self._tuples.heads, self._tuples.tails)]
         return ends if ends[0] != ends[1] or self._settings.loops_twice else ends[:1]
-
-    def _edge_of(self, vertex: int) -> int:
-        edge = _number(self._bridge, self.bridges, self.vertices[vertex].lower())
-        if edge == len(self._at):
-            self._at.append([])
-        return edge
 
     def _refresh(self, edges: Rows) -> None:
         """Make the hyperedges of some bridges anew out of their tuples (eq. 2 to 5)."""
@@ -157,14 +163,11 @@ class GrowingPaths:
         stands = (sizes >= FEWEST_TUPLES) & (spans >= FEWEST_VERTICES)
         kept = stands[owners]
         owners, members = owners[kept], members[kept]
-        places = np.unique(groups[stands[groups]] * len(self.passages) + table.places[rows[stands[groups]]])
-        leading, led = np.divmod(places, max(len(self.passages), 1))
         before = self._members.entries(edges)[1]
         vertices = np.unique(np.concatenate([before, members]))
         ones = np.ones(len(owners))
         self._edges_of.exchange(vertices, edges, np.searchsorted(vertices, members), edges[owners], ones)
         self._members.write(edges, owners, members, ones)
-        self._leads.write(edges, leading, led, np.ones(len(led)))
         self._shares = with_room(self._shares, count)
         self._shares[vertices] = 1.0 / np.maximum(self._edges_of.lengths(vertices), 1)
         self.weights, self._factors = (with_room(kind, len(self.bridges)) for kind in (self.weights, self._factors))
@@ -190,13 +193,15 @@ class GrowingPaths:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays; names and groups, which are Python objects, come on top."""
-        lists = (self._members, self._edges_of, self._leads, self._ends)
+        lists = (self._members, self._edges_of, self._ends, self._met)
         return (
             sum(one.nbytes for one in lists)
             + self._tuples.nbytes
             + self.weights.nbytes
             + self._factors.nbytes
             + self._shares.nbytes
+            + self._bridge_of.nbytes
+            + self._uses.nbytes
         )
 
     # --- asking ---------------------------------------------------------------------------------
@@ -208,7 +213,8 @@ class GrowingPaths:
     def scores(self, seeds: Floats) -> Floats:
         """Score the passages, shape (len(self.passages),), from weights of seeds, shape (len(self.vertices),)."""
         vertices, edges = self._diffuse(seeds)
-        return self._ends.push(vertices, len(self.passages)) + self._leads.push(edges, len(self.passages))
+        passages = np.arange(len(self.passages))
+        return self._ends.pull(passages, vertices) + self._met.pull(passages, edges)  # an edge that is none scores 0
 
     def edge_scores(self, seeds: Floats) -> Floats:
         """Score the hyperedges after diffusion, shape (len(self.bridges),)."""
@@ -222,7 +228,8 @@ class GrowingPaths:
 
     def passages_of(self, edge: int) -> list[str]:
         """The passages that a hyperedge leads to."""
-        return [self.passages[place] for place in self._leads.entries(_ints([edge]))[1].tolist()]
+        rows = self._at[edge] if self.weights[edge] > 0.0 else []
+        return [self.passages[place] for place in np.unique(self._tuples.places[_ints(rows)]).tolist()]
 
     def vertex(self, name: str) -> int:
         """The number of a vertex that has a tuple."""
@@ -232,15 +239,20 @@ class GrowingPaths:
         """Scores of all vertices and of all hyperedges (eq. 6)."""
         count = len(self.vertices)
         vertices = seeds = telling(seeds, self.diffusion.negligible)
-        kept, share = self.diffusion.seed_share * seeds, 1.0 - self.diffusion.seed_share
+        rows = np.flatnonzero(seeds != 0.0)  # few: whole vectors are passed over as seldom as can be
+        kept, share = self.diffusion.seed_share * seeds[rows], 1.0 - self.diffusion.seed_share
         for _ in range(self.diffusion.depth):
             spread = self._members.push(self._gather(vertices), count)
-            vertices = telling(kept + share * spread * self._shares[:count], self.diffusion.negligible)
+            spread *= share
+            spread *= self._shares[:count]
+            spread[rows] += kept
+            vertices = telling(spread, self.diffusion.negligible)
         return vertices, self._gather(vertices)
 
     def _gather(self, vertices: Floats) -> Floats:
-        count = len(self.bridges)
-        return self._edges_of.push(vertices, count) * self._factors[:count]
+        edges = self._edges_of.push(vertices, len(self.bridges))
+        edges *= self._factors[: len(edges)]
+        return edges
 
 
 class _Columns:

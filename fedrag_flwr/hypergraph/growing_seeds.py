@@ -44,6 +44,7 @@ class GrowingSeeds:
         self._alive = np.zeros(0, dtype=bool)
         self._count = 0
         self._rarity: Floats | None = None  # of words; None: vertices came or went
+        self._wholes: Floats | None = None  # of vertices: the rarity of all their words together; None as well
 
     def add(self, first: int, names: Sequence[str]) -> None:
         """Learn the words of new vertices, numbered upwards from `first`; they do not live yet."""
@@ -61,7 +62,7 @@ class GrowingSeeds:
         self._words_of.write(rows, np.array(owners, dtype=np.int64), _ints(columns), np.ones(len(owners)))
         self._held = with_room(self._held, len(self._holders))
         self._alive = with_room(self._alive, first + len(names))
-        self._rarity = None
+        self._rarity = self._wholes = None
 
     def live(self, vertices: Rows, alive: NDArray[np.bool_]) -> None:
         """Say which of some distinct vertices live, that is, stand in a tuple."""
@@ -71,7 +72,7 @@ class GrowingSeeds:
         np.add.at(self._held, words, steps[owners])
         self._count += int(steps.sum())
         self._alive[changed] = ~self._alive[changed]
-        self._rarity = None
+        self._rarity = self._wholes = None
 
     def seeds(self, question: str, count: int) -> Floats:
         """Weigh the first so many vertices as `VertexSeeds` weighs those that live, shape (count,)."""
@@ -83,9 +84,14 @@ class GrowingSeeds:
         named = _ints([row for name in entities(question) for row in self._named.get(name, ())])
         weights = np.zeros(count)
         found = np.flatnonzero(shared > 0.0)
-        weights[found] = (shared[found] / self._words_of.pull(found, rarity)) ** self._sharpness
-        weights[named] = 1.0
-        return weights * self._alive[:count]
+        weights[found] = self._alive[found] * (shared[found] / self._whole(rarity)[found]) ** self._sharpness
+        weights[named] = self._alive[named]
+        return weights
+
+    def _whole(self, rarity: Floats) -> Floats:
+        if self._wholes is None:
+            self._wholes = self._words_of.pull(np.arange(len(self._alive)), rarity)
+        return self._wholes
 
     def _rarities(self) -> Floats:
         if self._rarity is None:

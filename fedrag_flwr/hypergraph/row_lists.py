@@ -31,6 +31,7 @@ class RowLists:
         self._columns = np.zeros(0, dtype=np.int32)
         self._values = np.zeros(0)
         self._slots, self._used, self._dead = 1, 0, 0
+        self._rows = 1  # up to the last that was written; slot 0 counts as one of row 0, with no entry
         self._viewed: csr_array | None = None
 
     def lengths(self, rows: Rows) -> Rows:
@@ -57,9 +58,9 @@ class RowLists:
         if np.count_nonzero(heavy) < _FEW * len(weights):
             rows = np.flatnonzero(heavy)
             return np.asarray(whole[self._slots_of(rows)].T @ weights[rows], dtype=np.float64)
-        of_row = np.zeros(max(len(weights), len(self._slot_of), 1))
-        of_row[: len(weights)] = weights
-        return np.asarray(whole.T @ of_row[self._owners[: self._slots]], dtype=np.float64)
+        if len(weights) < self._rows:
+            weights = np.concatenate([weights, np.zeros(self._rows - len(weights))])
+        return np.asarray(whole.T @ weights[self._owners[: self._slots]], dtype=np.float64)
 
     def pull(self, rows: Rows, vector: Floats) -> Floats:
         """The products of rows with a vector of all columns, shape (n,)."""
@@ -88,7 +89,8 @@ class RowLists:
         self._owners[self._slots : slots] = rows
         lengths = np.bincount(owners, minlength=len(rows))
         self._bounds[self._slots + 1 : slots + 1] = first + np.cumsum(lengths)
-        self._slot_of = with_room(self._slot_of, int(rows.max()) + 1)
+        self._rows = max(self._rows, int(rows.max()) + 1)
+        self._slot_of = with_room(self._slot_of, self._rows)
         self._slot_of[rows] = np.arange(self._slots, slots)
         self._slots, self._used, self._viewed = slots, end, None
         if self._dead > self._used // 4:
