@@ -236,21 +236,24 @@ class GrowingPaths:
         return self._vertex[name]
 
     def _diffuse(self, seeds: Floats) -> tuple[Floats, Floats]:
-        """Scores of all vertices and of all hyperedges (eq. 6)."""
-        count = len(self.vertices)
+        """Scores of all vertices and of all hyperedges (eq. 6); whole vectors are passed over as seldom as can be."""
+        count, size = len(self.vertices), len(self.bridges)
         vertices = seeds = telling(seeds, self.diffusion.negligible)
-        rows = np.flatnonzero(seeds != 0.0)  # few: whole vectors are passed over as seldom as can be
+        rows = np.flatnonzero(seeds != 0.0)
         kept, share = self.diffusion.seed_share * seeds[rows], 1.0 - self.diffusion.seed_share
-        for _ in range(self.diffusion.depth):
-            spread = self._members.push(self._gather(vertices), count)
-            spread *= share
+        edges = self._weighed(self._edges_of.push_rows(rows, share * seeds[rows], size))
+        for step in range(1, self.diffusion.depth + 1):
+            spread = self._members.push(edges, count)
             spread *= self._shares[:count]
             spread[rows] += kept
             vertices = telling(spread, self.diffusion.negligible)
-        return vertices, self._gather(vertices)
+            edges = self._weighed(self._edges_of.push(vertices, size))
+            if step < self.diffusion.depth:
+                edges *= share
+        return vertices, edges
 
-    def _gather(self, vertices: Floats) -> Floats:
-        edges = self._edges_of.push(vertices, len(self.bridges))
+    def _weighed(self, edges: Floats) -> Floats:
+        """Sums over the vertices of edges as their scores."""
         edges *= self._factors[: len(edges)]
         return edges
 

@@ -78,13 +78,12 @@ class GrowingSeeds:
         """Weigh the first so many vertices as `VertexSeeds` weighs those that live, shape (count,)."""
         asked = {self._words[word] for word in tokens(question) if word in self._words}
         rarity = self._rarities()
-        shared = np.zeros(count)
-        for word in sorted(asked):
-            shared[np.frombuffer(self._holders[word], dtype=np.int64)] += rarity[word]
-        named = _ints([row for name in entities(question) for row in self._named.get(name, ())])
         weights = np.zeros(count)
-        found = np.flatnonzero(shared > 0.0)
-        weights[found] = self._alive[found] * (shared[found] / self._whole(rarity)[found]) ** self._sharpness
+        for word in sorted(asked):
+            weights[np.frombuffer(self._holders[word], dtype=np.int64)] += rarity[word]
+        named = _ints([row for name in entities(question) for row in self._named.get(name, ())])
+        found = np.flatnonzero(weights > 0.0)
+        weights[found] = self._alive[found] * (weights[found] / self._whole(rarity)[found]) ** self._sharpness
         weights[named] = self._alive[named]
         return weights
 

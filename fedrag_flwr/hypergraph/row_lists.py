@@ -53,14 +53,17 @@ class RowLists:
         Takes time in proportion to the entries of the rows that weigh something, or to all entries where those are
         many, and to the lengths of both vectors. Rows beyond the vector are not asked for, those not written are empty.
         """
-        whole = self._view(size)
         heavy = weights != 0.0
         if np.count_nonzero(heavy) < _FEW * len(weights):
             rows = np.flatnonzero(heavy)
-            return np.asarray(whole[self._slots_of(rows)].T @ weights[rows], dtype=np.float64)
+            return self.push_rows(rows, weights[rows], size)
         if len(weights) < self._rows:
             weights = np.concatenate([weights, np.zeros(self._rows - len(weights))])
-        return np.asarray(whole.T @ weights[self._owners[: self._slots]], dtype=np.float64)
+        return np.asarray(self._view(size).T @ weights[self._owners[: self._slots]], dtype=np.float64)
+
+    def push_rows(self, rows: Rows, weights: Floats, size: int) -> Floats:
+        """The sum of some rows, each times its weight, shape (size,)."""
+        return np.asarray(self._view(size)[self._slots_of(rows)].T @ weights, dtype=np.float64)
 
     def pull(self, rows: Rows, vector: Floats) -> Floats:
         """The products of rows with a vector of all columns, shape (n,)."""
