@@ -18,11 +18,12 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, WireError
 from fedrag_flwr.ordering.controller import TrainingQuestion, features_id
 from fedrag_flwr.ordering.sources import FEATURES
+from fedrag_flwr.privacy.ckks.sums import COLLUSION
 from fedrag_flwr.records import Answer, ControllerRequest, ControllerUpdate, DeviceCard, Question
 from fedrag_flwr.retrieval import Controller, Examples, FittingSettings, Moments, descend
 from fedrag_flwr.settings import Settings
 from simulations.worlds.local_grid import LocalGrid, Plain
-from strategies import ControllerFedAvg, ServerTools
+from strategies import ControllerFedAvg, ServerTools, private_sums
 from strategies.controller_fedavg import fedavg
 from tests.strategies.federation import Federation
 
@@ -244,12 +245,18 @@ def test_flowers_average_weighs_devices_by_their_examples(rows: list[tuple[int, 
 # --- on encrypted sums ------------------------------------------------------------------------------
 
 
-def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(files: Federation) -> None:
+def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(
+    files: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(private_sums, "log", lambda level, text, *rest: said.append(text))
     trained(files, grid_of(files))
+    assert said == []
     opened = {name: kept(files, name) for name in KINDS}
     private = files.with_changes(exchange="encrypted")
     grid = grid_of(private)
     strategy = trained(private, grid)
+    assert said == [COLLUSION]  # whom one has to trust is told in every run
     assert strategy.outcome().traffic.missing == {}
     assert strategy.counts == {"controller-devices": len(TRAINERS)}
     for name in KINDS:
