@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
-from fedrag_flwr.hypergraph import GrowingPaths, GrowingSeeds, PathExplainer
+from fedrag_flwr.hypergraph import DiffusionSettings, GrowingPaths, GrowingSeeds, PathExplainer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import EvidenceTuple, Passage
@@ -35,6 +35,10 @@ from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
+MANY = (
+    200_000  # vertices, as of some 25,000 passages, from which scores below `NEGLIGIBLE` of the highest count nothing
+)
+NEGLIGIBLE = 3e-3
 _MOST_WASTE = 0.5  # share of tuples that are gone from which keys are made anew
 _TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
 _Tuples = dict[str, list[EvidenceTuple]]  # by passage
@@ -78,6 +82,7 @@ class PathKeys:
         if self.paths.waste > _MOST_WASTE:
             self.paths = GrowingPaths(GrowingSeeds(SHARPNESS))
             self.paths.update((), self.tuples)
+        self.paths.diffusion = DiffusionSettings(negligible=NEGLIGIBLE if len(self.paths.vertices) > MANY else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.ordering import sources
 from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
-from fedrag_flwr.ordering.sources import FEATURES, DeviceSources
+from fedrag_flwr.ordering.sources import FEATURES, DeviceSources, PathKeys
 from fedrag_flwr.records import Answer, EvidenceTuple, Question
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.settings import Plain, Settings
@@ -199,3 +200,18 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
         ).present()
         assert read == []
         assert last.explainer.tuples == sources.present().explainer.tuples
+
+
+def test_negligible_scores_are_left_out_where_vertices_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [("Ada Morrow", "mapped", "Ossel"), ("Ossel", "crosses", "Lindmoor"), ("Lindmoor", "has", "Salt Archive")]
+    told = {f"p{n}": [EvidenceTuple(*fact, f"p{n}")] for n, fact in enumerate(facts)}
+    keys = PathKeys()
+    keys.change((), told)
+    assert keys.paths.diffusion.negligible == 0.0
+    every = keys.paths.scores(keys.paths.seeded("What did Ada Morrow map?"))
+    monkeypatch.setattr(sources, "MANY", 3)
+    keys.change(["p2"], {"p2": told["p2"]})
+    assert keys.paths.diffusion.negligible == sources.NEGLIGIBLE
+    few = keys.paths.scores(keys.paths.seeded("What did Ada Morrow map?"))
+    assert few.argmax() == every.argmax() == 0
+    assert (few <= every + 1e-12).all()
