@@ -35,9 +35,7 @@ from fedrag_flwr.text.base import Pipeline
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
-MANY = (
-    200_000  # vertices, as of some 25,000 passages, from which scores below `NEGLIGIBLE` of the highest count nothing
-)
+MANY = 200_000  # vertices, as of some 25,000 passages; with more, scores below `NEGLIGIBLE` of the highest are none
 NEGLIGIBLE = 3e-3
 _MOST_WASTE = 0.5  # share of tuples that are gone from which keys are made anew
 _TUPLES, _TOKENS = "tuples.jsonl", "tokens.npz"
@@ -180,7 +178,7 @@ class DeviceSources:
         """
         digests = self._store.digests()
         stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
-        kept = _Kept() if stay else self._read()
+        kept = _Kept() if stay else self._read(sorted(digests.items()))
         self._dropped = self._dropped if stay else kept.dropped
         new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
         found = kept.tuples | self._extract(new)
@@ -195,22 +193,22 @@ class DeviceSources:
         parsed = self._pipeline.parse(self._store.document(name) for name in documents)
         return by_passage(one for passages in parsed for one in extractor.extract(passages))
 
-    def _read(self) -> _Kept:
+    def _read(self, documents: Sequence[tuple[str, str]]) -> _Kept:
         """What was kept of documents that are as they were; nothing where it was made by other rules."""
         pipeline, extractor = self.id
         try:
-            tuples, manifest = read_unchanged(self._kept, self._documents(), extractor=extractor, pipeline=pipeline)
+            tuples, manifest = read_unchanged(self._kept, documents, extractor=extractor, pipeline=pipeline)
         except (StoreCorruptError, StoreMismatchError):
             return _Kept(stale=True)
-        documents = unchanged(manifest, self._documents())
-        stale = documents != manifest.passages.keys()
-        return _Kept(documents, by_passage(tuples), manifest.dropped, stale)
+        stay = unchanged(manifest, documents)
+        return _Kept(stay, by_passage(tuples), manifest.dropped, stay != manifest.passages.keys())
 
     def _write(self) -> None:
         pipeline, extractor = self.id
         every = [one for name in sorted(self._keys.tuples) for one in self._keys.tuples[name]]
         counted = dict(Counter(self._dropped) + Counter(self._extractor().dropped))
-        write_tuples(self._kept, every, self._documents(), extractor=extractor, pipeline=pipeline, dropped=counted)
+        documents = sorted(self._digests.items())  # those that were read; the store may have others by now
+        write_tuples(self._kept, every, documents, extractor=extractor, pipeline=pipeline, dropped=counted)
 
     def _documents(self) -> list[tuple[str, str]]:
         """The documents and their digests."""

@@ -145,6 +145,8 @@ def drop_changed(path: Path, passages: Sequence[tuple[str, str]]) -> None:
             one.unlink(missing_ok=True)
         return
     stay = unchanged(manifest, passages)
+    if stay == manifest.passages.keys():
+        return
     write_tuples(
         path,
         [one for one in tuples if _owner(one, manifest.passages) in stay],
