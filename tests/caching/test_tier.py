@@ -44,13 +44,18 @@ def test_a_change_deletes_what_it_voids_and_nothing_else(tier: Tier) -> None:
     assert tier.purge(NEW) == 0
 
 
-@pytest.mark.parametrize("place", range(4, 60, 8))
-def test_a_page_that_is_torn_while_it_is_open_costs_the_cache_and_no_more(tmp_path: Path, place: int) -> None:
-    tier = Tier(tmp_path / "answers", 4 * MIB)
+def filled(folder: Path) -> Path:
+    """The file of a closed tier with 200 values."""
+    tier = Tier(folder / "answers", 4 * MIB)
     for number in range(200):
         tier.put(f"k{number}", b"told" * 400, OLD)
     tier.close()
-    file = tmp_path / "answers" / "cache.db"
+    return folder / "answers" / "cache.db"
+
+
+@pytest.mark.parametrize("place", range(4, 60, 8))
+def test_a_page_that_is_torn_while_it_is_open_costs_the_cache_and_no_more(tmp_path: Path, place: int) -> None:
+    file = filled(tmp_path)
     torn = bytearray(file.read_bytes())
     torn[4_096 * place : 4_096 * (place + 1)] = bytes(4_096)
     file.write_bytes(torn)
@@ -66,11 +71,7 @@ def test_a_page_that_is_torn_while_it_is_open_costs_the_cache_and_no_more(tmp_pa
 
 
 def test_a_torn_cache_can_be_emptied(tmp_path: Path) -> None:
-    tier = Tier(tmp_path / "answers", 4 * MIB)
-    for number in range(200):
-        tier.put(f"k{number}", b"told" * 400, OLD)
-    tier.close()
-    file = tmp_path / "answers" / "cache.db"
+    file = filled(tmp_path)
     torn = bytearray(file.read_bytes())
     torn[4_096 * 4 :: 2] = bytes(len(torn[4_096 * 4 :: 2]))
     file.write_bytes(torn)
