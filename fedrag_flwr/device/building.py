@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from fedrag_flwr.device.standing import standing_of
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.change import Change, NewDocument, content_id
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Standing
+from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument, content_id
+from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
+from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
@@ -47,10 +49,16 @@ class _Difference:
     changed: tuple[Document, ...]
     removed: tuple[str, ...]
     unremembered: tuple[str, ...]  # in the store, but without memories yet
+    unjudged: bool  # documents came or went without memories having been judged by it
 
     @property
     def empty(self) -> bool:
-        return not (self.added or self.changed or self.removed or self.unremembered)
+        return not (self.added or self.changed or self.removed or self.unremembered or self.unjudged)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The documents of which the store's units are no more."""
+        return frozenset((*self.removed, *(document.id for document in self.changed)))
 
 
 def difference(reading: Reading, store: MemoryStore, memories: bool) -> _Difference:
@@ -65,6 +73,7 @@ def difference(reading: Reading, store: MemoryStore, memories: bool) -> _Differe
         changed=tuple(present[i] for i in sorted(changed)),
         removed=tuple(sorted(known.keys() - present.keys() - unread)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
+        unjudged=memories and not store.judged(),
     )
 
 
@@ -130,6 +139,10 @@ class Builder:
                 hyperedges=made.learning.hyperedges if made.learning else None,
                 items=made.items,
                 remembered=made.remembered,
+                by_model=made.by_model,
+                held=made.held,
+                withdrawn=made.withdrawn,
+                judged=plan.memories,
             )
         )
         progress("store", 1, 1)
@@ -150,23 +163,26 @@ class Builder:
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
-        gone = {*changed.removed, *(document.id for document in changed.changed)}
-        paragraphs, sentences = (self._units(kind, fresh, gone) for kind in ("paragraph", "sentence"))
+        paragraphs, sentences = (self._units(kind, fresh, changed.gone) for kind in ("paragraph", "sentence"))
         progress("learn", 0, 1)
         learning = self._learn((paragraphs, sentences), parsed, plan)
         progress("learn", 1, 1)
-        new = {sentence.id for passages in parsed for part in passages for sentence in part.passage.sentences}
-        stays = set(sentences.ids) - new
-        standing = Standing(
-            [sentence for sentence in self.store.sentences() if sentence.id in stays],
-            [(item.question, item.answer) for item in self.store.items(self.device) if stays.issuperset(item.support)],
-        )
+        standing = standing_of(self.store, self.device, changed.gone, changed.unremembered, unjudged=changed.unjudged)
         distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress, standing)
         progress("anchor", 0, 1)
         items = self._items(distilled)
         progress("anchor", 1, 1)
-        remembered = tuple(part.passage.document_id for passages in parsed for part in passages[:1])
-        return _Made(learning, distilled, items, remembered)
+        made = [self._id(draft) for draft in distilled.drafts]
+        ruled = {item_id for place, item_id in enumerate(made) if place not in distilled.by_model}
+        return _Made(
+            learning,
+            distilled,
+            items,
+            remembered=tuple(part.passage.document_id for passages in parsed for part in passages[:1]),
+            by_model=tuple(made[place] for place in distilled.by_model if made[place] not in ruled),
+            held=tuple(self._held_back(distilled)),
+            withdrawn=tuple(self._id(draft) for draft in distilled.withdrawn),
+        )
 
     def _learn(self, units: Sequence[Units], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan) -> Learning:
         added = {
@@ -185,7 +201,7 @@ class Builder:
             return learn(units, plan.learning, rng)
         return update(previous, units, sorted(added), plan.learning, rng)
 
-    def _units(self, granularity: Granularity, fresh: Sequence[_Read], gone: set[str]) -> Units:
+    def _units(self, granularity: Granularity, fresh: Sequence[_Read], gone: Collection[str]) -> Units:
         """The units that the store will hold: those that stay, and the new ones."""
         kept = self.store.units(granularity)
         rows = [row for row, unit_id in enumerate(kept.ids) if unit_id.rpartition("#")[0] not in gone]
@@ -204,7 +220,7 @@ class Builder:
         items: dict[str, MemoryItem] = {}
         analyses = self.pipeline.questions([draft.question for draft in distilled.drafts])
         for draft, vector, analysis in zip(distilled.drafts, distilled.vectors, analyses, strict=True):
-            item_id = content_id(self.device, draft.question, draft.answer, *draft.support)
+            item_id = self._id(draft)
             items[item_id] = MemoryItem(
                 id=item_id,
                 question=draft.question,
@@ -218,6 +234,14 @@ class Builder:
                 support=draft.support,
             )
         return tuple(items.values())
+
+    def _held_back(self, distilled: Distilled) -> Iterable[HeldBack]:
+        for draft, vector in zip(distilled.held.drafts, distilled.held.vectors, strict=True):
+            said = (draft.question, draft.answer, draft.kind, draft.answer_type, draft.support)
+            yield HeldBack(self._id(draft), *said, embedding=vector)
+
+    def _id(self, draft: Draft) -> str:
+        return content_id(self.device, draft.question, draft.answer, *draft.support)
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
@@ -256,4 +280,7 @@ class _Made:
     distilled: Distilled = field(default_factory=Distilled)
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
+    by_model: tuple[str, ...] = ()
+    held: tuple[HeldBack, ...] = ()
+    withdrawn: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,3 +74,67 @@ def test_untouched_documents_keep_what_a_fresh_build_would_give_them(tmp_path: P
             for granularity in ("paragraph", "sentence"):
                 held = {unit for edge in store.hyperedges(granularity) for unit in edge.members}
                 assert held == set(store.units(granularity).ids)
+
+
+PLACES = ("Linwick", "Port Ferren", "Tarn Bridge", "the Salt Archive")
+PEOPLE = ("Anna Berg", "Tomas Hale", "Odile Varro", "Jonas Keel")
+LIKENESSES = (
+    "{place} was founded in {year} by {person}.",
+    "The town council of {place} met in {year}, when {person} led it.",
+    "{person} founded {place} in {year}.",
+    "{place} was opened in {year}. It was designed by {person}.",
+    "{person}, a painter, moved to {place} in {year} and died there.",
+)
+
+
+def likeness(rng: random.Random) -> str:
+    """A document that says much the same as others of its kind, or the contrary."""
+    said = {"place": PLACES, "person": PEOPLE, "year": ("1888", "1901", "1924")}
+    lines = [form.format(**{name: rng.choice(values) for name, values in said.items()}) for form in LIKENESSES]
+    return f"# {rng.choice(PLACES)}\n\n{' '.join(rng.sample(lines, rng.randint(1, 3)))}\n"
+
+
+def all_that_stands(store: MemoryStore) -> tuple[dict[str, object], dict[str, object]]:
+    """The memories, and what is held back, with all that a reader can see of them."""
+    kept = {i.id: (i.question, i.answer, i.kind, i.answer_type, i.anchors, i.support) for i in store.items()}
+    held = {h.id: (h.question, h.answer, h.kind, h.answer_type, h.support) for h in store.held_back()}
+    return kept, held
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_in_whatever_order_documents_come_and_go_the_memories_are_a_fresh_build_s(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    grown = Watched(tmp_path / "grown")
+    names = [f"d{number}.md" for number in range(7)]
+    grown.write(**{name: likeness(rng) for name in names[:4]})
+    grown.build()
+    turned = 0
+    for step in range(7):
+        before = items_of(grown)
+        for name in rng.sample(names, rng.randint(1, 2)):
+            file = grown.documents / name
+            if file.exists() and rng.random() < 0.4 and len(list(grown.documents.iterdir())) > 2:
+                file.unlink()
+            else:
+                file.write_text(likeness(rng), encoding="utf-8")
+        grown.build(memories=step % 3 != 1)  # a build without memories leaves what it changed to the next
+        if step % 3 == 1:
+            grown.build()
+        fresh = Watched(tmp_path / f"fresh{step}")
+        fresh.write(**{file.name: file.read_text(encoding="utf-8") for file in grown.documents.iterdir()})
+        fresh.build()
+        with grown.open() as one, fresh.open() as other:
+            assert all_that_stands(one.store) == all_that_stands(other.store)
+            assert one.store.judged()
+        after = items_of(grown)
+        turned += sum(before[name] != after[name] for name in before.keys() & after.keys())
+    assert turned  # some documents that did not change have other memories, for others changed
+
+
+def items_of(device: Watched) -> dict[tuple[str, str], set[str]]:
+    """The ids of the memories of each document as it is, by name and text."""
+    with device.open() as opened:
+        return {
+            (name, opened.store.document(name).digest): set(opened.store.contribution(name).items)
+            for name in opened.store.digests()
+        }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage
+from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,22 @@ class NewDocument:
     passages: tuple[Passage, ...]
     paragraph_vectors: NDArray[np.float32]
     sentence_vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A question and answer made of documents that are no memory, since other documents of the device speak against it.
+
+    The fields are those of a memory; `support` names its units.
+    """
+
+    id: str
+    question: str
+    answer: str
+    kind: str
+    answer_type: str
+    support: tuple[str, ...]
+    embedding: Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,14 @@ class Change:
         Own memories that come; one with a known id replaces the old one.
     remembered
         Ids of documents whose memories are made.
+    by_model
+        Ids of those memories that the model wrote.
+    held
+        What is held back from now on.
+    withdrawn
+        Ids of own memories, and of what was held back, that go though their documents stay.
+    judged
+        Whether memories were judged by the documents as they are after this change.
     """
 
     removed: tuple[str, ...] = ()
@@ -48,6 +72,10 @@ class Change:
     hyperedges: tuple[Hyperedge, ...] | None = None
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
+    by_model: tuple[str, ...] = ()
+    held: tuple[HeldBack, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    judged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.store import item_rows, reading
-from fedrag_flwr.memory.store.change import Contribution, Counts
+from fedrag_flwr.memory.store.change import Contribution, Counts, HeldBack
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.opening import device_and_dimension
 from fedrag_flwr.records import Cursor, Document, Granularity, Hyperedge, MemoryItem, Passage, Sentence
@@ -145,6 +145,23 @@ class StoreReader:
         with self._database.reading() as connection:
             return item_rows.changes(connection, self._dimension, since, after, most, own=own, but=but)
 
+    def held_back(self) -> list[HeldBack]:
+        """What documents say and others of this device speak against, sorted by id; it never leaves the device."""
+        with self._database.reading() as connection:
+            return item_rows.held_back(connection, self._dimension)
+
+    def written_by_model(self) -> frozenset[str]:
+        """The ids of own memories that the model wrote."""
+        with self._database.reading() as connection:
+            return frozenset(
+                row[0] for row in connection.execute("SELECT id FROM items WHERE own = 1 AND by_model = 1")
+            )
+
+    def judged(self) -> bool:
+        """Whether memories were judged by the documents as they are."""
+        with self._database.reading() as connection:
+            return connection.execute("SELECT 1 FROM state WHERE key = 'unjudged'").fetchone() is None
+
     def own_version(self) -> int:
         """The version at which an own memory last came, changed or went."""
         with self._database.reading() as connection:
@@ -194,6 +211,7 @@ class StoreReader:
             reading.passages(connection, None)
             reading.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
+            item_rows.held_back(connection, self._dimension)
             for granularity in ("paragraph", "sentence"):
                 reading.vectors_since(connection, granularity, 0, self._dimension)
             for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():

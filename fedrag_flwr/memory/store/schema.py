@@ -13,7 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import Fact, Vector
 
 APPLICATION_ID = 0x46645247  # marks the SQLite file as ours
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -64,6 +64,7 @@ CREATE TABLE items (
     id TEXT NOT NULL UNIQUE,
     origin TEXT NOT NULL,
     own INTEGER NOT NULL,
+    by_model INTEGER NOT NULL DEFAULT 0,
     question TEXT NOT NULL,
     answer TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -83,6 +84,23 @@ CREATE TABLE support (
     PRIMARY KEY (item, place)
 ) WITHOUT ROWID;
 CREATE INDEX support_by_unit ON support (unit, item);
+CREATE TABLE held_back (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    question TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    answer_type TEXT NOT NULL,
+    checksum INTEGER NOT NULL,
+    vector BLOB NOT NULL
+);
+CREATE TABLE held_support (
+    held INTEGER NOT NULL REFERENCES held_back (number) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    unit INTEGER NOT NULL REFERENCES units (number) ON DELETE CASCADE,
+    PRIMARY KEY (held, place)
+) WITHOUT ROWID;
+CREATE INDEX held_support_by_unit ON held_support (unit, held);
 CREATE TABLE retractions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, own INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE opaque (opaque TEXT PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
 """

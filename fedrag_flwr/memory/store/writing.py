@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError, StoreMismatchError
 from fedrag_flwr.memory.store import item_rows, reading
-from fedrag_flwr.memory.store.change import Change, NewDocument
+from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument
 from fedrag_flwr.memory.store.reading import LISTED
 from fedrag_flwr.memory.store.schema import checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
@@ -45,8 +45,13 @@ class Writer:
             self._add_document(new)
         if change.hyperedges is not None:
             self._replace_hyperedges(change.hyperedges)
+        self._withdraw_own(change.withdrawn)
+        by_model = frozenset(change.by_model)
         for item in change.items:
-            self._put_own(item)
+            self._put_own(item, by_model=item.id in by_model)
+        for held in change.held:
+            self._hold_back(held)
+        self._mark_judged(change)
         self._mark_remembered(change.remembered)
         if regroups:
             self._touch_regrouped(edges_before)
@@ -99,6 +104,11 @@ class Writer:
         if not numbers:
             return
         gone = (reading.listed(numbers),)
+        self._connection.execute(
+            "DELETE FROM held_back WHERE number IN (SELECT s.held FROM held_support s JOIN units u ON u.number = s.unit"
+            f" WHERE u.document {LISTED})",
+            gone,
+        )
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
             f" WHERE u.document {LISTED} ORDER BY s.item",
@@ -255,7 +265,34 @@ class Writer:
 
     # --- memories ---
 
-    def _put_own(self, item: MemoryItem) -> None:
+    def _withdraw_own(self, ids: Sequence[str]) -> None:
+        which = (reading.listed(ids),)
+        self._retract(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", which)
+        self._connection.execute(f"DELETE FROM held_back WHERE id {LISTED}", which)
+
+    def _hold_back(self, held: HeldBack) -> None:
+        self._check_vectors(held.embedding[np.newaxis, :], 1, held.id)
+        numbers = reading.unit_numbers(self._connection, held.support)
+        self._check_units(held.support, numbers, held.id)
+        texts = (held.id, held.question, held.answer, held.kind, held.answer_type)
+        self._connection.execute("DELETE FROM held_back WHERE id = ?", (held.id,))
+        number = self._insert(
+            "INSERT INTO held_back (id, question, answer, kind, answer_type, checksum, vector)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*texts, checksum(*texts), pack_vector(held.embedding)),
+        )
+        self._connection.executemany(
+            "INSERT INTO held_support (held, place, unit) VALUES (?, ?, ?)",
+            [(number, place, numbers[unit]) for place, unit in enumerate(held.support)],
+        )
+
+    def _mark_judged(self, change: Change) -> None:
+        if change.judged:
+            self._connection.execute("DELETE FROM state WHERE key = 'unjudged'")
+        elif self._connection.total_changes != self._rows_before and (change.removed or change.documents):
+            self._connection.execute("INSERT OR IGNORE INTO state VALUES ('unjudged', '1')")
+
+    def _put_own(self, item: MemoryItem, *, by_model: bool) -> None:
         self._check_vectors(item.embedding[np.newaxis, :], 1, item.id)
         if item.origin != self._device:
             raise StoreError("a memory of another origin came as an own one", where=item.id, fix="import it")
@@ -268,13 +305,13 @@ class Writer:
             return
         self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
         self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
-        number = self.insert_item(item, own=True)
+        number = self.insert_item(item, own=True, by_model=by_model)
         self._connection.executemany(
             "INSERT INTO support (item, place, unit) VALUES (?, ?, ?)",
             [(number, place, numbers[unit]) for place, unit in enumerate(item.support)],
         )
 
-    def insert_item(self, item: MemoryItem, *, own: bool) -> int:
+    def insert_item(self, item: MemoryItem, *, own: bool, by_model: bool = False) -> int:
         """Insert a memory and give its row number; an own one's hyperedges are derived when it is read."""
         texts = (
             item.id,
@@ -287,9 +324,9 @@ class Writer:
             item.origin,
         )
         return self._insert(
-            "INSERT INTO items (id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, version,"
-            " checksum, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*texts, int(own), self._version, checksum(*texts), pack_vector(item.embedding)),
+            "INSERT INTO items (id, question, answer, kind, answer_type, anchors, hyperedges, origin, own, by_model,"
+            " version, checksum, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*texts, int(own), int(by_model), self._version, checksum(*texts), pack_vector(item.embedding)),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.inflection import singular
@@ -102,16 +102,9 @@ def name_text(tokens: Sequence[Token]) -> str:
 
 
 class Classes:
-    """Class nouns ("spacecraft") and coarse types ("PERSON") of names.
+    """Class nouns ("spacecraft") and coarse types ("PERSON") of names, as one document tells them."""
 
-    Parameters
-    ----------
-    known
-        Classes learnt elsewhere, by normalised name; what the document itself says wins.
-    """
-
-    def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self._known = dict(known or {})
+    def __init__(self) -> None:
         self._votes: dict[str, Counter[str]] = defaultdict(Counter)
         self._labels: dict[str, Counter[str]] = defaultdict(Counter)
         self._weak: dict[str, Counter[str]] = defaultdict(Counter)
@@ -155,7 +148,7 @@ class Classes:
             votes = self._votes[full[0]] if len(full) == 1 else None
         if votes:
             return _commonest(votes)
-        return class_in_name(key) or self._known.get(key, "") or _commonest(self._weak.get(key, Counter()))
+        return class_in_name(key) or _commonest(self._weak.get(key, Counter()))
 
     def all_of(self, name: str) -> frozenset[str]:
         """Give every class noun that a name is called by."""
@@ -187,10 +180,6 @@ class Classes:
 
     def _surname_of(self, key: str) -> bool:
         return " " not in key and key in self._surnames
-
-    def table(self) -> dict[str, str]:
-        """Give the class nouns learnt here, by normalised name."""
-        return {name: self.of(name) for name in sorted(self._votes) if name}
 
     def _learn_token(self, token: Token) -> None:
         name = name_span(token)

@@ -1,15 +1,15 @@
 """Compositional drafts out of fact-level ones, by rules: counts, comparisons, spans of years and denials.
 
-Whether a draft is made depends on the documents that it rests on alone, so that a change of others changes nothing: two
-documents meet only where they share a name that is not common, and come in one build. Two hops over two documents are
-composed when memories are fused (`composition`), and by the model over two hyperedges.
+Counts, spans and denials depend on the document that they rest on alone. A comparison joins two documents that share a
+name, as long as that name is not common among all. Two hops over two documents are composed when memories are fused
+(`composition`), and by the model over two hyperedges.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 
@@ -76,9 +76,7 @@ class Derivation:
         for text in sorted(self._types, key=lambda text: (len(text), text)):
             if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
                 self._of_type[self._types[text]].append(text)
-        events = [event for draft in self._drafts if (event := _event(draft)) is not None]
-        dated = list(dict.fromkeys(event.draft.support for event in events))[:_MOST_DATED]
-        self.events = [event for event in events if event.draft.support in dated]
+        self._events = _events(self._drafts)
 
     def drafts(self) -> list[Draft]:
         """Give the drafts of all types but comparisons, which join documents."""
@@ -99,7 +97,7 @@ class Derivation:
 
     def _spans(self) -> Iterator[Draft]:
         """Two dated events: how many years after the one was the other?"""
-        for one, other in combinations(self.events, 2):
+        for one, other in combinations(self._events, 2):
             first, last = sorted((one, other), key=lambda event: event.year)
             if first.year < last.year and first.draft.support != last.draft.support:
                 question = f"How many years after {first.statement} {last.verb} {last.rest}?"
@@ -109,7 +107,7 @@ class Derivation:
 
     def _denials(self) -> Iterator[Draft]:
         """A year or a person that the document tells of elsewhere in the place of the true one."""
-        for event in self.events:
+        for event in self._events:
             yield from self._denied(event.draft, "YEAR", f"{event.verb.capitalize()} {event.rest} in ", "?")
         for draft in self._drafts:
             word, _, rest = draft.question.partition(" ")
@@ -130,46 +128,61 @@ class Derivation:
         return [self._texts[unit] for unit in draft.support]
 
 
-def derive(drafts: Sequence[Draft], texts: Mapping[str, str], facts: Mapping[str, tuple[Fact, ...]]) -> list[Draft]:
-    """Derive compositional drafts, document by document (FD-RAG D.4).
+def derive(
+    drafts: Sequence[Draft],
+    texts: Mapping[str, str],
+    facts: Mapping[str, tuple[Fact, ...]],
+    within: Container[str] | None = None,
+) -> list[Draft]:
+    """Derive compositional drafts (FD-RAG D.4); in which order the fact-level ones come makes no difference.
 
     Parameters
     ----------
     drafts
         Verified fact-level drafts of any number of documents.
     texts, facts
-        Texts, with their titles, and facts of all units that they rest on, by unit id.
+        Texts, with their titles, and facts of all units, by unit id; those of a document in reading order.
+    within
+        The documents whose own drafts are wanted; None: all. Comparisons, which join documents, are given of all.
     """
+    place = {unit: order for order, unit in enumerate(texts)}
     by_document: defaultdict[str, list[Draft]] = defaultdict(list)
-    for draft in drafts:
+    for draft in sorted(drafts, key=lambda draft: (place[draft.support[0]], draft.question, draft.answer)):
         by_document[document_of(draft.support[0])].append(draft)
-    parts = [Derivation(group, texts, facts) for group in by_document.values()]
-    compared = _comparisons([event for part in parts for event in part.events], facts)
-    return [draft for part in parts for draft in part.drafts()] + _shortest(compared)
+    own = [
+        draft
+        for document, group in by_document.items()
+        if within is None or document in within
+        for draft in Derivation(group, texts, facts).drafts()
+    ]
+    return own + _shortest(_comparisons(by_document, facts))
 
 
 def document_of(unit: str) -> str:
     """The id of the document that a unit's id begins with."""
-    return unit.partition("#")[0]
+    return unit.rpartition("#")[0]
 
 
-def _comparisons(events: Sequence[_Event], facts: Mapping[str, tuple[Fact, ...]]) -> Iterator[Draft]:
+def _comparisons(by_document: Mapping[str, Sequence[Draft]], facts: Mapping[str, tuple[Fact, ...]]) -> Iterator[Draft]:
     """Of two subjects with the same predicate, in documents that share a name: which was first?"""
+    events = {document: found for document, group in by_document.items() if (found := _events(group))}
     holders: defaultdict[str, set[str]] = defaultdict(set)
     types: dict[str, str] = {}
-    for unit, found in facts.items():
-        for fact in found:
+    for unit in sorted(facts):
+        for fact in facts[unit]:
             types.setdefault(fact.text, fact.type)
             if fact.type in _NAMED:
                 holders[fact.anchor].add(document_of(unit))
-    linked = {pair for held in holders.values() if len(held) <= _COMMON for pair in combinations(sorted(held), 2)}
-    by_document: defaultdict[str, list[_Event]] = defaultdict(list)
-    for event in events:
-        by_document[document_of(event.draft.support[0])].append(event)
+    linked = {
+        pair
+        for held in holders.values()
+        if len(held) <= _COMMON
+        for pair in combinations(sorted(document for document in held if document in events), 2)
+    }
     pairs = chain.from_iterable(
         (
-            *(combinations(own, 2) for own in by_document.values()),
-            *(product(by_document[a], by_document[b]) for a, b in linked if a in by_document and b in by_document),
+            *(combinations(own, 2) for own in events.values()),
+            *(product(events[one], events[other]) for one, other in sorted(linked)),
         )
     )
     for one, other in pairs:
@@ -184,7 +197,7 @@ def _comparisons(events: Sequence[_Event], facts: Mapping[str, tuple[Fact, ...]]
 def _shortest(drafts: Iterable[Draft]) -> list[Draft]:
     """Of each type and each set of units the shortest question."""
     best: dict[tuple[str, tuple[str, ...]], Draft] = {}
-    for draft in sorted(drafts, key=lambda draft: (len(draft.question), draft.question)):
+    for draft in sorted(drafts, key=lambda draft: (len(draft.question), draft.question, draft.answer)):
         if len(draft.question.split()) <= _MOST_WORDS:
             best.setdefault((draft.kind, draft.support), draft)
     return list(best.values())
@@ -193,6 +206,13 @@ def _shortest(drafts: Iterable[Draft]) -> list[Draft]:
 def _draft(question: str, answer: str, kind: str, answer_type: str, *parents: Draft) -> Draft:
     support = tuple(sorted({unit for parent in parents for unit in parent.support}))
     return Draft(question, answer, kind, answer_type, support)
+
+
+def _events(drafts: Sequence[Draft]) -> list[_Event]:
+    """The dated facts of a document's drafts, of its first dated sentences."""
+    found = [event for draft in drafts if CONTEXT not in draft.question and (event := _event(draft)) is not None]
+    dated = list(dict.fromkeys(event.draft.support for event in found))[:_MOST_DATED]
+    return [event for event in found if event.draft.support in dated]
 
 
 def _event(draft: Draft) -> _Event | None:

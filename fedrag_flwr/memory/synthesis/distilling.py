@@ -1,23 +1,27 @@
 """Distilling parsed documents into verified drafts: by rules, then by the model where facts are not covered yet.
 
 Every draft is checked alone and asked back before anything is derived from it, and what is derived is checked alike.
+What the rules make is a matter of the documents that there are, not of the order in which they came: what stands
+already is asked back again where a change concerns it (`standing`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory.synthesis.derivation import derive
+from fedrag_flwr.memory.synthesis.derivation import derive, document_of
+from fedrag_flwr.memory.synthesis.judging import Judge, Judged
 from fedrag_flwr.memory.synthesis.model import LEAST_TOKENS, ModelSynthesizer
 from fedrag_flwr.memory.synthesis.plan import EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft, RuleSynthesizer
-from fedrag_flwr.memory.synthesis.verify import round_trip, round_trip_model, verify
+from fedrag_flwr.memory.synthesis.standing import Drafts, Standing
+from fedrag_flwr.memory.synthesis.verify import round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress, Sentence
 from fedrag_flwr.text.base import ParsedPassage
@@ -28,23 +32,17 @@ Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
 ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A device's sentences that are not new, and its memories' questions with their answers."""
-
-    sentences: Sequence[Sentence] = ()
-    answers: Sequence[tuple[str, str]] = ()
-
-
+FACT_KINDS = frozenset(("single", "set"))  # of the drafts that a sentence yields; the others are derived from these
 NOTHING_STANDING = Standing()
 
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """Verified drafts with their questions' vectors, and what making them cost.
+    """Verified drafts that are new memories, with their questions' vectors, and what making them cost.
 
-    `vectors` is (drafts, dimension); `rejected` counts drafts that were not kept, by kind and reason; `by_model` are
-    the places of the drafts that the model wrote.
+    `vectors` is (drafts, dimension); `by_model` are the places of the drafts that the model wrote. `held` are drafts
+    that did not come back now, and `withdrawn` those that stood otherwise until now or no longer follow. `rejected`
+    counts drafts that were not kept, by kind and reason.
     """
 
     drafts: tuple[Draft, ...] = ()
@@ -53,6 +51,8 @@ class Distilled:
     cost: Cost = field(default_factory=Cost)
     corpus_tokens: int = 0
     by_model: range = range(0)
+    held: Drafts = field(default_factory=Drafts)
+    withdrawn: tuple[Draft, ...] = ()
 
     @property
     def rejects(self) -> dict[str, int]:
@@ -97,9 +97,8 @@ class Distiller:
     ) -> Distilled:
         """Distil documents.
 
-        What is new is asked back against all that the device holds; what it remembers already is not judged anew, and
-        comparisons join documents of one build. So a device that grew has other memories, at the edges, than one that
-        is built anew.
+        Of the rules, a device that grew has the memories of one that is built anew. The model composes over what is
+        new, within a budget, and what it made stays until a document that it rests on changes.
 
         Parameters
         ----------
@@ -112,48 +111,72 @@ class Distiller:
         progress
             Told how far it is.
         standing
-            What the device holds and remembers already.
+            What the device holds and made already.
         """
-        known = self.rules.classes(part for passages in documents for part in passages)
         drafts: list[Draft] = []
         for done, parsed in enumerate(documents):
             progress("distil", done, len(documents))
-            drafts += self.rules.drafts(parsed, known)
+            drafts += self.rules.drafts(parsed)
         progress("distil", len(documents), len(documents))
-        units = _Units.of(part.passage for parsed in documents for part in parsed)
+        new = _Units.of(part.passage for parsed in documents for part in parsed)
+        units = _Units.of((*new.passages, *standing.passages))
+        judge = self._judge(units, new, sentences, standing)
         rejected: Rejects = Counter()
         progress("verify", 0, 2)
-        facts, fact_vectors = self._verified(drafts, units, sentences, standing, rejected)
+        stood = standing.drafts.where(lambda draft: draft.kind in FACT_KINDS)
+        facts = judge.judge(self._sound(drafts, units, rejected), stood, standing.gone_questions)
         progress("verify", 1, 2)
-        compound = derive(facts, units.texts, units.facts)
-        derived, derived_vectors = self._verified(compound, units, sentences, standing, rejected)
+        derived = self._derived(facts, judge, units, standing, rejected)
         progress("verify", 2, 2)
+        rejected.update(facts.rejected)
+        rejected.update(derived.rejected)
         corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
-        ruled = [*facts, *derived]
-        composed, cost = self._composed(hyperedges, units, ruled, corpus_tokens, rejected, progress)
-        parts = [fact_vectors, derived_vectors, self.encoder.encode([draft.question for draft in composed])]
-        by_model = range(len(ruled), len(ruled) + len(composed))
-        return Distilled((*ruled, *composed), np.concatenate(parts), rejected, cost, corpus_tokens, by_model)
+        changed = facts.changed + derived.changed
+        ruled = changed.at(np.flatnonzero(changed.kept))
+        composed, cost = self._composed(hyperedges, new, ruled.drafts, corpus_tokens, rejected, progress)
+        made = ruled + self._asked(composed)
+        return Distilled(
+            made.drafts,
+            made.vectors,
+            rejected,
+            cost,
+            corpus_tokens,
+            by_model=range(len(ruled), len(made)),
+            held=changed.at(np.flatnonzero(~changed.kept)),
+            withdrawn=(*facts.withdrawn, *derived.withdrawn),
+        )
 
-    def _verified(
-        self,
-        drafts: Sequence[Draft],
-        units: _Units,
-        vectors_of: Units,
-        standing: Standing,
-        rejected: Rejects,
-    ) -> tuple[list[Draft], NDArray[np.float32]]:
-        """The drafts that are sound and lead back to their support, with their questions' vectors."""
-        sound = _sound(drafts, units, rejected)
-        vectors = self.encoder.encode([draft.question for draft in sound])
-        if not sound:
-            return [], vectors
-        sentences = [*(sentence for passage in units.passages for sentence in passage.sentences), *standing.sentences]
+    def _judge(self, units: _Units, new: _Units, vectors_of: Units, standing: Standing) -> Judge:
         rows = {unit_id: row for row, unit_id in enumerate(vectors_of.ids)}
-        sentence_vectors = vectors_of.vectors[[rows[sentence.id] for sentence in sentences]]
-        asked = round_trip(sound, vectors, sentences, sentence_vectors, standing.answers)
-        rejected.update((sound[index].kind, reason) for index, reason in asked.reasons.items())
-        return [sound[index] for index in asked.kept], vectors[list(asked.kept)]
+        came = vectors_of.vectors[[rows[sentence.id] for sentence in new.sentences]]
+        changed = np.concatenate([came, standing.gone]) if len(standing.gone) else came
+        ordered = vectors_of.vectors[[rows[sentence.id] for sentence in units.sentences]]
+        return Judge(units.sentences, ordered, None if standing.unjudged else changed)
+
+    def _derived(self, facts: Judged, judge: Judge, units: _Units, standing: Standing, rejected: Rejects) -> Judged:
+        """What follows from the facts, judged; what stands and no longer follows is withdrawn."""
+        touched = {document_of(draft.support[0]) for draft in (*facts.changed.drafts, *facts.withdrawn)}
+        following = derive(facts.kept, units.texts, units.facts, touched)
+        there = frozenset(following)
+
+        def lapses(draft: Draft) -> bool:
+            within = draft.kind == "comparison" or document_of(draft.support[0]) in touched
+            return within and draft not in there
+
+        stood = standing.drafts.where(lambda draft: draft.kind not in FACT_KINDS)
+        lapsed, known = stood.where(lapses).drafts, frozenset(stood.drafts)
+        new = self._sound([draft for draft in following if draft not in known], units, rejected)
+        gone = [*standing.gone_questions, *(draft.question for draft in lapsed)]
+        judged = judge.judge(new, stood.where(lambda draft: not lapses(draft)), gone)
+        return replace(judged, withdrawn=(*judged.withdrawn, *lapsed))
+
+    def _sound(self, drafts: Sequence[Draft], units: _Units, rejected: Rejects) -> Drafts:
+        return self._asked(_sound(drafts, units, rejected))
+
+    def _asked(self, drafts: Sequence[Draft]) -> Drafts:
+        """Drafts with their questions' vectors."""
+        vectors = self.encoder.encode([draft.question for draft in drafts])
+        return Drafts(tuple(drafts), vectors, np.zeros(len(drafts), dtype=np.bool_))
 
     def _composed(
         self,
@@ -193,7 +216,7 @@ class Distiller:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """New passages, with each unit's text under its title and its facts by unit id."""
+    """Passages, with each unit's text under its title and its facts by unit id, and all sentences."""
 
     passages: tuple[Passage, ...]
     texts: Mapping[str, str]
@@ -208,6 +231,11 @@ class _Units:
             texts |= {s.id: under_title(passage.title, s.text) for s in passage.sentences}
             facts |= {s.id: s.facts for s in passage.sentences}
         return cls(kept, texts, facts)
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The sentences of all passages, in reading order."""
+        return [sentence for passage in self.passages for sentence in passage.sentences]
 
     def context(self, edge: Hyperedge) -> EdgeContext | None:
         """What the model sees of a hyperedge; None where none of its units is new."""

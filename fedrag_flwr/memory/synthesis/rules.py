@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.memory.synthesis.classes import Classes
 from fedrag_flwr.memory.synthesis.clauses import clauses_of
-from fedrag_flwr.memory.synthesis.descriptions import describe
 from fedrag_flwr.memory.synthesis.linear import linear_questions
 from fedrag_flwr.memory.synthesis.mentions import Mentions
 from fedrag_flwr.memory.synthesis.nominal import nominal_questions
@@ -18,8 +17,6 @@ from fedrag_flwr.memory.synthesis.wording import Asked
 from fedrag_flwr.records import Fact, Sentence
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.segment import under_title
-
-_NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "NAME"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,6 @@ class Draft:
         As in :class:`fedrag_flwr.text.base.QuestionAnalysis`, NAME for other names, "" when open.
     support
         Ids of the units that the answer rests on.
-    description
-        A noun phrase that stands for the answer ("the person who discovered Pluto"), "" when there is none.
     """
 
     question: str
@@ -45,7 +40,6 @@ class Draft:
     kind: str
     answer_type: str
     support: tuple[str, ...]
-    description: str = ""
 
 
 class RuleSynthesizer:
@@ -65,26 +59,20 @@ class RuleSynthesizer:
         """Name and version of the rules, stored with what they made."""
         return f"rules-1/{self.per_sentence}"
 
-    def classes(self, passages: Iterable[ParsedPassage]) -> dict[str, str]:
-        """Learn what names are called ("cassini" -> "spacecraft"), for use as `known` with other documents."""
-        classes = Classes()
-        classes.learn(parsed.doc for parsed in passages)
-        return classes.table()
-
-    def drafts(self, passages: Sequence[ParsedPassage], known: Mapping[str, str] | None = None) -> list[Draft]:
+    def drafts(self, passages: Sequence[ParsedPassage]) -> list[Draft]:
         """Make the drafts of one document, sentence by sentence, the best first within a sentence.
+
+        No other document has a say in them, so that a change of others changes none.
 
         Parameters
         ----------
         passages
             The document's parsed passages in reading order.
-        known
-            Class nouns of names learnt from other documents.
         """
         if not passages:
             return []
         docs = [parsed.doc for parsed in passages]
-        classes = Classes(known)
+        classes = Classes()
         classes.learn(docs)
         topic = find_topic(passages[0].passage.title, docs, classes)
         drafts: list[Draft] = []
@@ -95,14 +83,7 @@ class RuleSynthesizer:
                 asked = list(_ask_sentence(asker, parsed, start, end))
                 asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
                 drafts.extend(
-                    Draft(
-                        item.question,
-                        item.answer,
-                        item.kind,
-                        item.type,
-                        _support(item.answer, sentence, parsed),
-                        _description(item),
-                    )
+                    Draft(item.question, item.answer, item.kind, item.type, _support(item.answer, sentence, parsed))
                     for item in rank(asked, self.per_sentence)
                 )
         return drafts
@@ -115,10 +96,6 @@ def _support(answer: str, sentence: Sentence, parsed: ParsedPassage) -> tuple[st
     earlier = parsed.passage.sentences[: parsed.passage.sentences.index(sentence)]
     named = next((other.id for other in reversed(earlier) if answer.lower() in other.text.lower()), None)
     return (sentence.id, named) if named is not None else (sentence.id,)
-
-
-def _description(item: Asked) -> str:
-    return describe(item.question, item.type) if item.type in _NAMED and item.kind == "single" else ""
 
 
 def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> Iterator[Asked]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from fedrag_flwr.records import Cost, Sentence
 
 MAX_QUESTION_WORDS = 40
 MAX_ANSWER_WORDS = 12
+MARGIN = 0.08  # of cosines: a sentence that is not further from a question than its support by half of it is as near
 _DANGLING = re.compile(
     r"\b(?:[Tt]his|[Tt]hese|[Tt]hose)\b(?! (?:is|was|day)\b)|\b(?:we|you|my|our|your)\b|"
     r"\bthe (?:former|latter|above|following|text|passage|article|document|sentence|paragraph)\b"
@@ -142,14 +144,14 @@ def round_trip(
     sentence_vectors: NDArray[np.float32],
     remembered: Iterable[tuple[str, str]] = (),
     *,
-    margin: float = 0.08,
+    margin: float = MARGIN,
 ) -> RoundTrip:
     """Ask rule drafts back without a model: the support must be the evidence that the question leads to.
 
     A draft is rejected as ``elsewhere`` when another sentence is nearer to the question by more than `margin` and
     covers its words better, as ``ambiguous`` when another sentence is as near, covers as many of its words and offers
     another answer of the same type, and as ``conflict`` when the same question was made, or is remembered, with another
-    answer.
+    answer. Which drafts are asked together makes no difference, as long as the others are among the remembered.
 
     Parameters
     ----------
@@ -160,12 +162,16 @@ def round_trip(
     sentences, sentence_vectors
         The sentences of the device, and their vectors, shape (sentences, dimension), unit rows.
     remembered
-        Questions and answers of memories that stay.
+        Questions and answers of drafts that are not asked now.
     margin
         Difference in cosine that still counts as equally near.
     """
     place = {sentence.id: index for index, sentence in enumerate(sentences)}
-    bags = [frozenset(normalise(sentence.text).split()) for sentence in sentences]
+
+    @cache
+    def bag(index: int) -> frozenset[str]:
+        return frozenset(normalise(sentences[index].text).split())
+
     answers: dict[str, set[str]] = defaultdict(set)
     for question, answer in (*((draft.question, draft.answer) for draft in drafts), *remembered):
         answers[normalise(question)].add(normalise(answer))
@@ -181,7 +187,7 @@ def round_trip(
             if _conflicting(answers[normalise(draft.question)]):
                 reason = "conflict"
             elif support:
-                reason = _elsewhere(draft, support, row, sentences, bags, margin)
+                reason = _elsewhere(draft, support, row, sentences, bag, margin)
             if reason is None:
                 kept.append(index)
             else:
@@ -201,12 +207,12 @@ def _elsewhere(
     support: Sequence[int],
     row: NDArray[np.float32],
     sentences: Sequence[Sentence],
-    bags: Sequence[frozenset[str]],
+    bag: Callable[[int], frozenset[str]],
     margin: float,
 ) -> str | None:
     own = max(float(row[index]) for index in support)
     words = frozenset(normalise(draft.question).split()) - STOP
-    covered = max(len(words & bags[index]) for index in support)
+    covered = max(len(words & bag(index)) for index in support)
     answer = normalise(draft.answer)
     for index in np.flatnonzero(row >= own - margin / 2):
         if int(index) in support:
@@ -215,7 +221,7 @@ def _elsewhere(
         text = f" {normalise(sentence.text)} "
         if f" {answer} " in text:
             continue
-        others = len(words & bags[int(index)])
+        others = len(words & bag(int(index)))
         if row[index] > own + margin and others > covered:
             return "elsewhere"
         same_type = any(fact.type == draft.answer_type and fact.anchor != answer for fact in sentence.facts)
