@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Rows = tuple[Floats, ...]  # the free rows of each part
 
 TOLERANCE = 1e-3
-PLATEAU_STEPS, PLATEAU_SHARE = 10, 0.01
+PLATEAU_STEPS, PLATEAU_SHARE = 8, 0.02
 _FIRST_GROWTH, _GROWTH = 4.0, 2.0
 _PATIENCE = 3
 _MOST_HALVINGS = 40
