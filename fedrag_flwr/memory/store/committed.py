@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory.store import item_rows, reading
+from fedrag_flwr.memory.store import held_rows, item_rows, reading
 from fedrag_flwr.memory.store.change import Contribution, Counts, HeldBack
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.opening import device_and_dimension
@@ -148,7 +148,7 @@ class StoreReader:
     def held_back(self) -> list[HeldBack]:
         """What documents say and others of this device speak against, sorted by id; it never leaves the device."""
         with self._database.reading() as connection:
-            return item_rows.held_back(connection, self._dimension)
+            return held_rows.held_back(connection, self._dimension)
 
     def written_by_model(self) -> frozenset[str]:
         """The ids of own memories that the model wrote."""
@@ -211,7 +211,7 @@ class StoreReader:
             reading.passages(connection, None)
             reading.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
-            item_rows.held_back(connection, self._dimension)
+            held_rows.held_back(connection, self._dimension)
             for granularity in ("paragraph", "sentence"):
                 reading.vectors_since(connection, granularity, 0, self._dimension)
             for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():

@@ -6,7 +6,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fedrag_flwr.memory.store.change import HeldBack
 from fedrag_flwr.memory.store.reading import LISTED, listed
 from fedrag_flwr.memory.store.schema import check_row, unpack_names, unpack_vectors
 from fedrag_flwr.records import Cursor, MemoryItem
@@ -124,28 +123,11 @@ def _items(
     return found
 
 
-def held_back(connection: sqlite3.Connection, dimension: int) -> list[HeldBack]:
-    """All that is held back, sorted by id."""
-    rows = connection.execute(
-        "SELECT number, checksum, vector, id, question, answer, kind, answer_type FROM held_back ORDER BY id"
-    ).fetchall()
-    vectors = unpack_vectors([row[2] for row in rows], dimension)
-    supports = _supports(connection, [row[0] for row in rows], "held_support", "held")
-    found = []
-    for vector, (number, check, _, *texts) in zip(vectors, rows, strict=True):
-        check_row(check, *texts)
-        name, question, answer, kind, answer_type = texts
-        found.append(HeldBack(name, question, answer, kind, answer_type, tuple(supports[number]), vector))
-    return found
-
-
-def _supports(
-    connection: sqlite3.Connection, numbers: Sequence[int], table: str = "support", owner: str = "item"
-) -> defaultdict[int, list[str]]:
+def _supports(connection: sqlite3.Connection, numbers: Sequence[int]) -> defaultdict[int, list[str]]:
     supports: defaultdict[int, list[str]] = defaultdict(list)
     for number, unit in connection.execute(
-        f"SELECT s.{owner}, u.id FROM {table} s JOIN units u ON u.number = s.unit"
-        f" WHERE s.{owner} {LISTED} ORDER BY s.{owner}, s.place",
+        "SELECT s.item, u.id FROM support s JOIN units u ON u.number = s.unit"
+        f" WHERE s.item {LISTED} ORDER BY s.item, s.place",
         (listed(numbers),),
     ):
         supports[number].append(unit)

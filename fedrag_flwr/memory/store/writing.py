@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import StoreError, StoreMismatchError
-from fedrag_flwr.memory.store import item_rows, reading
-from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument
+from fedrag_flwr.errors import StoreError
+from fedrag_flwr.memory.store import held_rows, item_rows, reading
+from fedrag_flwr.memory.store.change import Change, NewDocument
+from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
 from fedrag_flwr.memory.store.reading import LISTED
 from fedrag_flwr.memory.store.schema import checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
@@ -50,7 +51,7 @@ class Writer:
         for item in change.items:
             self._put_own(item, by_model=item.id in by_model)
         for held in change.held:
-            self._hold_back(held)
+            held_rows.put(self._connection, self._dimension, held)
         self._mark_judged(change)
         self._mark_remembered(change.remembered)
         if regroups:
@@ -104,11 +105,7 @@ class Writer:
         if not numbers:
             return
         gone = (reading.listed(numbers),)
-        self._connection.execute(
-            "DELETE FROM held_back WHERE number IN (SELECT s.held FROM held_support s JOIN units u ON u.number = s.unit"
-            f" WHERE u.document {LISTED})",
-            gone,
-        )
+        held_rows.drop_of_documents(self._connection, numbers)
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
             f" WHERE u.document {LISTED} ORDER BY s.item",
@@ -140,8 +137,8 @@ class Writer:
     def _add_document(self, new: NewDocument) -> None:
         document = new.document
         sentences = [sentence for passage in new.passages for sentence in passage.sentences]
-        self._check_vectors(new.paragraph_vectors, len(new.passages), document.id)
-        self._check_vectors(new.sentence_vectors, len(sentences), document.id)
+        check_vectors(self._dimension, new.paragraph_vectors, len(new.passages), document.id)
+        check_vectors(self._dimension, new.sentence_vectors, len(sentences), document.id)
         columns = (document.id, document.title, document.text, document.digest)
         owner = self._insert(
             "INSERT INTO documents (id, title, text, digest, checksum) VALUES (?, ?, ?, ?, ?)",
@@ -149,7 +146,7 @@ class Writer:
         )
         row = 0
         for place, passage in enumerate(new.passages):
-            self._check_place(passage, document.id)
+            check_place(passage, document.id)
             number = self._add_unit(passage, owner, None, place, new.paragraph_vectors[place])
             for inner, sentence in enumerate(passage.sentences):
                 self._add_unit(sentence, owner, number, inner, new.sentence_vectors[row])
@@ -169,21 +166,6 @@ class Writer:
 
     def _insert(self, statement: str, values: tuple[object, ...]) -> int:
         return int(self._connection.execute(statement, values).lastrowid or 0)
-
-    @staticmethod
-    def _check_place(passage: Passage, document_id: str) -> None:
-        if passage.document_id != document_id or any(inner.passage_id != passage.id for inner in passage.sentences):
-            raise StoreError("a passage or sentence names another parent", where=document_id, fix="parse it again")
-
-    def _check_vectors(self, vectors: NDArray[np.float32], rows: int, where: str) -> None:
-        if vectors.shape != (rows, self._dimension) and (rows or vectors.size):
-            raise StoreMismatchError(
-                f"vectors of shape {vectors.shape} came, ({rows}, {self._dimension}) belong here",
-                where=where,
-                fix="encode with the recorded encoder",
-            )
-        if not np.isfinite(vectors).all():
-            raise StoreError("a vector is not finite", where=where, fix="check the encoder")
 
     def _mark_remembered(self, ids: Sequence[str]) -> None:
         if not ids:
@@ -230,10 +212,10 @@ class Writer:
             self._add_hyperedge(edge, numbers)
 
     def _add_hyperedge(self, edge: Hyperedge, numbers: dict[str, int]) -> None:
-        self._check_vectors(edge.prototype[np.newaxis, :], 1, edge.id)
+        check_vectors(self._dimension, edge.prototype[np.newaxis, :], 1, edge.id)
         if len(edge.members) != len(edge.weights):
             raise StoreError("a hyperedge has more members than weights, or fewer", where=edge.id)
-        self._check_units(edge.members, numbers, edge.id)
+        check_units(edge.members, numbers, edge.id)
         owner = self._insert(
             "INSERT INTO hyperedges (id, granularity, prototype) VALUES (?, ?, ?)",
             (edge.id, edge.granularity, pack_vector(edge.prototype)),
@@ -245,13 +227,6 @@ class Writer:
                 for place, (unit, weight) in enumerate(zip(edge.members, edge.weights, strict=True))
             ],
         )
-
-    @staticmethod
-    def _check_units(units: Iterable[str], numbers: dict[str, int], where: str) -> None:
-        absent = [unit for unit in units if unit not in numbers]
-        if absent:
-            error = reading.missing("unit", absent)
-            raise type(error)(f"{where} names a unit that is not in the store", where=absent[0], fix=error.fix)
 
     def _touch_regrouped(self, before: dict[int, tuple[str, ...]]) -> None:
         """Give own items whose hyperedges changed the new version: they read differently from now on."""
@@ -268,23 +243,7 @@ class Writer:
     def _withdraw_own(self, ids: Sequence[str]) -> None:
         which = (reading.listed(ids),)
         self._retract(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", which)
-        self._connection.execute(f"DELETE FROM held_back WHERE id {LISTED}", which)
-
-    def _hold_back(self, held: HeldBack) -> None:
-        self._check_vectors(held.embedding[np.newaxis, :], 1, held.id)
-        numbers = reading.unit_numbers(self._connection, held.support)
-        self._check_units(held.support, numbers, held.id)
-        texts = (held.id, held.question, held.answer, held.kind, held.answer_type)
-        self._connection.execute("DELETE FROM held_back WHERE id = ?", (held.id,))
-        number = self._insert(
-            "INSERT INTO held_back (id, question, answer, kind, answer_type, checksum, vector)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*texts, checksum(*texts), pack_vector(held.embedding)),
-        )
-        self._connection.executemany(
-            "INSERT INTO held_support (held, place, unit) VALUES (?, ?, ?)",
-            [(number, place, numbers[unit]) for place, unit in enumerate(held.support)],
-        )
+        held_rows.drop(self._connection, ids)
 
     def _mark_judged(self, change: Change) -> None:
         if change.judged:
@@ -293,13 +252,13 @@ class Writer:
             self._connection.execute("INSERT OR IGNORE INTO state VALUES ('unjudged', '1')")
 
     def _put_own(self, item: MemoryItem, *, by_model: bool) -> None:
-        self._check_vectors(item.embedding[np.newaxis, :], 1, item.id)
+        check_vectors(self._dimension, item.embedding[np.newaxis, :], 1, item.id)
         if item.origin != self._device:
             raise StoreError("a memory of another origin came as an own one", where=item.id, fix="import it")
         if not item.support:
             raise StoreError("an own memory names no support", where=item.id, fix="give it the ids of its units")
         numbers = reading.unit_numbers(self._connection, item.support)
-        self._check_units(item.support, numbers, item.id)
+        check_units(item.support, numbers, item.id)
         there = item_rows.items(self._connection, self._dimension, ids=[item.id])
         if there and there[0].support == item.support and same_item(item, there[0]):
             return

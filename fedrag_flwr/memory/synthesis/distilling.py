@@ -30,8 +30,6 @@ from fedrag_flwr.text.segment import under_title
 Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
 
 ASKING_SHARE = 0.25  # of the model's output tokens, kept for asking its own items back
-
-
 FACT_KINDS = frozenset(("single", "set"))  # of the drafts that a sentence yields; the others are derived from these
 NOTHING_STANDING = Standing()
 
