@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import reading
 from fedrag_flwr.memory.store.change import HeldBack
 from fedrag_flwr.memory.store.checking import check_units, check_vectors
@@ -36,6 +37,8 @@ def held_back(connection: sqlite3.Connection, dimension: int) -> list[HeldBack]:
 
 def put(connection: sqlite3.Connection, dimension: int, held: HeldBack) -> None:
     """Hold one back, in the place of what was held back under its id."""
+    if not held.support:
+        raise StoreError("what is held back names no support", where=held.id, fix="give it the ids of its units")
     check_vectors(dimension, held.embedding[np.newaxis, :], 1, held.id)
     numbers = reading.unit_numbers(connection, held.support)
     check_units(held.support, numbers, held.id)

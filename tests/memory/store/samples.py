@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory import Change, MemoryStore, NewDocument
+from fedrag_flwr.memory.store.change import HeldBack
 from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8
@@ -98,6 +99,16 @@ def memory(
     )
 
 
+def held_back(name: str, support: Sequence[str]) -> HeldBack:
+    one = memory(name, support)
+    return HeldBack(name, one.question, one.answer, one.kind, one.answer_type, one.support, one.embedding)
+
+
+def plain_held(held: HeldBack) -> tuple[object, ...]:
+    said = (held.id, held.question, held.answer, held.kind, held.answer_type, held.support)
+    return (*said, held.embedding.tobytes())
+
+
 def delta(
     *items: MemoryItem, retracted: Sequence[str] = (), since: int = 0, version: int = 1, origin: str = "bank"
 ) -> Delta:
@@ -123,6 +134,8 @@ def snapshot(store: MemoryStore) -> dict[str, object]:
         "sentences": store.sentences(),
         "hyperedges": [plain_edge(edge) for edge in store.hyperedges()],
         "items": [plain_item(item) for item in store.items()],
+        "held back": [plain_held(held) for held in store.held_back()],
+        "by model": store.written_by_model(),
         "to remember": store.documents_without_memories(),
     }
     for granularity in ("paragraph", "sentence"):

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,16 @@ from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, St
 from fedrag_flwr.memory import Change, MemoryStore
 from fedrag_flwr.memory.store.database import FILE, write_lock
 from fedrag_flwr.memory.store.opaque import SECRET
-from tests.memory.store.samples import IDENTITY, delta, memory, new_document, open_store, snapshot, two_documents
+from tests.memory.store.samples import (
+    IDENTITY,
+    delta,
+    held_back,
+    memory,
+    new_document,
+    open_store,
+    snapshot,
+    two_documents,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = 4096
@@ -33,7 +43,7 @@ PAGE = 4096
 def device(tmp_path: Path) -> Path:
     path = tmp_path / "device"
     with open_store(path) as store:
-        store.apply(two_documents())
+        store.apply(replace(two_documents(), held=(held_back("kept from all", ["d1/0/0"]),)))
         store.import_delta(delta(memory("f1", origin="b")))
         store.apply(Change(documents=tuple(new_document(f"more{n}", passages=4) for n in range(8))))
         for kind in ("sentence", "paragraph", "item"):
@@ -120,7 +130,7 @@ def test_damaged_texts_and_vectors_fail_their_checksum(device: Path) -> None:
     intact = file.read_bytes()
     with open_store(device) as store:
         vector = store.units("sentence").vectors[0].tobytes()
-    for part in (vector, b"edition 0", b"What is m12"):
+    for part in (vector, b"edition 0", b"What is m12", b"What is kept"):
         place = intact.index(part)
         file.write_bytes(intact[:place] + bytes([intact[place] ^ 1]) + intact[place + 1 :])
         with open_store(device) as store, pytest.raises(StoreCorruptError, match="checksum"):
@@ -358,7 +368,7 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from fedrag_flwr.errors import StoreFullError
-from tests.memory.store.samples import Change, delta, memory, new_document, open_store
+from tests.memory.store.samples import Change, delta, held_back, memory, new_document, open_store
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 done = 0
 try:

@@ -20,11 +20,13 @@ from tests.memory.store.samples import (
     DIMENSION,
     IDENTITY,
     delta,
+    held_back,
     hyperedge,
     memory,
     new_document,
     open_store,
     plain_edge,
+    plain_held,
     plain_item,
     snapshot,
     two_documents,
@@ -131,6 +133,32 @@ def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
             assert vector not in file.read_bytes()
 
 
+def test_what_is_held_back_goes_with_any_of_its_documents_or_on_its_own(store: MemoryStore) -> None:
+    held = [held_back("h1", ["d1/0/0"]), held_back("h12", ["d2/0/0", "d1/1/0"]), held_back("h2", ["d2/0/1"])]
+    store.apply(replace(two_documents(), held=tuple(held)))
+    assert [plain_held(one) for one in store.held_back()] == [plain_held(one) for one in held]
+    assert store.counts().items == 3  # none of them is a memory
+    store.apply(Change(removed=("d1",)))
+    assert [one.id for one in store.held_back()] == ["h2"]
+    store.apply(Change(withdrawn=("h2", "m2"), items=(memory("h2", ["d2/0/1"]),), held=(held_back("m2", ["d2/0/0"]),)))
+    assert ([one.id for one in store.items()], [one.id for one in store.held_back()]) == (["h2"], ["m2"])
+    assert "m2" in store.retracted_since(0)
+
+
+def test_a_store_knows_whether_its_memories_were_judged_and_which_the_model_wrote(store: MemoryStore) -> None:
+    store.apply(replace(two_documents(), judged=True, by_model=("m12",)))
+    assert store.judged()
+    assert store.written_by_model() == {"m12"}
+    version = store.version
+    store.apply(Change(removed=("d9",)))  # nothing went
+    assert (store.judged(), store.version) == (True, version)
+    store.apply(Change(removed=("d1",)))
+    assert not store.judged()
+    store.apply(Change(judged=True))
+    assert store.judged()
+    assert not store.written_by_model()
+
+
 def test_replacing_a_document_retracts_its_memories(store: MemoryStore) -> None:
     store.apply(two_documents())
     changed = new_document("d1", edition=1)
@@ -172,6 +200,8 @@ def _vector_of(length: int) -> Vector:
     [
         (Change(items=(memory("x", ["nowhere"]),)), NotFoundError),
         (Change(items=(memory("x", []),)), StoreError),
+        (Change(held=(held_back("x", ["nowhere"]),)), NotFoundError),
+        (Change(held=(held_back("x", []),)), StoreError),
         (Change(items=(memory("x", ["d1/0/0"], origin="b"),)), StoreError),
         (Change(items=(replace(memory("x", ["d1/0/0"]), embedding=_vector_of(3)),)), StoreMismatchError),
         (Change(items=(replace(memory("x", ["d1/0/0"]), embedding=_vector_of(8) * np.nan),)), StoreError),
