@@ -169,8 +169,12 @@ def round_trip(
     place = {sentence.id: index for index, sentence in enumerate(sentences)}
 
     @cache
+    def said(index: int) -> str:
+        return f" {normalise(sentences[index].text)} "
+
+    @cache
     def bag(index: int) -> frozenset[str]:
-        return frozenset(normalise(sentences[index].text).split())
+        return frozenset(said(index).split())
 
     answers: dict[str, set[str]] = defaultdict(set)
     for question, answer in (*((draft.question, draft.answer) for draft in drafts), *remembered):
@@ -187,7 +191,7 @@ def round_trip(
             if _conflicting(answers[normalise(draft.question)]):
                 reason = "conflict"
             elif support:
-                reason = _elsewhere(draft, support, row, sentences, bag, margin)
+                reason = _elsewhere(draft, support, row, sentences, said, bag, margin)
             if reason is None:
                 kept.append(index)
             else:
@@ -207,6 +211,7 @@ def _elsewhere(
     support: Sequence[int],
     row: NDArray[np.float32],
     sentences: Sequence[Sentence],
+    said: Callable[[int], str],
     bag: Callable[[int], frozenset[str]],
     margin: float,
 ) -> str | None:
@@ -214,18 +219,14 @@ def _elsewhere(
     words = frozenset(normalise(draft.question).split()) - STOP
     covered = max(len(words & bag(index)) for index in support)
     answer = normalise(draft.answer)
-    for index in np.flatnonzero(row >= own - margin / 2):
-        if int(index) in support:
+    for index in np.flatnonzero(row >= own - margin / 2).tolist():
+        others = len(words & bag(index))
+        if others < covered or index in support or f" {answer} " in said(index):
             continue
-        sentence = sentences[int(index)]
-        text = f" {normalise(sentence.text)} "
-        if f" {answer} " in text:
-            continue
-        others = len(words & bag(int(index)))
         if row[index] > own + margin and others > covered:
             return "elsewhere"
-        same_type = any(fact.type == draft.answer_type and fact.anchor != answer for fact in sentence.facts)
-        if draft.answer_type and same_type and others >= covered and others >= len(words):
+        same_type = any(fact.type == draft.answer_type and fact.anchor != answer for fact in sentences[index].facts)
+        if draft.answer_type and same_type and others >= len(words):
             return "ambiguous"
     return None
 
