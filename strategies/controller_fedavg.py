@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.ordering.controller import features_id
 from fedrag_flwr.ordering.sources import FEATURES
-from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate
+from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate, SumTerm
 from fedrag_flwr.retrieval import Moments
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
@@ -90,11 +90,12 @@ class ControllerFedAvg(FederatedRag):
             stage="fit",
             devices=len(trainers),
             epochs=settings.local_epochs,
-            moments_sum=sums.add(asked, updates, 2 * width + 1),
+            moments_sum=sums.add(asked.step, _terms(updates), 2 * width + 1),
         )
         for number in range(settings.rounds):
             asked = replace(asked, round=number)
-            if total := sums.add(asked, self._updates(trainers, asked, 0), width + 2):
+            updates = self._updates(trainers, asked, 0)
+            if total := sums.add(asked.step, _terms(updates), width + 2):
                 asked = replace(asked, weights_sum=total)
         self._keep(replace(asked, stage="keep", round=settings.rounds))
         self.counts |= {"controller-devices": len(trainers)}
@@ -129,6 +130,10 @@ class ControllerFedAvg(FederatedRag):
             elif update.examples:
                 usable[node_id] = update
         return usable
+
+
+def _terms(updates: Mapping[int, ControllerUpdate]) -> dict[int, SumTerm]:
+    return {node_id: update.term for node_id, update in updates.items()}
 
 
 def fedavg(updates: Sequence[ControllerUpdate]) -> Floats:

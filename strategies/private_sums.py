@@ -8,24 +8,16 @@ from logging import INFO
 from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
-from fedrag_flwr.exchange.training import tagged_update
+from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag
-from fedrag_flwr.records import (
-    Ciphertext,
-    ControllerRequest,
-    ControllerUpdate,
-    DeviceCard,
-    GroupRequest,
-    PeerKey,
-    SealedMessages,
-)
+from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessages, SumParts, SumTerm
 from strategies.courier import Courier, Letter
 
 
 class PrivateSums:
-    """Lets devices agree on a key, and adds under it.
+    """Lets devices agree on a key, and adds under it: the server's part for every strategy that sums up in secret.
 
     Parameters
     ----------
@@ -59,19 +51,32 @@ class PrivateSums:
             return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
         return []
 
-    def add(
-        self, asked: ControllerRequest, updates: Mapping[int, ControllerUpdate], count: int
-    ) -> tuple[Ciphertext, ...]:
-        """The sum of devices' ciphertexts of `count` numbers; who sent none, too many, or another's is left out."""
+    def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:
+        """Add up terms of `count` numbers each; whose is malformed, another's or of another step is left out.
+
+        Parameters
+        ----------
+        step
+            What the sum is of, as devices were told; it begins with the type of their message.
+        terms
+            By node.
+        count
+            Numbers of the sum.
+
+        Returns
+        -------
+        SumParts
+            The sum; empty where no term is usable.
+        """
         sandbox, usable = shared_sandbox(), []
-        for node_id, update in updates.items():
+        for node_id, term in terms.items():
             try:
-                tagged = tagged_update(self._courier.name(node_id), asked, update.ciphertexts)
-                check_tag(self._key.tag_key(self._cards[node_id].key), update.tag, *tagged)
-                if len(update.ciphertexts) != ciphertexts_of(count):
+                tagged = tagged_term(self._courier.name(node_id), step, term.parts)
+                check_tag(self._key.tag_key(self._cards[node_id].key), term.tag, *tagged)
+                if len(term.parts) != ciphertexts_of(count):
                     raise CipherError("another number of ciphertexts than the sum takes", where="sum")
-                add_ciphertexts([update.ciphertexts], sandbox)
-                usable.append(update.ciphertexts)
+                add_ciphertexts([term.parts], sandbox)
+                usable.append(term.parts)
             except CipherError as error:
-                self._courier.miss(node_id, f"train.controller: {error}")
+                self._courier.miss(node_id, f"{step}: {error}")
         return tuple(add_ciphertexts(usable, sandbox)) if usable else ()

@@ -22,8 +22,9 @@ PUBLIC = (
     "EvidenceUnit Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest HitSummary HitsBatch "
     "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "
     "PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealedFinish "
-    "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SummaryBatch "
-    "SummaryOverview SummaryRequest Told TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
+    "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SumTerm SummaryBatch "
+    "SummaryOverview SummaryRequest Told TopicWeight WaitingBatch WaitingRequest "
+    "WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",

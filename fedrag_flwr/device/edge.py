@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from fedrag_flwr.device.answering import DeviceAnswers
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.device.doorkeeping import Doorkeeper
@@ -310,10 +308,8 @@ class EdgeDevice:
     def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
         """Take one step of training the controller together with other devices, on own questions."""
         if request.encrypted:
-            noise, rng = self.settings.controller.noise, np.random.default_rng()  # nobody may foresee this noise
-            update = self.sealed.training.train(
-                request, noise, rng, lambda plain: self.controller.train(plain, questions)
-            )
+            noise = self.settings.controller.noise
+            update = self.sealed.training.train(request, noise, lambda plain: self.controller.train(plain, questions))
         elif self.settings.exchange == "encrypted":
             raise PrivacyError("this device trains on encrypted sums only", where=self.name)
         else:

@@ -10,6 +10,7 @@ from typing import Self
 from fedrag_flwr.exchange.boxes import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.exchange.confiding import confide, open_answers
 from fedrag_flwr.exchange.routing import Overview, PrivateRouting
+from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.exchange.training import PrivateTraining
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
@@ -42,8 +43,8 @@ class SealedExchange:
         The device's name.
     key
         For which others seal.
-    routing, training
-        Its parts in private routing and in encrypted training.
+    routing, sums, training
+        Its parts in private routing, in encrypted sums, and in training on them.
     recall
         Puts texts to questions that come without.
     retrieve, finish
@@ -55,6 +56,7 @@ class SealedExchange:
     device: str
     key: BoxKey
     routing: PrivateRouting
+    sums: GroupSums
     training: PrivateTraining
     recall: Recall
     retrieve: Retrieve
@@ -79,8 +81,8 @@ class SealedExchange:
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
         routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, settings)
-        training = PrivateTraining(device, folder, key, sandbox)
-        return cls(device, key, routing, training, recall, retrieve, finish, settings.inference.remote_units)
+        sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units
+        return cls(device, key, routing, sums, PrivateTraining(sums), recall, retrieve, finish, most)
 
     def give(self, asked: SealedMessages, run: str) -> SealedMessages:
         """Evidence for requests in boxes, sealed for those who asked."""

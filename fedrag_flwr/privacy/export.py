@@ -334,6 +334,19 @@ class ExportDoor:
         self._passed("sketches", (levels,))
         return tuple(levels.tolist())
 
+    def release_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Release numbers, shape (n,), into a sum that is encrypted before they leave: whoever adds up reads none.
+
+        Raises
+        ------
+        PrivacyError
+            If they are anything but a row of finite numbers.
+        """
+        if values.dtype != np.float64 or values.ndim != 1 or not np.isfinite(values).all():
+            raise PrivacyError("what goes into a sum is not a row of finite numbers", where=self._device)
+        self._passed("sums", (values,))
+        return values
+
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
         current = self._chain.operate([self._register.tell(bundle) for bundle in bundles])

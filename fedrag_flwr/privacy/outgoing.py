@@ -36,7 +36,7 @@ class Outgoing:
         The run that asked for it; empty where none did.
     kind
         What the door released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
-        `sketches`), or the type of a message, whose bytes hold all that the message carried.
+        `sketches`, `sums`), or the type of a message, whose bytes hold all that the message carried.
     count, bytes
         How many, and the bytes of their texts and vectors, or of the whole messages.
     withheld

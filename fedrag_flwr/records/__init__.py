@@ -3,6 +3,7 @@
 from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, Match, MemoryItem, Question
 from fedrag_flwr.records.base import (
     MOST_LINE,
+    MOST_PARTS,
     AnswerMode,
     AnswerPath,
     Bound,
@@ -23,11 +24,13 @@ from fedrag_flwr.records.base import (
     RetrieveBy,
     Seconds,
     Share,
+    SumParts,
     Vector,
     Weight,
     silent,
 )
 from fedrag_flwr.records.confidential import (
+    NO_TERM,
     ConfidedQuestion,
     ConfideRequest,
     EncryptedQuestion,
@@ -43,6 +46,7 @@ from fedrag_flwr.records.confidential import (
     SealedFinish,
     SealedMessage,
     SealedMessages,
+    SumTerm,
 )
 from fedrag_flwr.records.documents import (
     ChosenPassage,
@@ -115,7 +119,9 @@ from fedrag_flwr.records.walking import (
 
 __all__ = [
     "MOST_LINE",
+    "MOST_PARTS",
     "NOTHING_PENDING",
+    "NO_TERM",
     "START",
     "Answer",
     "AnswerBatch",
@@ -205,6 +211,8 @@ __all__ = [
     "ShareRequest",
     "SharedDocument",
     "SubgraphSummary",
+    "SumParts",
+    "SumTerm",
     "SummaryBatch",
     "SummaryOverview",
     "SummaryRequest",

@@ -58,6 +58,8 @@ Weight = Annotated[float, Bound(low=-1e6, high=1e6)]
 Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
 Key = Annotated[bytes, Bound(size=32)]  # X25519, or an authentication tag's digest
 Ciphertext = Annotated[bytes, Bound(size=96 * 2**10)]
+MOST_PARTS = 64
+SumParts = Annotated[tuple[Ciphertext, ...], Bound(items=MOST_PARTS)]  # numbers under a group's key, or their sum
 Box = Annotated[bytes, Bound(size=2**20)]
 HiddenVector = Annotated[Vector, Bound(empty=True)]  # empty where the exchange does not tell it
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fedrag_flwr.records.answers import Question
-from fedrag_flwr.records.base import AnswerMode, Bound, Box, Ciphertext, Key, Name, RetrieveBy, Seconds
+from fedrag_flwr.records.base import AnswerMode, Bound, Box, Ciphertext, Key, Name, RetrieveBy, Seconds, SumParts
 from fedrag_flwr.records.messages import EvidenceRequest
 
 
@@ -134,6 +134,20 @@ class ConfidedQuestion:
 
     question: Question
     reply: Key
+
+
+@dataclass(frozen=True, slots=True)
+class SumTerm:
+    """What a device adds to a sum: its numbers under its group's key, and a tag for the server; empty if it has none.
+
+    `parts` hold the numbers in order, 2,048 each.
+    """
+
+    parts: SumParts = ()
+    tag: Key = b""
+
+
+NO_TERM = SumTerm()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Annotated
 from fedrag_flwr.records.answers import EvidenceUnit
 from fedrag_flwr.records.base import (
     Bound,
-    Ciphertext,
     ControllerStage,
     Cosine,
     Count,
@@ -17,9 +16,11 @@ from fedrag_flwr.records.base import (
     Name,
     Paragraph,
     Seconds,
+    SumParts,
     Vector,
     Weight,
 )
+from fedrag_flwr.records.confidential import NO_TERM, SumTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,23 +135,27 @@ class ControllerRequest:
     deviation: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     weights: Annotated[tuple[Weight, ...], Bound(items=1_024)] = ()
     encrypted: bool = False  # mean, deviation and weights are in the sums below then, and the update is encrypted
-    moments_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
-    weights_sum: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
-    server: Key = b""  # by which encrypted updates are tagged
+    moments_sum: SumParts = ()
+    weights_sum: SumParts = ()
+    server: Key = b""  # by which terms of sums are tagged
+
+    @property
+    def step(self) -> str:
+        """Names the step, so that a term belongs to it alone."""
+        return f"train.controller {self.stage} {self.round}"
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerUpdate:
     """What a device gives to a controller: numbers, and how many examples they rest on; 0 where it has none.
 
-    Encrypted ones hold the values times the number of examples, and that number; `examples` is 1 then.
+    A term of an encrypted sum holds the values times the number of examples, and that number; `examples` is 1 then.
     """
 
     device: Name
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
-    ciphertexts: Annotated[tuple[Ciphertext, ...], Bound(items=4)] = ()
-    tag: Key = b""
+    term: SumTerm = NO_TERM
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,13 @@ from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.enclave import Enclave, EnclaveProcess
 from fedrag_flwr.exchange.routing import restored
-from fedrag_flwr.exchange.training import PrivateTraining, tagged_update
+from fedrag_flwr.exchange.sums import GroupSums, tagged_term
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
+from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
 from fedrag_flwr.records import (
     ConfidedQuestion,
-    ControllerRequest,
-    ControllerUpdate,
     DeviceCard,
     GroupRequest,
     OwnedRows,
@@ -33,6 +33,7 @@ from fedrag_flwr.records import (
     RoundedOverview,
     SealedMessage,
     SealedMessages,
+    SumTerm,
 )
 from simulations.forged_ciphertexts import FORGERIES, forge
 from simulations.worlds.local_grid import LocalGrid
@@ -87,29 +88,73 @@ def test_a_crash_of_the_enclave_leaves_no_core_file(files: Federation) -> None:
         enclave.close()
 
 
-def test_a_device_that_sends_more_ciphertexts_is_left_out_of_the_sum(
-    files: Federation, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    sandbox, server = shared_sandbox(), BoxKey.fresh()
-    cipher = GroupCipher(tmp_path_factory.mktemp("group") / "group.key", sandbox)
-    cipher.make()
-    own = tuple(cipher.encrypt(np.arange(5.0), 0.0, np.random.default_rng(0)))
+STEP = "train.topics move 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """Three devices of which two are honest, and the server's part in their sums."""
+
+    cipher: GroupCipher
+    keys: dict[int, BoxKey]
+    courier: Courier
+    sums: PrivateSums
+
+    def term(self, node: int, parts: tuple[bytes, ...], step: str = STEP, name: str = "") -> SumTerm:
+        named = tagged_term(name or self.courier.name(node), step, parts)
+        return SumTerm(parts, tag(self.keys[node].tag_key(self.sums._key.public), *named))
+
+
+@pytest.fixture(scope="module")
+def cipher(tmp_path_factory: pytest.TempPathFactory) -> GroupCipher:
+    made = GroupCipher(tmp_path_factory.mktemp("group") / "group.key", shared_sandbox())
+    made.make()
+    return made
+
+
+@pytest.fixture
+def party(cipher: GroupCipher) -> Party:
     names, keys = {1: "alpha", 2: "beta", 3: "mallory"}, {node: BoxKey.fresh() for node in (1, 2, 3)}
-    asked = ControllerRequest("moments", "f", encrypted=True, server=server.public)
-
-    def update(node: int, ciphertexts: tuple[bytes, ...]) -> ControllerUpdate:
-        made = tag(keys[node].tag_key(server.public), *tagged_update(names[node], asked, ciphertexts))
-        return ControllerUpdate(names[node], 1, (), ciphertexts, made)
-
     courier = Courier(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
     cards = {
         node: DeviceCard(names[node], (), "e", 4, "g", 0, 0, 0, "", 0, key=key.public) for node, key in keys.items()
     }
-    sums = PrivateSums(courier, cards, server)
-    total = sums.add(asked, {1: update(1, own), 2: update(2, own), 3: update(3, own * 2)}, 5)
-    assert cipher.total(total, 5, 1e-3) == pytest.approx(2 * np.arange(5.0))
-    assert list(courier.traffic.missing) == ["mallory"]
-    assert "another number of ciphertexts" in courier.traffic.missing["mallory"]
+    return Party(cipher, keys, courier, PrivateSums(courier, cards, BoxKey.fresh()))
+
+
+HOSTILE: dict[str, tuple[Callable[[Party, tuple[bytes, ...]], SumTerm], str]] = {
+    "more": (lambda at, own: at.term(3, own * 2), "another number of ciphertexts"),
+    "none": (lambda at, own: at.term(3, ()), "another number of ciphertexts"),
+    "torn": (lambda at, own: at.term(3, tuple(one[:-9] for one in own)), "does not begin as a ciphertext"),
+    "no ciphertext": (lambda at, own: at.term(3, (own[0][:16] + bytes(len(own[0]) - 16),)), "SEAL refuses"),
+    "changed": (lambda at, own: replace(at.term(3, own), parts=(own[0][:-1] + b"x",)), "not what was sent"),
+    "of another step": (lambda at, own: at.term(3, own, "train.topics move 2"), "belongs to something else"),
+    "another's": (lambda at, own: at.term(2, own), "belongs to something else"),
+    "in another's name": (lambda at, own: at.term(3, own, name="beta"), "belongs to something else"),
+    "without a tag": (lambda at, own: SumTerm(own), "belongs to something else"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_term_that_is_none_is_left_out_of_the_sum_and_its_device_named(party: Party, kind: str) -> None:
+    make, reason = HOSTILE[kind]
+    own = tuple(party.cipher.encrypt(np.arange(5.0), 0.0, np.random.default_rng(0)))
+    total = party.sums.add(STEP, {1: party.term(1, own), 2: party.term(2, own), 3: make(party, own)}, 5)
+    assert party.cipher.total(total, 5) == pytest.approx(2 * np.arange(5.0))
+    assert list(party.courier.traffic.missing) == ["mallory"]
+    assert party.courier.traffic.missing["mallory"].startswith(STEP)
+    assert reason in party.courier.traffic.missing["mallory"]
+
+
+def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(party: Party, tmp_path: Path) -> None:
+    """The server has no key, so it cannot tell whose it was."""
+    other = GroupCipher(tmp_path / "group.key", shared_sandbox())
+    other.make()
+    own, foreign = (tuple(one.encrypt(np.ones(5), 0.0, np.random.default_rng(0))) for one in (party.cipher, other))
+    total = party.sums.add(STEP, {1: party.term(1, own), 3: party.term(3, foreign)}, 5)
+    assert party.courier.traffic.missing == {}
+    with pytest.raises(CipherError, match="made with another key"):
+        party.cipher.total(total, 5)
 
 
 HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another key, with which no sum is read
@@ -120,14 +165,15 @@ def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
     context = "fedrag group key for alpha"
     GroupCipher(tmp_path / "made" / "group.key", sandbox).make()
     good = (tmp_path / "made" / "group.key").read_bytes()
-    training, kept = PrivateTraining("alpha", tmp_path / "alpha", box, sandbox), tmp_path / "alpha" / "group.key"
-    training.join(GroupRequest((), seal(good, box.public, context)))
+    door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
+    sums, kept = GroupSums("alpha", tmp_path / "alpha", box, door, sandbox), tmp_path / "alpha" / "group.key"
+    sums.join(GroupRequest((), seal(good, box.public, context)))
     assert kept.read_bytes() == good
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     for kind in FORGERIES.keys() - HARMLESS:
         forged = forge(kind, good, np.random.default_rng(7))
         with pytest.raises(CipherError):
-            training.join(GroupRequest((), seal(forged, box.public, context)))
+            sums.join(GroupRequest((), seal(forged, box.public, context)))
         assert not kept.exists()
 
 

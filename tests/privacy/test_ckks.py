@@ -30,6 +30,7 @@ from fedrag_flwr.privacy.ckks.parameters import (
     steps,
 )
 from fedrag_flwr.privacy.ckks.scheme import Scheme
+from fedrag_flwr.privacy.ckks.sums import STEP
 from fedrag_flwr.settings import Settings
 from simulations.forged_ciphertexts import FORGERIES, attack, forge, targets
 
@@ -168,15 +169,17 @@ def test_sums_are_the_plain_ones_rounded(pair: Pair, group: GroupCipher, parties
     rng = np.random.default_rng(seed)
     values = rng.normal(scale=100.0, size=(parties, count))
     sent = [group.encrypt(one, 0.0, rng) for one in values]
-    total = group.total(add_ciphertexts(sent, pair.sandbox), count, 1e-3)
-    assert np.abs(total - values.sum(axis=0)).max() < 6e-4
-    assert total * 1e3 == pytest.approx(np.rint(total * 1e3), abs=1e-6)
+    total = group.total(add_ciphertexts(sent, pair.sandbox), count)
+    rounded = np.rint(values / STEP).sum(axis=0)
+    assert np.array_equal(np.rint(total / STEP), rounded)  # to the last bit
+    assert np.abs(total - values.sum(axis=0)).max() <= parties * STEP / 2 + 1e-9
 
 
 def test_noise_has_the_size_that_was_asked_for(pair: Pair, group: GroupCipher) -> None:
     sent = [group.encrypt(np.zeros(SLOTS), 0.5, np.random.default_rng(seed)) for seed in range(4)]
-    total = group.total(add_ciphertexts(sent, pair.sandbox), SLOTS, 1e-3)
+    total = group.total(add_ciphertexts(sent, pair.sandbox), SLOTS)
     assert total.std() == pytest.approx(1.0, abs=0.1)
+    assert total / STEP == pytest.approx(np.rint(total / STEP), abs=1e-6)  # whole numbers leave no traces of a draw
 
 
 @pytest.mark.parametrize("wrong", [np.inf, np.nan, 2.0**25])

@@ -296,9 +296,9 @@ def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:
     def forge(reply: Message) -> Message | None:
         if wire.kind_of(reply.content) == ControllerUpdate.__name__:
             update = wire.decode(reply.content, ControllerUpdate, run="1")
-            if update.ciphertexts and update.device == "north":
-                torn = tuple(one[: len(one) // 2] for one in update.ciphertexts)
-                reply.content = wire.encode(replace(update, ciphertexts=torn), run="1")
+            if update.term.parts and update.device == "north":
+                torn = replace(update.term, parts=tuple(one[: len(one) // 2] for one in update.term.parts))
+                reply.content = wire.encode(replace(update, term=torn), run="1")
         return reply
 
     private = files.with_changes(exchange="encrypted", controller__rounds=2)

@@ -21,6 +21,7 @@ COLLUSION = (
     "device colludes with it"
 )
 _MOST_KEY = 2**18
+STEP = 1e-4  # terms and sums are multiples of it: nothing finer than that leaves a device, or comes back
 MOST = 2.0**24  # of one value of a sum; the modulus leaves room for 2^32
 Values = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ class GroupCipher:
             raise
 
     def encrypt(self, values: Values, noise: float, rng: np.random.Generator) -> list[bytes]:
-        """Encrypt own numbers, shape (n,).
+        """Encrypt own numbers, shape (n,), rounded to multiples of `STEP`; so the noise is discrete, too.
 
         Parameters
         ----------
@@ -82,11 +83,13 @@ class GroupCipher:
         noised = values + rng.normal(0.0, noise, values.shape) if noise else values
         if not np.isfinite(noised).all() or np.abs(noised).max(initial=0.0) > MOST:
             raise CipherError(f"a number that is not finite, or larger than {MOST:g}", where="sum")
-        body = np.ascontiguousarray(noised, dtype=np.float64).tobytes()
+        body = _rounded(noised).tobytes()
         return self._sandbox.call("encrypt_values", [body], secret=str(self._secret))
 
-    def total(self, ciphertexts: Sequence[bytes], count: int, step: float) -> Values:
-        """Decrypt a sum of so many numbers, rounded to multiples of a step, which hides what could tell the key.
+    def total(self, ciphertexts: Sequence[bytes], count: int) -> Values:
+        """Decrypt a sum of so many numbers, rounded to multiples of `STEP`, which hides what could tell the key.
+
+        All devices read the same to the last bit, as honest terms add up to such multiples but for the scheme's errors.
 
         Raises
         ------
@@ -99,7 +102,11 @@ class GroupCipher:
         values = np.frombuffer(found, dtype=np.float64)
         if len(values) < count:
             raise CipherError("the worker gave another number of values", where="sum")
-        return np.asarray(np.rint(values[:count] / step) * step, dtype=np.float64)
+        return _rounded(values[:count])
+
+
+def _rounded(values: Values) -> Values:
+    return np.ascontiguousarray(np.rint(values / STEP) * STEP, dtype=np.float64)
 
 
 def ciphertexts_of(count: int) -> int:
