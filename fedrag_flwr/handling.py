@@ -106,6 +106,7 @@ HANDLERS: Mapping[str, Handler] = {
         lambda at, request: at.device.finish(request.questions, request.evidence, request.mode),
     ),
     "train.group": _on(records.GroupRequest, lambda at, request: at.device.sealed.sums.join(request), writes=True),
+    "train.topics": _on(records.TopicRequest, lambda at, request: at.device.walks.learn(request), writes=True),
     "query.encrypt": _on(records.EncryptRequest, lambda at, asked: at.device.sealed.routing.encrypt(asked)),
     "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
     "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),

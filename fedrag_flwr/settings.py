@@ -218,12 +218,23 @@ class OverlaySettings(_Group):
     threshold: float = Field(0.65, ge=-1, le=1)
     topics: str = "shipped"
     topics_by: Literal["encoder", "model"] = "encoder"
+    learnt_topics: int = Field(32, ge=2, le=200)
+    learning_rounds: int = Field(5, ge=1, le=100)
+    learning_noise: float = Field(0.0, ge=0, le=1e3)
     epsilon: float = Field(1.0, gt=0, le=50)
     gossip_rounds: int = Field(4, ge=1, le=100)
     half_life: float = Field(5000.0, gt=0, le=1e9)
     reputation: bool = True
     cache_similarity: float = Field(0.95, ge=0, le=1.1)
     cache_hours: float = Field(24.0, ge=0, le=1e6)
+
+    @field_validator("topics_by")
+    @classmethod
+    def _named(cls, by: str, info: ValidationInfo) -> str:
+        """A model chooses among names, and topics that were learnt have none."""
+        if by == "model" and info.data.get("topics") == "learnt":
+            raise PydanticCustomError("needs", "topics that are 'learnt' have no names for it to choose from")
+        return by
 
 
 class ServingSettings(_Group):

@@ -42,6 +42,8 @@ LIMITS: Mapping[type, int] = {
     records.SummaryOverview: 64 * MIB,
     records.ControllerRequest: 2 * MIB,
     records.ControllerUpdate: MIB,
+    records.TopicRequest: 8 * MIB,
+    records.TopicUpdate: 8 * MIB,
     records.HitsRequest: 16 * MIB,
     records.HitsBatch: 16 * MIB,
     records.WalkRequest: 16 * MIB,

@@ -11,6 +11,7 @@ import numpy as np
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkCount, WalkLesson, WalkRules, make_overlay, measured_overlay
+from fedrag_flwr.overlay.topics import LEARNT
 from fedrag_flwr.records import (
     MOST_LINE,
     AnswerMode,
@@ -28,6 +29,7 @@ from fedrag_flwr.records import (
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
+from strategies.topic_learning import TopicLearning
 
 
 @dataclass(slots=True)
@@ -56,7 +58,12 @@ class OverlayWalk(HelpingRag):
         raise NotImplementedError
 
     def share(self) -> None:
-        """Make devices neighbours, and let them tell each other what they reach where walks go by that."""
+        """Make devices neighbours, and let them tell each other what they reach where walks go by that.
+
+        Where topics are learnt, they are first; who does not come to the topics of the others takes no part.
+        """
+        if self.settings.overlay.topics == LEARNT:
+            self._learn_topics()
         self._nodes = sorted(self.builds, key=self._courier.name)
         self._away: set[int] = set()
         self._lessons: defaultdict[int, list[Lesson]] = defaultdict(list)
@@ -121,6 +128,12 @@ class OverlayWalk(HelpingRag):
         if any(len(pair) != 2 for pair in pairs):
             raise SettingError("a line does not hold two names", where="overlay.edges", fix="separate them by a tab")
         return [(peers[one], peers[other]) for one, other in pairs if one in peers and other in peers]
+
+    def _learn_topics(self) -> None:
+        learning = TopicLearning(self._courier, self.cards, self.tools.key, self.settings.overlay)
+        held = learning.learn(list(self.builds))
+        self._require_quorum(len(held), len(self.cards), "topics")
+        self.builds = {node_id: self.builds[node_id] for node_id in held}
 
     def _names(self, peers: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._courier.name(self._nodes[peer]) for peer in peers)

@@ -163,12 +163,14 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "rag-route": 3,
     "confidential-broadcast": 3,
     "topic-walk": 6,
+    "topic-walk learnt": 2,
     "flooding": 4,
 }
 STRATEGIES = tuple(QUESTIONS)
 CHANGES: Mapping[str, Mapping[str, Plain]] = {
     "summary-routing encrypted": {"exchange": "encrypted", "routing.answers-at": "home"},
     "topic-walk": {"overlay.walk": "sketch", "overlay.epsilon": 8.0},
+    "topic-walk learnt": {"overlay.topics": "learnt", "overlay.learnt-topics": 4, "overlay.learning-rounds": 2},
 }
 
 

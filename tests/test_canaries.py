@@ -43,6 +43,7 @@ TELLING = {  # messages that may hold whole sentences, by strategy
     "rag-route": EVIDENCE,
     "hybrid-fusion": {"query.hits", "query.deliver"},
     "topic-walk": WALKED,
+    "topic-walk learnt": WALKED,
     "flooding": WALKED,
 }
 
@@ -146,6 +147,12 @@ def test_walks_touched_what_is_private(outcome: Outcome) -> None:
     walked = outcome.runs["topic-walk"].messages
     assert {kind for kind, _ in walked} >= {"query.gossip", "query.walk", "query.finish"}
     assert b"[PERSON]" in b"".join(data for kind, data in walked if kind == "query.walk")
+
+
+def test_topics_were_learnt_of_what_is_private_and_nothing_but_sums_was_told(outcome: Outcome) -> None:
+    told = [data for kind, data in outcome.runs["topic-walk learnt"].messages if kind == "train.topics"]
+    assert max(map(len, told)) > 40_000  # ciphertexts
+    assert found_in(b"".join(told), MASKED + SENTENCES) == set()
 
 
 def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:

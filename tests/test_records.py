@@ -23,7 +23,7 @@ PUBLIC = (
     "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "
     "PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealedFinish "
     "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SumTerm SummaryBatch "
-    "SummaryOverview SummaryRequest Told TopicWeight WaitingBatch WaitingRequest "
+    "SummaryOverview SummaryRequest Told TopicRequest TopicUpdate TopicWeight WaitingBatch WaitingRequest "
     "WalkReply WalkRequest Want"
 )
 AT_HOME = {

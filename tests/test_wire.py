@@ -61,6 +61,9 @@ from fedrag_flwr.records import (
     SummaryBatch,
     SummaryOverview,
     SummaryRequest,
+    SumTerm,
+    TopicRequest,
+    TopicUpdate,
     WaitingBatch,
     WaitingRequest,
     WalkReply,
@@ -147,7 +150,8 @@ def test_all_messages_of_the_design_travel() -> None:
         GroupRequest,
         ConfideRequest,
     }
-    replied |= {EncryptedQuestions, SealedMessages}
+    replied |= {EncryptedQuestions, SealedMessages, TopicUpdate}
+    asked |= {TopicRequest}
     in_boxes = {HiddenRequest, ConfidedQuestion}
     assert set(KINDS.values()) == asked | replied | in_boxes | walked | hits
 
@@ -235,6 +239,10 @@ def opened(**changes: Any) -> AnswerBatch:
     return AnswerBatch("a", (), (OpenQuestion(**(whole | changes)),), 1.0)
 
 
+def term(parts: tuple[bytes, ...], made: bytes = b"") -> TopicUpdate:
+    return TopicUpdate("a", "", SumTerm(parts, made))
+
+
 ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and just beyond it
     "name": (DescribeRequest("x" * 200), DescribeRequest("x" * 201)),
     "line": (sharing(question="x" * 2_000), sharing(question="x" * 2_001)),
@@ -270,6 +278,10 @@ ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and j
         ),
         HitsBatch("a", "1", (HitSummary("q", (EvidenceUnit("u", "t", "a", 0.1),) * 65),), 0, 0.1),
     ),
+    "parts of a sum": (TopicRequest("move", total=(b"x",) * 64), TopicRequest("move", total=(b"x",) * 65)),
+    "parts of a term": (term((b"x",) * 64), term((b"x",) * 65)),
+    "a ciphertext": (term((b"x" * 96 * 2**10,)), term((b"x" * (96 * 2**10 + 1),))),
+    "a tag": (term((), b"x" * 32), term((), b"x" * 33)),
     "evidence units": (
         EvidenceBatch("a", (Evidence("q", (EvidenceUnit("u", "t", "a", 0.1),) * 256),), 0.1),
         EvidenceBatch("a", (Evidence("q", (EvidenceUnit("u", "t", "a", 0.1),) * 257),), 0.1),

@@ -165,7 +165,7 @@ class EdgeDevice:
             root / CACHES,
             settings.caching,
         )
-        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept)
+        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept, self.sealed.sums)
         self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from fedrag_flwr.overlay.expertise import Expertise, LearningRules
 from fedrag_flwr.overlay.sketches import Levels, claim, gossip, levels_of, noisy_sketch, offers
-from fedrag_flwr.overlay.topics import Topics, learnt_topics, topics_of
+from fedrag_flwr.overlay.topics import Topics, topics_of
 from fedrag_flwr.overlay.topology import Overlay, Topology, make_overlay, measured_overlay
 from fedrag_flwr.overlay.walks import Visit, Walk, WalkCount, WalkLesson, WalkRules, run_walk
 
@@ -20,7 +20,6 @@ __all__ = [
     "WalkRules",
     "claim",
     "gossip",
-    "learnt_topics",
     "levels_of",
     "make_overlay",
     "measured_overlay",

@@ -1,4 +1,4 @@
-"""Topics: a public list of headings, the same for all peers, by which questions and documents are filed."""
+"""Topics, the same for all peers, by which questions and documents are filed: at first a public list of headings."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Encoder, Generator, Grammar, Prompt
 from fedrag_flwr.records import Vector
 
+SHIPPED, LEARNT = "shipped", "learnt"  # the headings that come with the package, or what devices learnt from there on
 HEADINGS = Path(__file__).with_name("headings.json")
 _FILED = 16  # headings that a question is filed under
 _CHOICES = 8  # headings that a model chooses from, one digit each
@@ -88,13 +89,19 @@ def topics_of(encoder: Encoder, file: Path = HEADINGS, kept: Path | None = None)
     SettingError
         The file is no such list.
     """
+    names = headings_of(file)
+    return Topics(tuple(names), _encoded(encoder, names, kept))
+
+
+def headings_of(file: Path = HEADINGS) -> list[str]:
+    """The headings of a file; raises as `topics_of`."""
     try:
         names = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingError("headings cannot be read", where="overlay.topics", fix="name a JSON list") from error
     if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
         raise SettingError("headings are not a list of texts", where="overlay.topics", fix="name a JSON list of texts")
-    return Topics(tuple(names), _encoded(encoder, names, kept))
+    return names
 
 
 def _encoded(encoder: Encoder, names: list[str], kept: Path | None) -> NDArray[np.float32]:
@@ -108,13 +115,3 @@ def _encoded(encoder: Encoder, names: list[str], kept: Path | None) -> NDArray[n
     kept.mkdir(parents=True, exist_ok=True)
     replace_file(file, np.ascontiguousarray(vectors, dtype=np.float32).tobytes())
     return vectors
-
-
-def learnt_topics(vectors: NDArray[np.float32], count: int, seed: int) -> Topics:
-    """Topics from public vectors of shape (n, dimension): the centroids of k-means, without names of their own."""
-    import faiss
-
-    clusters = faiss.Kmeans(vectors.shape[1], min(count, len(vectors)), seed=seed, spherical=True, verbose=False)
-    clusters.train(vectors)
-    centroids = np.asarray(clusters.centroids, dtype=np.float32)
-    return Topics(tuple(f"cluster {row}" for row in range(len(centroids))), centroids)

@@ -25,6 +25,7 @@ from fedrag_flwr.records.base import (
     Seconds,
     Share,
     SumParts,
+    TopicStage,
     Vector,
     Weight,
     silent,
@@ -76,6 +77,8 @@ from fedrag_flwr.records.exchanges import (
     SummaryBatch,
     SummaryOverview,
     SummaryRequest,
+    TopicRequest,
+    TopicUpdate,
 )
 from fedrag_flwr.records.messages import (
     NOTHING_PENDING,
@@ -217,6 +220,9 @@ __all__ = [
     "SummaryOverview",
     "SummaryRequest",
     "Told",
+    "TopicRequest",
+    "TopicStage",
+    "TopicUpdate",
     "TopicWeight",
     "Vector",
     "WaitingBatch",

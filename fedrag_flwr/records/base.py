@@ -20,6 +20,7 @@ RetrieveBy = Literal["hyperedges", "nearest", "sentences", "graph"]
 Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]
 ControllerStage = Literal["moments", "fit", "keep"]
+TopicStage = Literal["known", "sketch", "count", "move", "keep"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What single strategies exchange beyond that: summaries, documents, and what trains a controller."""
+"""What single strategies exchange beyond that: summaries, documents, and what trains a controller or topics."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fedrag_flwr.records.base import (
     Paragraph,
     Seconds,
     SumParts,
+    TopicStage,
     Vector,
     Weight,
 )
@@ -155,6 +156,37 @@ class ControllerUpdate:
     device: Name
     examples: Annotated[int, Bound(low=0, high=1_000_000)]
     values: Annotated[tuple[Weight, ...], Bound(items=1_024)]
+    term: SumTerm = NO_TERM
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRequest:
+    """One step of learning topics together.
+
+    `known` asks by which topics a device files. `sketch` asks for how many documents it has on each public heading.
+    Then round by round `count` asks for the number of its documents by topic, and `move` for the sums of their vectors,
+    by which topics move before the next step. These come as terms of encrypted sums, and each step brings the `total`
+    of the one before. `keep` moves topics for the last time, and files by them from then on.
+    """
+
+    stage: TopicStage
+    number: Count = 0
+    devices: Count = 0  # that give terms
+    total: SumParts = ()
+    server: Key = b""  # by which terms are tagged
+
+    @property
+    def step(self) -> str:
+        """Names the step, so that a term belongs to it alone."""
+        return f"train.topics {self.stage} {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUpdate:
+    """A device's term; and a name that stands for the topics by which it files, the same wherever they are the same."""
+
+    device: Name
+    topics: Name
     term: SumTerm = NO_TERM
 
 

@@ -55,6 +55,7 @@ MESSAGE_TYPES = (
     "train.build",
     "train.controller",
     "train.group",
+    "train.topics",
 )
 
 

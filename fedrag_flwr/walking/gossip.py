@@ -37,7 +37,7 @@ class DeviceSketches:
     notes
         Where what was told is kept.
     topics
-        The federation's headings.
+        By which documents are filed.
     settings
         Of the run.
     kept
@@ -80,7 +80,7 @@ class DeviceSketches:
         Documents that change make a new one as long as `privacy.budget` lasts; then the last one stays. What was drawn
         once is told again, so that noise cannot be averaged away.
         """
-        counts = self.topics.counts(self._document_vectors())
+        counts = self.topics.counts(document_vectors(self.store, self.topics.centroids.shape[1]))
         epsilon = self.settings.overlay.epsilon
         digest = hashlib.sha256(repr((counts.tolist(), epsilon, self.topics.names)).encode()).hexdigest()
         notes = WalkNotes(self.kept / SKETCHES)
@@ -104,11 +104,14 @@ class DeviceSketches:
         levels = np.array(body["levels"], dtype=np.uint8)
         return levels if len(levels) == len(self.topics) else np.zeros(len(self.topics), dtype=np.uint8)
 
-    def _document_vectors(self) -> NDArray[np.float32]:
-        """A vector for each document, the sum of its passages', shape (documents, dimension)."""
-        units = self.store.units("paragraph")
-        owner = {passage.id: passage.document_id for passage in self.store.passages(units.ids)} if units.ids else {}
-        sums: dict[str, NDArray[np.float32]] = {}
-        for name, vector in zip(units.ids, units.vectors, strict=True):
-            sums[owner[name]] = sums.get(owner[name], np.zeros_like(vector)) + vector
-        return np.array(list(sums.values()), dtype=np.float32).reshape(len(sums), self.topics.centroids.shape[1])
+
+def document_vectors(store: MemoryStore, dimension: int) -> NDArray[np.float32]:
+    """A vector for each document, the direction of the sum of its passages', shape (documents, dimension)."""
+    units = store.units("paragraph")
+    owner = {passage.id: passage.document_id for passage in store.passages(units.ids)} if units.ids else {}
+    sums: dict[str, NDArray[np.float32]] = {}
+    for name, vector in zip(units.ids, units.vectors, strict=True):
+        sums[owner[name]] = sums.get(owner[name], np.zeros_like(vector)) + vector
+    rows = np.array(list(sums.values()), dtype=np.float32).reshape(len(sums), dimension)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)

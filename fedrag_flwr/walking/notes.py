@@ -1,4 +1,4 @@
-"""What a device keeps of walks between messages: what it learnt, what it was told, its sketch, and answers."""
+"""What a device keeps of walks between messages: what it learnt and was told, its sketch, topics, and answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from fedrag_flwr.privacy.durable import DurableFile
 
-Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states", "given"]
+Kind = Literal["expertise", "told", "sketch", "answer", "lesson", "doubt", "states", "given", "topics"]
 Json = Mapping[str, object]
 _SCHEMA = """CREATE TABLE IF NOT EXISTS notes (
     kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (kind, id)
@@ -76,6 +76,11 @@ class WalkNotes:
         """Forget one object, if it is there."""
         with self._file.writing() as connection:
             connection.execute("DELETE FROM notes WHERE kind = ? AND id = ?", (kind, name))
+
+    def clear(self, *kinds: Kind) -> None:
+        """Forget all objects of some kinds."""
+        with self._file.writing() as connection:
+            connection.executemany("DELETE FROM notes WHERE kind = ?", [(kind,) for kind in kinds])
 
     def close(self) -> None:
         """Close the file."""

@@ -16,13 +16,14 @@ from typing import Any, cast
 import numpy as np
 
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.expertise import ExpertiseState
-from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
+from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import (
     Answer,
@@ -35,6 +36,8 @@ from fedrag_flwr.records import (
     Outcome,
     Question,
     RankedPeer,
+    TopicRequest,
+    TopicUpdate,
     TopicWeight,
     Vector,
     WalkKind,
@@ -45,6 +48,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.walking.cache import AnswerCache, nearest_first
 from fedrag_flwr.walking.gossip import DeviceSketches
+from fedrag_flwr.walking.learning import TopicLearner
 from fedrag_flwr.walking.notes import Json, WalkNotes
 
 _LOG = logging.getLogger(__name__)
@@ -70,6 +74,8 @@ class DeviceWalks:
         Where notes are kept; they go with the store.
     kept
         Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
+    sums
+        Of this device's group, for topics that are learnt.
     """
 
     def __init__(
@@ -81,6 +87,7 @@ class DeviceWalks:
         settings: Settings,
         root: Path,
         kept: Path,
+        sums: GroupSums,
     ) -> None:
         self.device = device
         self.store = store
@@ -89,6 +96,7 @@ class DeviceWalks:
         self.settings = settings
         self._root = root
         self._kept = kept
+        self._sums = sums
         self.clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
@@ -160,6 +168,17 @@ class DeviceWalks:
             self._change(lambda expertise: expertise.tick(seen))
         return WalkReply(self.device, replies, time.perf_counter() - start)
 
+    def learn(self, request: TopicRequest) -> TopicUpdate:
+        """Take one step of learning topics; what was learnt and told by topics before is void when there are others."""
+        notes, learner = self.notes, self.learner
+        before = learner.step(TopicRequest("known")).topics
+        update = learner.step(request)
+        if request.stage == "keep" and update.topics != before:
+            notes.clear("expertise", "told", "lesson")
+            for made in ("topics", "sketches", "expertise"):
+                self.__dict__.pop(made, None)
+        return update
+
     # --- parts ------------------------------------------------------------------------------------
 
     @cached_property
@@ -181,13 +200,25 @@ class DeviceWalks:
     @cached_property
     def sketches(self) -> DeviceSketches:
         """What this device tells its neighbours, and they it."""
-        return DeviceSketches(self.device, self.store, self.door, self.notes, self.topics, self.settings, self._kept)
+        return self._sketches_by(self.topics)
 
     @cached_property
     def topics(self) -> Topics:
-        """The federation's headings."""
-        name, kept = self.settings.overlay.topics, fedrag_home(self.settings.home) / "topics"
-        return topics_of(self.toolbox.encoder, HEADINGS if name == "shipped" else Path(name).expanduser(), kept)
+        """By which the federation files."""
+        name = self.settings.overlay.topics
+        return self.learner.topics() if name == LEARNT else self._headings(name)
+
+    @cached_property
+    def learner(self) -> TopicLearner:
+        """This device's part in learning topics."""
+        return TopicLearner(self._sketches_by(self._headings(SHIPPED)), self._sums)
+
+    def _headings(self, name: str) -> Topics:
+        kept = fedrag_home(self.settings.home) / "topics"
+        return topics_of(self.toolbox.encoder, HEADINGS if name == SHIPPED else Path(name).expanduser(), kept)
+
+    def _sketches_by(self, topics: Topics) -> DeviceSketches:
+        return DeviceSketches(self.device, self.store, self.door, self.notes, topics, self.settings, self._kept)
 
     @cached_property
     def expertise(self) -> Expertise[str]:

@@ -42,6 +42,7 @@ RUNS: tuple[dict[str, Plain], ...] = (  # so that every type of message is sent
     {"strategy": "rag-route"},
     {"strategy": "confidential-broadcast"},
     {"strategy": "topic-walk", "overlay.walk": "sketch", "overlay.epsilon": 8.0, "overlay.threshold": 0.99},
+    {"strategy": "topic-walk", "overlay.topics": "learnt", "overlay.learnt-topics": 2, "overlay.learning-rounds": 1},
     {"strategy": "hybrid-fusion"},
     {"strategy": "centralized", "privacy.share-documents": True, "privacy.export": "none"},
     {"strategy": "controller-fedavg", "exchange": "encrypted", "controller.rounds": 1, "controller.local-epochs": 1},
@@ -168,7 +169,7 @@ def settings_for(world: FuzzWorld, kind: str) -> Settings:
     changes: dict[str, Plain] = {}
     if kind in encrypted | {"train.controller"}:
         changes = {"strategy": "summary-routing", "exchange": "encrypted"}
-    elif kind in ("query.walk", "query.gossip"):
+    elif kind in ("query.walk", "query.gossip", "train.topics"):
         changes = next(one for one in RUNS if one["strategy"] == "topic-walk")
     return world.settings(**changes, **{"privacy.share-documents": True})
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -271,6 +272,17 @@ def test_a_failing_operator_stops_the_release_and_tells_no_text(
     assert "Maria" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("wrong", [np.array([1.0, np.nan]), np.ones((2, 2)), np.ones(3, dtype=np.float32)])
+def test_what_goes_into_a_sum_is_a_row_of_finite_numbers(
+    pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]
+) -> None:
+    door = ExportDoor([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
+    assert door.release_sum(np.ones(3)).tolist() == [1, 1, 1]
+    assert door.counts["sums passed"] == 1
+    with pytest.raises(PrivacyError, match="not a row of finite numbers"):
+        door.release_sum(wrong)
 
 
 def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: Encoder, item: ItemMaker) -> None:

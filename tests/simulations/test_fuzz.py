@@ -35,6 +35,7 @@ from fedrag_flwr.records import (
     SubgraphSummary,
     SummaryOverview,
     SummaryRequest,
+    TopicRequest,
     TopicWeight,
     WaitingRequest,
     WalkRequest,
@@ -64,6 +65,7 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "query.walk": WalkRequest(
         "topic", (Hop("f1", VECTOR, TOPICS, ("people",)),), (Lesson("f1", "people", TOPICS, 1, "good", False),)
     ),
+    "train.topics": TopicRequest("known", 1, 3, (CANARY.encode() * 9,), b"k" * 32),
     "query.documents": DocumentsRequest(),
     "query.centroids": CentroidRequest(2),
     "query.confide": ConfideRequest(ASKED, b"k" * 32),
