@@ -39,8 +39,10 @@ class Mmlu:
         return Mmlu(self.subjects, self.subject[chosen], self.asked[chosen], self.known[chosen])
 
 
-def read_mmlu(split: str, data: Path | None = None) -> Mmlu:
+def read_mmlu(split: str, data: Path | None = None, every: int = 1) -> Mmlu:
     """Read a split, ``dev`` (5 rows a subject, for fitting) or ``test``; it is encoded once and kept in the home.
+
+    `every` takes one of so many rows.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def read_mmlu(split: str, data: Path | None = None) -> Mmlu:
     if folder is None or not (folder / _FILE).is_file():
         raise SourceError(f"{_FILE} is not there", where="--data", fix="name its folder, or set FEDRAG_DATA")
     with gzip.open(folder / _FILE, "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["split"] == split]
+        rows = [row for row in map(json.loads, lines) if row["split"] == split][::every]
     encoder = load_encoder("", threads=1)
     subjects = tuple(sorted({row["subject"] for row in rows}))
     place = {name: number for number, name in enumerate(subjects)}

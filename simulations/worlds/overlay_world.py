@@ -47,10 +47,12 @@ class MmluWorld:
         The folder of evaluation data; None: where it usually lies.
     asked
         ``report``: 10,000 test rows drawn once; ``fit``: the others, for choosing settings.
+    every
+        Take one of so many rows.
     """
 
-    def __init__(self, data: Path | None = None, asked: str = "report") -> None:
-        self.rows: Mmlu = read_mmlu("test", data)
+    def __init__(self, data: Path | None = None, asked: str = "report", every: int = 1) -> None:
+        self.rows: Mmlu = read_mmlu("test", data, every)
         order = np.random.default_rng(0).permutation(len(self.rows.subject))
         self.chosen = order[:QUESTIONS] if asked == "report" else order[QUESTIONS:]
         self.topics: Topics = topics_of(load_encoder("", threads=1))
