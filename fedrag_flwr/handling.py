@@ -91,6 +91,12 @@ HANDLERS: Mapping[str, Handler] = {
         lambda at, told: at.device.graph.take_overview(records.SummaryOverview(restored(told))),
         writes=True,
     ),
+    "query.seal_summaries": _on(
+        records.SealRequest, lambda at, asked: at.device.sealed.summaries.seal(asked, at.run), writes=True
+    ),
+    "query.sealed_overview": _on(
+        records.SealedOverview, lambda at, told: at.device.sealed.summaries.take(told, at.run), writes=True
+    ),
     "query.deliver": _on(records.AnswerBatch, lambda at, batch: at.device.keep(batch), writes=True),
     "query.import": _on(records.Delta, lambda at, delta: at.device.import_bank(delta), writes=True),
     "query.answer": _on(

@@ -21,6 +21,7 @@ NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
 STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
 EXCHANGES = ("plain", "download", "encrypted")  # the most open first
+SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
 OWN = {  # node config key -> the setting that it decides
     "home": "home",
     "model-path": "models.generator",
@@ -34,6 +35,7 @@ OWN = {  # node config key -> the setting that it decides
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
     "exchange": "exchange",
+    "share-summaries": "graph.share",
     "operators": "privacy.operators",
     "outbox": "serving.outbox",
 }
@@ -57,11 +59,11 @@ def _reconciled(run: frozenset[tuple[str, Plain]], own: frozenset[tuple[str, Pla
 def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
 
-    The run may ask for a stricter export or exchange than the device's, never for a laxer one. A deployed device (one
-    with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its node
-    config is silent: type masking, no public names, the demo's partition, and no larger epsilon and budget nor smaller
-    groups than the program's defaults; and its home is never the run's to choose, as surrogates and spent budgets are
-    kept there.
+    The run may ask for a stricter export, exchange or form of summaries than the device's, never for a laxer one. A
+    deployed device (one with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on,
+    also where its node config is silent: type masking, no public names, the demo's partition, and no larger epsilon and
+    budget nor smaller groups than the program's defaults; and its home is never the run's to choose, as surrogates and
+    spent budgets are kept there.
 
     Raises
     ------
@@ -78,7 +80,12 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     exchange = max(local.exchange, settings.exchange, key=EXCHANGES.index)
     export = max(local.privacy.export, settings.privacy.export, key=STRICTNESS.index)
     operators = ", ".join(dict.fromkeys([*local.privacy.further, *settings.privacy.further]))  # neither takes one away
-    stricter: dict[str, Plain] = {"exchange": exchange, "privacy.export": export, "privacy.operators": operators}
+    stricter: dict[str, Plain] = {
+        "exchange": exchange,
+        "graph.share": max(local.graph.share, settings.graph.share, key=SHARES.index),
+        "privacy.export": export,
+        "privacy.operators": operators,
+    }
     return Settings.from_config(local.flat() | stricter)
 
 

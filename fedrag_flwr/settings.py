@@ -152,7 +152,7 @@ class GraphSettings(_Group):
     summaries: Literal["extractive", "model"] = "extractive"
     detail: Literal["full", "erased"] = "full"
     most_copied: float = Field(0.1, ge=0, le=1)
-    share: Literal["text", "vector"] = "text"
+    share: Literal["text", "vector", "sealed"] = "text"
     retrieval: Literal["graph", "chunks"] = "graph"
 
 

@@ -16,7 +16,8 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller, Standing
+from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller
+from fedrag_flwr.memory.synthesis.standing import Standing
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Hyperedge, Progress
 from fedrag_flwr.settings import Settings, fedrag_home

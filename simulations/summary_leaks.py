@@ -2,23 +2,29 @@
 
     python simulations/summary_leaks.py --set openstax --documents 25 [--communities 50] [--model 0]
 
-For communities drawn from the devices' graphs: the share of a summary's word 5-grams that stand in the community's
-sentences, the longest run of words and the longest common subsequence with one of them, and the share of summaries with
-a number. Levels: lists with everything (no limit on copies), with the default limit, erased; and, for `--model`
-communities, the model's own sentences. Personal data is the export door's work, measured elsewhere.
+Builds the devices' graphs where they are not built yet. For communities drawn from them: the share of a summary's word
+5-grams that stand in the community's sentences, the longest run of words and the longest common subsequence with one of
+them, the share of summaries with a number, and of the persons whom the sentences name, those whom the summary names.
+Levels: lists, and for `--model` communities the model's own sentences, each with no limit on copies, with the default
+limit, and erased; as they are, and as the export door masks them or puts surrogates in place of names. What the model
+wrote is kept under the home, so a stopped run goes on. The results hold numbers, never a text.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.knowledge_graph.summaries import (
+    Detail,
     ExtractiveSummarizer,
     ModelSummarizer,
     Subgraph,
@@ -28,48 +34,102 @@ from fedrag_flwr.knowledge_graph.summaries import (
     subgraph_of,
 )
 from fedrag_flwr.memory.store.graph_store import GraphStore
+from fedrag_flwr.settings import GraphSettings
+from fedrag_flwr.toolbox import Toolbox
+from simulations.bench_routing_hits import build
 from simulations.reporting.folders import out_folder
-from simulations.worlds.summary_world import world
+from simulations.worlds.summary_world import SummaryWorld, world
 
 _WORD = re.compile(r"\w+")
+_PERSON = "PERSON"
 COLUMNS = (
-    *("level", "words", "5-grams copied %", "longest run, mean", "run, p95", "run, most"),
-    *("subsequence, mean", "subsequence, p95", "with a number %"),
+    *("level", "summaries", "words", "5-grams copied %", "longest run, mean", "run, p95", "run, most"),
+    *("subsequence, mean", "subsequence, p95", "with a number %", "persons", "told %"),
+)
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How a summary is made, and what the door does to it."""
+
+    name: str
+    model: bool = False
+    most_copied: float = GraphSettings().most_copied
+    detail: Detail = "full"
+    export: str = "none"
+
+    def summarizer(self, toolbox: Toolbox) -> Summarizer:
+        """What makes it."""
+        lists = ExtractiveSummarizer(self.detail, self.most_copied)
+        return ModelSummarizer(toolbox.generator, lists) if self.model else lists
+
+
+LEVELS = tuple(
+    level
+    for kind, model in (("lists", False), ("model", True))
+    for level in (
+        Level(f"{kind}, no limit", model, most_copied=1.0),
+        Level(kind, model),
+        Level(f"{kind}, masked", model, export="type-masking"),
+        Level(f"{kind}, surrogates", model, export="ldp"),
+        Level(f"{kind}, erased", model, detail="erased"),
+        Level(f"{kind}, erased and masked", model, detail="erased", export="type-masking"),
+    )
 )
 
 
-def subgraphs(device: EdgeDevice, most: int, seed: int) -> list[Subgraph]:
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A community, what is known of it, and the persons whom its sentences name."""
+
+    id: str
+    subgraph: Subgraph
+    persons: frozenset[str]
+
+
+def communities(device: EdgeDevice, most: int, seed: int) -> list[Community]:
     """Communities drawn from a device's graph, as summaries draw on them."""
     store = device.store
-    known = list(GraphStore(store.database, device.toolbox.encoder.dimension).communities().values())
-    graph = device.graph.knowledge()
-    titles = {passage.id: passage.title for passage in store.passages()}
+    known = list(GraphStore(store.database, device.toolbox.encoder.dimension).communities().items())
+    graph, passages = device.graph.knowledge(), store.passages()
+    titles = {passage.id: passage.title for passage in passages}
+    persons = {fact.text for passage in passages for fact in passage.facts if fact.type == _PERSON}
     sentences = {one.id: one.text for one in store.sentences()}
     chosen = np.random.default_rng(seed).choice(len(known), min(most, len(known)), replace=False)
-    return [subgraph_of(graph, known[row].members, titles, sentences) for row in chosen.tolist()]
+    found = []
+    for name, one in (known[row] for row in chosen.tolist()):
+        subgraph = subgraph_of(graph, one.members, titles, sentences)
+        found.append(Community(name, subgraph, frozenset(named(persons, subgraph.sources))))
+    return found
 
 
-def measured(level: str, summarizer: Summarizer, found: Sequence[Subgraph]) -> dict[str, str]:
-    """One level's figures."""
-    texts = [summarizer.summarize(one) for one in found]
-    copied = [copied_share(text, one.sources) for text, one in zip(texts, found, strict=True)]
-    runs = [longest_copy(text, one.sources) for text, one in zip(texts, found, strict=True)]
-    common = [
-        max(common_subsequence(text, source) for source in one.sources) for text, one in zip(texts, found, strict=True)
-    ]
-    cells = (
-        level,
-        f"{np.mean([len(_WORD.findall(text)) for text in texts]):.0f}",
-        f"{100 * np.mean(copied):.1f}",
-        f"{np.mean(runs):.1f}",
-        f"{np.quantile(runs, 0.95):.0f}",
-        f"{max(runs)}",
-        f"{np.mean(common):.1f}",
-        f"{np.quantile(common, 0.95):.0f}",
-        f"{100 * np.mean([any(char.isdigit() for char in text) for text in texts]):.1f}",
-    )
-    print(dict(zip(COLUMNS, cells, strict=True)), flush=True)
-    return {str(place): cell for place, cell in enumerate(cells)}
+def named(persons: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """Those persons whose name stands in one of some texts, in whole words."""
+    told = [f" {' '.join(_WORD.findall(text))} " for text in texts]
+    return {name for name in persons if any(f" {' '.join(_WORD.findall(name))} " in text for text in told)}
+
+
+def released(device: EdgeDevice, texts: Mapping[str, str]) -> dict[str, str]:
+    """Summaries by their community, as a device's door lets them leave."""
+    device.doorkeeper.inform()
+    device.graph.hide.prepare(texts)
+    own = {device.graph.hide(name): name for name in texts}
+    return {own[one.id]: one.text for one in device.door.release_summaries(texts).items}
+
+
+def figures_of(text: str, community: Community) -> Figures:
+    """What one summary shares with its community's sentences."""
+    sources, persons = community.subgraph.sources, community.persons
+    return {
+        "words": len(_WORD.findall(text)),
+        "copied": copied_share(text, sources),
+        "run": longest_copy(text, sources),
+        "common": max(common_subsequence(text, source) for source in sources),
+        "number": any(char.isdigit() for char in text),
+        "persons": len(persons),
+        "told": len(named(persons, [text])),
+    }
 
 
 def common_subsequence(text: str, source: str) -> int:
@@ -84,6 +144,44 @@ def common_subsequence(text: str, source: str) -> int:
     return before[-1]
 
 
+def row_of(level: str, found: Sequence[Figures]) -> dict[str, str]:
+    """One level's row of the table."""
+    of = {name: np.array([one[name] for one in found], dtype=float) for name in found[0]}
+    cells = (
+        level,
+        f"{len(found)}",
+        f"{of['words'].mean():.0f}",
+        f"{100 * of['copied'].mean():.1f}",
+        f"{of['run'].mean():.1f}",
+        f"{np.quantile(of['run'], 0.95):.0f}",
+        f"{of['run'].max():.0f}",
+        f"{of['common'].mean():.1f}",
+        f"{np.quantile(of['common'], 0.95):.0f}",
+        f"{100 * of['number'].mean():.1f}",
+        f"{of['persons'].sum():.0f}",
+        f"{100 * of['told'].sum() / max(of['persons'].sum(), 1):.1f}",
+    )
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def measured(made: SummaryWorld, name: str, most: int, read: int, seed: int) -> dict[str, list[Figures]]:
+    """One device's figures by level, of so many communities, and of those that the model reads."""
+    with made.device(name) as device:
+        found = communities(device, most, seed)
+    figures: dict[str, list[Figures]] = {}
+    for level in LEVELS:
+        if not (chosen := found[:read] if level.model else found):
+            continue
+        summarizer = level.summarizer(made.toolbox)
+        texts = {one.id: summarizer.summarize(one.subgraph) for one in chosen}
+        if level.export != "none":
+            with made.device(name, made.settings(privacy__export=level.export)) as device:
+                texts = released(device, texts)
+        figures[level.name] = [figures_of(texts[one.id], one) for one in chosen if one.id in texts]
+        print(f"{name}: {level.name}: {len(figures[level.name])} summaries", flush=True)
+    return figures
+
+
 def main() -> None:
     """Measure all levels and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -96,29 +194,18 @@ def main() -> None:
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
-    found: list[Subgraph] = []
-    read: list[Subgraph] = []
+    build(made)
+    figures: defaultdict[str, list[Figures]] = defaultdict(list)
     for name in made.devices:
-        with made.device(name) as device:
-            own = subgraphs(device, arguments.communities, arguments.seed)
-            found += own
-            read += own[: arguments.model]
-    levels: list[tuple[str, Summarizer, list[Subgraph]]] = [
-        ("lists, no limit", ExtractiveSummarizer("full", 1.0), found),
-        ("lists", ExtractiveSummarizer("full"), found),
-        ("lists, erased", ExtractiveSummarizer("erased"), found),
-    ]
-    if read:
-        model = made.toolbox.generator
-        levels += [
-            ("model, no limit", ModelSummarizer(model, ExtractiveSummarizer("full", 1.0)), read),
-            ("model", ModelSummarizer(model, ExtractiveSummarizer("full")), read),
-        ]
-    rows = [measured(*level) for level in levels]
+        own = measured(made, name, arguments.communities, arguments.model, arguments.seed)
+        for level, found in own.items():
+            figures[level] += found
+    rows = [row_of(level, found) for level, found in figures.items() if found]
     lines = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
     lines += [f"| {' | '.join(row.values())} |" for row in rows]
-    lines += ["", f"{len(found)} communities; the model's levels {len(read)}.", ""]
-    (arguments.out / "summary_leaks.md").write_text("\n".join(lines), encoding="utf-8")
+    sizes = f"{arguments.set}, {len(made.devices)} devices with {arguments.documents or 'all'} documents each."
+    (arguments.out / "summary_leaks.md").write_text("\n".join([*lines, "", sizes, ""]), encoding="utf-8")
+    (arguments.out / "summary_leaks.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
 

@@ -82,10 +82,10 @@ class PrivateRouter:
 
     def route(self, waiting: Waiting) -> Boxes:
         """The requests that homes sealed for owners of their choice, by home."""
-        if not self._owners:
-            return {}
         if self._settings.exchange == "download":
             return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
+        if not self._owners:
+            return {}
         boxes: dict[int, list[SealedMessage]] = defaultdict(list)
         longest = max((len(asked) for asked in waiting.values()), default=0)
         for start in range(0, longest, _AT_ONCE):

@@ -31,6 +31,7 @@ from strategies.base import EVERY_EXCHANGE
 from strategies.courier import Letter
 from strategies.helping import Help
 from strategies.private_routing import PrivateRouter
+from strategies.sealed_summaries import relay_summaries
 from strategies.server_tools import ServerTools
 from strategies.serving import ServingRag
 
@@ -48,7 +49,7 @@ class SummaryRouting(ServingRag):
     Raises
     ------
     SettingError
-        The server is to answer over evidence that it may not see.
+        The server is to answer over evidence, or to route by summaries, that it may not see.
     """
 
     name = "summary-routing"
@@ -70,6 +71,12 @@ class SummaryRouting(ServingRag):
                 where="routing.answers-at",
                 fix='set it to "home", or exchange to "plain"',
             )
+        if settings.graph.share == "sealed" and settings.exchange != "download":
+            raise SettingError(
+                f'with exchange = "{settings.exchange}" the server compares questions with summaries that it can read',
+                where="graph.share",
+                fix='set exchange to "download", or this to "vector"',
+            )
 
     @property
     def reads_questions(self) -> bool:
@@ -77,7 +84,22 @@ class SummaryRouting(ServingRag):
         return self.settings.routing.answers_at == "server"
 
     def share(self) -> None:
-        """Take from each device the summaries that are not known yet, and drop those that are no longer true."""
+        """Exchange summaries: in the open, through the server's shelf; sealed, by the server that cannot read them."""
+        sealed = self.settings.graph.share == "sealed"
+        self._present = frozenset() if sealed else self._collect()
+        self.__dict__.pop("summary_index", None)
+        settings, tools = self.settings, self.tools
+        self._private = PrivateRouter(self._courier, tools, settings, self.cards, self._present, self.retrieve_by)
+        if sealed:
+            tools.summaries.forget()  # what another run may have left there
+            held = relay_summaries(self._courier, {node_id: self.cards[node_id] for node_id in self.builds})
+        else:
+            held = len(self.summary_index)
+            self._hand_out()
+        self.counts |= {"summaries": held}
+
+    def _collect(self) -> frozenset[str]:
+        """Take from each device what is not known yet, and drop what is no longer true; the devices that did so."""
         courier, shelf = self._courier, self.tools.summaries
         nodes, ended = list(self.builds), set[int]()
         for _ in range(self.settings.federation.most_pages):
@@ -90,15 +112,11 @@ class SummaryRouting(ServingRag):
                 break
         for node_id in nodes:
             courier.miss(node_id, "it sent summaries without coming to an end")
-        self._present = frozenset(courier.name(node_id) for node_id in ended)
-        self.__dict__.pop("summary_index", None)
-        self.counts |= {"summaries": len(self.summary_index)}
-        self._hand_out()
+        return frozenset(courier.name(node_id) for node_id in ended)
 
     def _hand_out(self) -> None:
         """Give devices the vectors of all summaries, or nothing in place of what they had before."""
         settings, nodes = self.settings, list(self.builds)
-        self._private = PrivateRouter(self._courier, self.tools, settings, self.cards, self._present, self.retrieve_by)
         if settings.exchange == "download" and settings.routing.precision == "int8" and self._present:
             self._private.hand_out(nodes)
             return

@@ -160,6 +160,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "fedrag": 4,
     "hybrid-fusion": 4,
     "summary-routing encrypted": 2,
+    "summary-routing sealed": 2,
     "rag-route": 3,
     "confidential-broadcast": 3,
     "topic-walk": 6,
@@ -169,6 +170,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
 STRATEGIES = tuple(QUESTIONS)
 CHANGES: Mapping[str, Mapping[str, Plain]] = {
     "summary-routing encrypted": {"exchange": "encrypted", "routing.answers-at": "home"},
+    "summary-routing sealed": {"exchange": "download", "graph.share": "sealed", "routing.answers-at": "home"},
     "topic-walk": {"overlay.walk": "sketch", "overlay.epsilon": 8.0},
     "topic-walk learnt": {"overlay.topics": "learnt", "overlay.learnt-topics": 4, "overlay.learning-rounds": 2},
 }

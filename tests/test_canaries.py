@@ -135,7 +135,7 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
     assert {"query.retrieve", "query.deliver"} <= {kind for kind, _ in messages}
 
 
-@pytest.mark.parametrize("strategy", ["summary-routing encrypted", "confidential-broadcast"])
+@pytest.mark.parametrize("strategy", ["summary-routing encrypted", "summary-routing sealed", "confidential-broadcast"])
 def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
     messages = outcome.runs[strategy].messages
     boxes = [data for kind, data in messages if kind == "query.retrieve_sealed"]

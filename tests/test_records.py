@@ -16,15 +16,15 @@ from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
-    "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate "
-    "Cost Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest EncryptRequest "
+    "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate Cost "
+    "Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest EncryptRequest "
     "EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple "
     "EvidenceUnit Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest HitSummary HitsBatch "
-    "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage "
-    "PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealedFinish "
-    "SealedMessage SealedMessages Sentence ShareRequest SharedDocument SubgraphSummary SumTerm SummaryBatch "
-    "SummaryOverview SummaryRequest Told TopicRequest TopicUpdate TopicWeight WaitingBatch WaitingRequest "
-    "WalkReply WalkRequest Want"
+    "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage PathStep "
+    "PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealRequest SealedFinish "
+    "SealedMessage SealedMessages SealedOverview SealedSummaries Sentence ShareRequest SharedDocument SubgraphSummary "
+    "SumTerm SummaryBatch SummaryOverview SummaryRequest Told TopicRequest TopicUpdate TopicWeight WaitingBatch "
+    "WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",

@@ -57,6 +57,9 @@ from fedrag_flwr.records import (
     RouteRequest,
     SealedFinish,
     SealedMessages,
+    SealedOverview,
+    SealedSummaries,
+    SealRequest,
     ShareRequest,
     SummaryBatch,
     SummaryOverview,
@@ -144,13 +147,15 @@ def test_all_messages_of_the_design_travel() -> None:
     asked |= {
         CentroidRequest,
         RoundedOverview,
+        SealRequest,
+        SealedOverview,
         EncryptRequest,
         RouteRequest,
         SealedFinish,
         GroupRequest,
         ConfideRequest,
     }
-    replied |= {EncryptedQuestions, SealedMessages, TopicUpdate}
+    replied |= {EncryptedQuestions, SealedMessages, SealedSummaries, TopicUpdate}
     asked |= {TopicRequest}
     in_boxes = {HiddenRequest, ConfidedQuestion}
     assert set(KINDS.values()) == asked | replied | in_boxes | walked | hits

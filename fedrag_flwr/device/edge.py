@@ -150,6 +150,8 @@ class EdgeDevice:
             toolbox.encoder,
             self.door,
             self.graph.known_summaries,
+            self.giving.overview,
+            self.graph.keep_overview,
             settings,
             self.waiting.outbox.recalled,
             self.giving.evidence,
@@ -174,6 +176,7 @@ class EdgeDevice:
         self.summaries.close()
         self.door.close()
         self.messages.close()
+        self.sealed.close()
         self.walks.close()
         self.store.close()
 

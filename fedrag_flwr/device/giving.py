@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.sharing import Sharing
-from fedrag_flwr.errors import WireError
+from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.inference.evidence import EvidenceShelf, measured
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     Centroid,
@@ -24,10 +26,13 @@ from fedrag_flwr.records import (
     RetrieveBy,
     ShareRequest,
     SummaryBatch,
+    SummaryOverview,
     SummaryRequest,
 )
 from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sources.opening import SourceSet
+
+RELEASED = "released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,33 @@ class DeviceGiving:
     def summaries(self, request: SummaryRequest) -> SummaryBatch:
         """What the knowledge graph is about that the asking side does not know yet, through the door.
 
-        A name that is learnt to be private may stand in summaries that left before: then all are released anew.
+        Raises
+        ------
+        PrivacyError
+            This device's summaries leave in boxes alone.
         """
+        if self.doorkeeper.settings.graph.share == "sealed":
+            raise PrivacyError(
+                "this device's summaries leave in sealed boxes alone",
+                where=self.doorkeeper.device,
+                fix='the run needs graph.share = "sealed"',
+            )
+        return self._released_summaries(request)
+
+    def overview(self) -> SummaryOverview:
+        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the door once."""
+        keeper, device = self.doorkeeper, self.doorkeeper.device
+        folder = keeper.store.database.directory / RELEASED
+        with closing(SummaryShelf(folder, keeper.store.dimension, keeper.settings.routing.most)) as shelf:
+            more = True
+            while more:
+                batch = self._released_summaries(shelf.known_of(device))
+                shelf.take(batch)
+                more = batch.more
+            return shelf.overview(frozenset({device}))
+
+    def _released_summaries(self, request: SummaryRequest) -> SummaryBatch:
+        """A name that is learnt to be private may stand in summaries that left before: then all are released anew."""
         keeper = self.doorkeeper
         keeper.inform()
         while True:

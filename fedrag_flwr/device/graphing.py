@@ -157,13 +157,19 @@ class DeviceGraph:
         return self.answering().finish(question, foreign)
 
     def take_overview(self, overview: SummaryOverview) -> ImportReport:
-        """Keep the vectors of all devices' summaries.
+        """Keep the vectors of all devices' summaries, which the server knows.
 
         Raises
         ------
         WireError
-            A vector has another length than this device's encoder gives.
+            A vector has another length than this device's encoder gives, or this device takes sealed ones alone.
         """
+        if self.settings.graph.share == "sealed":
+            raise WireError("this device takes summaries from sealed boxes alone", where="SummaryOverview")
+        return self.keep_overview(overview)
+
+    def keep_overview(self, overview: SummaryOverview) -> ImportReport:
+        """Keep the vectors of all devices' summaries in place of those before; raises as :meth:`take_overview`."""
         if any(one.vector.shape != (self.toolbox.encoder.dimension,) for one in overview.summaries):
             raise WireError("a vector of another length than this device's encoder gives", where="SummaryOverview")
         self._store().put_overview(overview.summaries)

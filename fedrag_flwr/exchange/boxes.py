@@ -80,6 +80,6 @@ def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run
     return found
 
 
-def context_of(what: str, run: str, question_id: str, device: str) -> str:
-    """What a box is for: it opens for the same question, device and run alone."""
-    return "\x1f".join(("fedrag", what, run, question_id, device))
+def context_of(what: str, run: str, about: str, device: str) -> str:
+    """What a box is for: it opens for the same run, device and question, or whatever it is about, alone."""
+    return "\x1f".join(("fedrag", what, run, about, device))

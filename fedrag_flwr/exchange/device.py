@@ -9,7 +9,10 @@ from typing import Self
 
 from fedrag_flwr.exchange.boxes import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.exchange.confiding import confide, open_answers
+from fedrag_flwr.exchange.numbers import FILE as NUMBERS
+from fedrag_flwr.exchange.numbers import SummaryNumbers
 from fedrag_flwr.exchange.routing import Overview, PrivateRouting
+from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.exchange.training import PrivateTraining
 from fedrag_flwr.models.base import Encoder
@@ -43,8 +46,8 @@ class SealedExchange:
         The device's name.
     key
         For which others seal.
-    routing, sums, training
-        Its parts in private routing, in encrypted sums, and in training on them.
+    routing, summaries, sums, training
+        Its parts in private routing, in summaries for members alone, in encrypted sums, and in training on them.
     recall
         Puts texts to questions that come without.
     retrieve, finish
@@ -56,6 +59,7 @@ class SealedExchange:
     device: str
     key: BoxKey
     routing: PrivateRouting
+    summaries: PrivateSummaries
     sums: GroupSums
     training: PrivateTraining
     recall: Recall
@@ -72,6 +76,8 @@ class SealedExchange:
         encoder: Encoder,
         door: ExportDoor,
         overview: Overview,
+        own: Own,
+        take: Take,
         settings: Settings,
         recall: Recall,
         retrieve: Retrieve,
@@ -81,8 +87,14 @@ class SealedExchange:
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
         routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, settings)
+        numbers = SummaryNumbers(folder / NUMBERS)
+        summaries = PrivateSummaries(device, key, numbers, encoder, own, take, settings.routing)
         sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units
-        return cls(device, key, routing, sums, PrivateTraining(sums), recall, retrieve, finish, most)
+        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), recall, retrieve, finish, most)
+
+    def close(self) -> None:
+        """Close its files, where any were opened."""
+        self.summaries.close()
 
     def give(self, asked: SealedMessages, run: str) -> SealedMessages:
         """Evidence for requests in boxes, sealed for those who asked."""

@@ -114,6 +114,12 @@ def seal(data: bytes, key: bytes, context: str) -> bytes:
         raise CipherError("the other side's key is none", where="key") from error
 
 
+def seal_once(data: bytes, context: str) -> tuple[bytes, bytes]:
+    """Seal bytes under a private key made for them alone: the box, and that key, 32 bytes, for all who may open it."""
+    private = os.urandom(_KEY)
+    return seal(data, BoxKey(private).public, context), private
+
+
 def tag(key: bytes, *parts: bytes) -> bytes:
     """The tag of some parts, 32 bytes; where one part ends and the next begins counts."""
     made = hmac.new(key, digestmod=hashlib.sha256)

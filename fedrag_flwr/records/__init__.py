@@ -47,6 +47,9 @@ from fedrag_flwr.records.confidential import (
     SealedFinish,
     SealedMessage,
     SealedMessages,
+    SealedOverview,
+    SealedSummaries,
+    SealRequest,
     SumTerm,
 )
 from fedrag_flwr.records.documents import (
@@ -205,9 +208,12 @@ __all__ = [
     "RetrieveRequest",
     "RoundedOverview",
     "RouteRequest",
+    "SealRequest",
     "SealedFinish",
     "SealedMessage",
     "SealedMessages",
+    "SealedOverview",
+    "SealedSummaries",
     "Seconds",
     "Sentence",
     "Share",

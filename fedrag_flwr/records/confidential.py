@@ -36,6 +36,13 @@ class RoundedOverview:
 
 
 @dataclass(frozen=True, slots=True)
+class SealRequest:
+    """Asks a device for the vectors of its summaries, sealed for members of the federation."""
+
+    members: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
 class EncryptRequest:
     """Asks a home for its open questions' vectors under its own key; `known` is the fingerprint that is known here."""
 
@@ -100,6 +107,24 @@ class SealedMessages:
     device: Name
     messages: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
     seconds: Seconds = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSummaries:
+    """The vectors of a device's summaries in a box with a key of its own, and that key in a box for each reader."""
+
+    device: Name
+    number: Annotated[int, Bound(low=1, high=2**62)]  # rises with each sealing
+    box: Annotated[bytes, Bound(size=2**26)]
+    keys: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedOverview:
+    """What members sealed for one of them, and their keys."""
+
+    members: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
+    summaries: Annotated[tuple[SealedSummaries, ...], Bound(items=100_000)]
 
 
 @dataclass(frozen=True, slots=True)

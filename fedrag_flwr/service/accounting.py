@@ -16,6 +16,7 @@ from fedrag_flwr.walking.gossip import BUDGET as SKETCH_BUDGET
 _MOST_ROWS = 200
 _HELD_TO = (
     "exchange",
+    "graph.share",
     "privacy.export",
     "privacy.operators",
     "privacy.public-names",

@@ -48,6 +48,8 @@ MESSAGE_TYPES = (
     "query.retrieve_sealed",
     "query.rounded_overview",
     "query.route",
+    "query.seal_summaries",
+    "query.sealed_overview",
     "query.share",
     "query.summaries",
     "query.waiting",

@@ -29,7 +29,9 @@ from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
 _TRIES = 3
-_UNVERSIONED = frozenset({"train.controller", "query.overview", "query.rounded_overview"})  # no change of the memory
+_UNVERSIONED = frozenset(  # no change of the memory
+    {"train.controller", "query.overview", "query.rounded_overview", "query.seal_summaries", "query.sealed_overview"}
+)
 _MOST_UNASKED = 100  # answers of the federation that are listed though this process was not asked
 
 

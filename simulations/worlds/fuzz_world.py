@@ -39,6 +39,7 @@ RUNS: tuple[dict[str, Plain], ...] = (  # so that every type of message is sent
     {"strategy": "summary-routing", "exchange": "encrypted"},
     {"strategy": "summary-routing", "exchange": "encrypted"},  # now the server knows the devices' public keys
     {"strategy": "summary-routing", "exchange": "download", "routing.precision": "int8"},
+    {"strategy": "summary-routing", "exchange": "download", "graph.share": "sealed"},
     {"strategy": "rag-route"},
     {"strategy": "confidential-broadcast"},
     {"strategy": "topic-walk", "overlay.walk": "sketch", "overlay.epsilon": 8.0, "overlay.threshold": 0.99},

@@ -91,6 +91,13 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("an own model", {}, AT | {"model-path": "/models/m.gguf"}, {"models.generator": "/models/m.gguf"}),
     ("an own exchange", {"exchange": "plain"}, AT | {"exchange": "encrypted"}, {"exchange": "encrypted"}),
     ("a more private exchange is heard", {"exchange": "encrypted"}, AT | {"exchange": "download"}, {}),
+    (
+        "own sealed summaries",
+        {"graph.share": "text"},
+        AT | {"share-summaries": "sealed"},
+        {"graph.share": "sealed"},
+    ),
+    ("a more private form of summaries is heard", {"graph.share": "vector"}, AT | {"share-summaries": "text"}, {}),
     ("everything else is the run's", {"memory.delta": 0.5, "data.root": "/x"}, AT, {"memory.delta": 0.5}),
 ]
 

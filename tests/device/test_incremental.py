@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -94,7 +94,7 @@ def likeness(rng: random.Random) -> str:
     return f"# {rng.choice(PLACES)}\n\n{' '.join(rng.sample(lines, rng.randint(1, 3)))}\n"
 
 
-def all_that_stands(store: MemoryStore) -> tuple[dict[str, object], dict[str, object]]:
+def all_that_stands(store: MemoryStore) -> tuple[Mapping[str, object], Mapping[str, object]]:
     """The memories, and what is held back, with all that a reader can see of them."""
     kept = {i.id: (i.question, i.answer, i.kind, i.answer_type, i.anchors, i.support) for i in store.items()}
     held = {h.id: (h.question, h.answer, h.kind, h.answer_type, h.support) for h in store.held_back()}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import CipherError, StoreCorruptError
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, tag
+from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, seal_once, tag
 
 OWN, OTHER = BoxKey(bytes(range(32))), BoxKey(bytes(range(1, 33)))
 
@@ -30,6 +30,16 @@ def test_a_box_opens_for_its_receiver_and_context_alone(
     for key, sent, told in wrong:
         with pytest.raises(CipherError, match="someone or something else"):
             key.open(sent, told)
+
+
+def test_what_is_sealed_under_a_key_of_its_own_opens_with_that_key() -> None:
+    (box, key), (other_box, other) = (seal_once(b"rows", "context") for _ in range(2))
+    assert BoxKey(key).open(box, "context") == b"rows"
+    assert key != other
+    assert key not in box
+    for wrong in ((other, box), (key, other_box)):
+        with pytest.raises(CipherError, match="someone or something else"):
+            BoxKey(wrong[0]).open(wrong[1], "context")
 
 
 @given(st.lists(st.binary(max_size=8), max_size=4), st.lists(st.binary(max_size=8), max_size=4))

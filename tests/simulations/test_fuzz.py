@@ -32,6 +32,9 @@ from fedrag_flwr.records import (
     SealedFinish,
     SealedMessage,
     SealedMessages,
+    SealedOverview,
+    SealedSummaries,
+    SealRequest,
     SubgraphSummary,
     SummaryOverview,
     SummaryRequest,
@@ -59,6 +62,10 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "query.summaries": SummaryRequest("", ("a", "b")),
     "query.overview": SummaryOverview((SubgraphSummary("1", CANARY, VECTOR, "people"),)),
     "query.rounded_overview": RoundedOverview(384, (OwnedRows("people", 1),), bytes(range(1, 129)) * 3),
+    "query.seal_summaries": SealRequest((PeerKey("people", b"k" * 32),)),
+    "query.sealed_overview": SealedOverview(
+        (PeerKey("people", b"k" * 32),), (SealedSummaries("people", 1, CANARY.encode() * 9, (BOX,)),)
+    ),
     "query.deliver": AnswerBatch("bridges", (Answer("f1", CANARY, "remote", 0.5, CANARY),), (), 1.0),
     "query.hits": HitsRequest((AskedQuestion("f1", CANARY),), 2, 1),
     "query.waiting": WaitingRequest(True, 3),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, copied_share
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.records import SummaryRequest
-from simulations.summary_leaks import common_subsequence, subgraphs
+from simulations.summary_leaks import LEVELS, common_subsequence, communities, figures_of, named, released
 from tests.strategies.federation import DEVICES, Federation, graphed
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=7)
@@ -42,9 +42,9 @@ def test_each_level_of_protection_tells_no_more_than_the_one_before(files: Feder
     levels = ExtractiveSummarizer("full", 1.0), ExtractiveSummarizer(), ExtractiveSummarizer("erased")
     for name in DEVICES:
         with files.device(name) as device:
-            communities = subgraphs(device, most=100, seed=7)
-        assert communities
-        for one in communities:
+            found = [one.subgraph for one in communities(device, most=100, seed=7)]
+        assert found
+        for one in found:
             everything, limited, erased = (told(level.summarize(one), one.sources) for level in levels)
             assert everything >= limited >= 2 * erased, one  # half, on these documents
             assert copied_share(levels[1].summarize(one), one.sources) <= levels[1].most_copied
@@ -62,3 +62,23 @@ def test_what_left_through_the_door_tells_no_more_than_what_is_kept(files: Feder
         kept[name] = sum(told(one.summary, sources) for one in own.values())
     assert left <= kept
     assert left["rivers"] < kept["rivers"]  # Enno Tveit is masked
+
+
+def test_masked_summaries_name_no_person_who_is_not_public(files: Federation) -> None:
+    levels = {level.name: level for level in LEVELS}
+    for export in ("masked", "surrogates"):
+        level = levels[f"lists, {export}"]
+        with files.with_changes(privacy__export=level.export).device("rivers") as device:
+            found = communities(device, most=100, seed=7)
+            texts = {one.id: level.summarizer(device.toolbox).summarize(one.subgraph) for one in found}
+            left = released(device, texts)
+        assert left.keys() == texts.keys()
+        before = sum(figures_of(texts[one.id], one)["told"] for one in found)
+        after = sum(figures_of(left[one.id], one)["told"] for one in found)
+        assert before > after == 0
+
+
+def test_names_are_found_in_whole_words() -> None:
+    persons = {"Ann Lee", "Lee", "O'Hara"}
+    assert named(persons, ["Ann  Lee, a sleeper."]) == {"Ann Lee", "Lee"}
+    assert named(persons, ["Annlee sleeps", "It was O'Hara's."]) == {"O'Hara"}

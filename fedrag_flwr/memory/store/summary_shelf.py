@@ -98,6 +98,14 @@ class SummaryShelf:
         if self._connection.execute(count, (device,)).fetchone()[0] > self._most:
             raise WireError(f"a device may have {self._most:,} summaries (routing.most)", where="SummaryBatch")
 
+    def forget(self) -> None:
+        """Drop what all devices have shared."""
+        with own_errors(self._root, _FILE):
+            self._connection.execute("DELETE FROM summaries")
+            self._connection.execute("DELETE FROM devices")
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def index(self, devices: frozenset[str], seed: int = 0) -> SummaryIndex:
         """The summaries of some devices, searchable."""
         ids, owners, vectors = self.rows(devices)

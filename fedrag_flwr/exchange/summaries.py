@@ -1,0 +1,158 @@
+"""Summaries that members of the federation alone can read: who relays them sees whose they are, and their size.
+
+A device seals the vectors once, under a key made for them, and that key for each reader, together with a tag under the
+key that both share: it proves who sealed which box.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from fedrag_flwr import wire
+from fedrag_flwr.errors import CipherError, WireError
+from fedrag_flwr.exchange.boxes import context_of
+from fedrag_flwr.exchange.numbers import SummaryNumbers
+from fedrag_flwr.exchange.routing import restored, rounded
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.records import (
+    ImportReport,
+    OwnedRows,
+    RoundedOverview,
+    SealedMessage,
+    SealedOverview,
+    SealedSummaries,
+    SealRequest,
+    SubgraphSummary,
+    SummaryOverview,
+)
+from fedrag_flwr.settings import RoutingSettings
+
+_LOG = logging.getLogger(__name__)
+_KEY = 32
+_MOST_REFUSED = 64  # that a report names
+Own = Callable[[], SummaryOverview]
+Take = Callable[[SummaryOverview], ImportReport]
+
+
+class PrivateSummaries:
+    """Seals own summaries for members, and opens theirs.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    key
+        For which others seal, and by which they know who sealed.
+    numbers
+        Tell old summaries from new ones.
+    encoder
+        Whose vectors they are.
+    own, take
+        Give the vectors of own summaries as they leave, and keep those of all.
+    settings
+        Of the run's routing.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        key: BoxKey,
+        numbers: SummaryNumbers,
+        encoder: Encoder,
+        own: Own,
+        take: Take,
+        settings: RoutingSettings,
+    ) -> None:
+        self._device = device
+        self._key = key
+        self._numbers = numbers
+        self._encoder = encoder
+        self._own = own
+        self._take = take
+        self._settings = settings
+
+    def close(self) -> None:
+        """Close the file of numbers, if it was opened."""
+        self._numbers.close()
+
+    def seal(self, request: SealRequest, run: str) -> SealedSummaries:
+        """Own summaries as they are now, for the members that a request names; one without a usable key is left out."""
+        number = self._numbers.next()
+        context = self._context(self._device, number, run)
+        box, secret = seal_once(self._packed(self._own(), run), context)
+        keys = []
+        for member in request.members:
+            try:
+                proof = tag(self._key.tag_key(member.key), *_proven(context, box))
+                keys.append(SealedMessage("", member.device, seal(secret + proof, member.key, context)))
+            except CipherError as error:
+                _LOG.warning("%s cannot read the summaries: %s", member.device, error.what)
+        return SealedSummaries(self._device, number, box, tuple(keys))
+
+    def take(self, sent: SealedOverview, run: str) -> ImportReport:
+        """Keep the summaries that members sealed for this device, in place of all before.
+
+        What was sealed by or for someone else, for another run or setting, was changed, or is not newer than what came
+        before, is left out, and the report names its device.
+        """
+        members = {member.device: member.key for member in sent.members}
+        found: dict[str, tuple[SubgraphSummary, ...]] = {}
+        numbers: dict[bytes, int] = {}
+        refused: list[str] = []
+        for one in sent.summaries:
+            try:
+                if one.device in found:
+                    raise WireError("they are there twice", where="SealedOverview")
+                key = members.get(one.device, b"")
+                found[one.device] = self._opened(one, key, run)
+                numbers[key] = one.number
+            except (CipherError, WireError) as error:
+                _LOG.warning("the summaries of %s are left out: %s", one.device, error.what)
+                refused.append(one.device)
+        report = self._take(SummaryOverview(tuple(one for told in found.values() for one in told)))
+        self._numbers.keep(numbers)
+        return replace(report, refused=tuple(dict.fromkeys(refused))[:_MOST_REFUSED])
+
+    def _opened(self, sealed: SealedSummaries, sender: bytes, run: str) -> tuple[SubgraphSummary, ...]:
+        """A member's summaries, once it is proven that they are its own and newer than those before."""
+        if [message.device for message in sealed.keys] != [self._device]:
+            raise CipherError("there is no key to them for this device", where="box")
+        context = self._context(sealed.device, sealed.number, run)
+        opened = self._key.open(sealed.keys[0].box, context)
+        check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.box))
+        self._numbers.check(sender, sealed.number)
+        told = self._unpacked(BoxKey(opened[:_KEY]).open(sealed.box, context), run)
+        if len(told) > self._settings.most:
+            raise WireError(f"a device may have {self._settings.most:,} summaries (routing.most)", where="box")
+        for one in told:
+            if one.origin != sealed.device or one.text or one.vector.shape != (self._encoder.dimension,):
+                raise WireError("something else than vectors of its sender's summaries", where="box")
+        return told
+
+    def _packed(self, overview: SummaryOverview, run: str) -> bytes:
+        if self._settings.precision == "float16":
+            return wire.pack(overview, run=run)
+        vectors = [one.vector for one in overview.summaries]
+        owners = [OwnedRows(self._device, len(vectors))] if vectors else []
+        rows = np.array(vectors, dtype=np.float32).reshape(-1, self._encoder.dimension)
+        return wire.pack(rounded(owners, rows), run=run)
+
+    def _unpacked(self, data: bytes, run: str) -> tuple[SubgraphSummary, ...]:
+        if self._settings.precision == "float16":
+            return wire.unpack(data, SummaryOverview, run=run).summaries
+        return restored(wire.unpack(data, RoundedOverview, run=run))
+
+    def _context(self, sender: str, number: int, run: str) -> str:
+        about = f"{number} {self._settings.precision} {self._encoder.id}"
+        return context_of("summaries", run, about, sender)
+
+
+def _proven(context: str, box: bytes) -> tuple[bytes, ...]:
+    """What a sender's tag stands for."""
+    return (b"summaries", context.encode(), hashlib.sha256(box).digest())
