@@ -5,27 +5,31 @@
 Each device is asked train questions of its own domain and of each other. The signals of every question are kept as they
 are measured, so that a stopped run goes on. Printed are the share of questions sent, how well trust tells home from
 foreign (area under the ROC curve, five folds) and the area under the risk-coverage curve, where an answer at home is
-wrong if home lacks the answer's document; for all signals and without each part. `--save` writes the packaged gates.
+wrong if home lacks the answer's document; for all signals and without each part. The table goes to ``gate.md``, the
+curves to ``gate_risk.svg``. `--save` writes the packaged gates.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.evaluation.risk import risk_coverage
+from fedrag_flwr.evaluation.risk import RiskCoverage, risk_coverage
 from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, Signals
 from simulations.reporting.folders import out_folder
+from simulations.reporting.line_chart import line_chart
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
+COVERAGES = tuple(round(0.02 * step, 2) for step in range(1, 51))  # at which the risk is drawn
+DRAWN = ("all", "without evidence", "without lead", "the paper's: confidence and similarity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,14 @@ def variants() -> dict[str, tuple[str, ...]]:
     chosen = {"all": SIGNALS}
     for part, names in PARTS.items():
         chosen[f"without {part}"] = tuple(name for name in SIGNALS if name not in names)
-    chosen["the paper's: confidence and similarity"] = (*PARTS["confidence"], *PARTS["similarity"])
+    chosen[DRAWN[-1]] = (*PARTS["confidence"], *PARTS["similarity"])
     return chosen
 
 
-def assess(rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float, seed: int) -> dict[str, float]:
-    """Fit on four folds, judge on the fifth, for all folds together."""
+def assess(
+    rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float, seed: int
+) -> tuple[dict[str, float], RiskCoverage]:
+    """Fit on four folds, judge on the fifth, for all folds together: the measures, and the risk-coverage curve."""
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(rows)) % FOLDS
     trust, sent = np.zeros(len(rows)), np.zeros(len(rows), dtype=bool)
@@ -87,12 +93,14 @@ def assess(rows: Sequence[Measured], signals: tuple[str, ...], least_sent: float
             silent = "certain" in signals and not rows[place].signals.certain
             sent[place] = silent or trust[place] < model.threshold
     at_home = np.array([row.at_home for row in rows])
-    return {
+    curve = risk_coverage(trust.tolist(), (~at_home).tolist())
+    measures = {
         "sent home": _per_cent(sent[at_home]),
         "sent foreign": _per_cent(sent[~at_home]),
         "auc": round(_auc(trust, at_home), 3),
-        "risk-coverage area": round(risk_coverage(trust.tolist(), (~at_home).tolist()).area, 3),
+        "risk-coverage area": round(curve.area, 3),
     }
+    return measures, curve
 
 
 def fit(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, fitted_on: str = "") -> GateModel:
@@ -104,6 +112,13 @@ def fit(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, fit
         least_sent=least_sent,
         fitted_on=fitted_on,
     )
+
+
+def drawn(curves: Mapping[str, RiskCoverage]) -> str:
+    """The curves as an SVG: how many of the answers given at home are wrong, for each share of questions answered."""
+    lines = {name: [100 * curve.at(share) for share in COVERAGES] for name, curve in curves.items()}
+    across = [100 * share for share in COVERAGES]
+    return line_chart(lines, "% of questions answered at home, the most trusted first", "% of them wrong", across)
 
 
 def _auc(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
@@ -131,12 +146,14 @@ def main() -> None:
     arguments = parser.parse_args()
     made = world(arguments.set, arguments.documents, arguments.data)
     rows = measure(made, "train", arguments.home, arguments.foreign, arguments.seed)
-    found = {name: assess(rows, signals, arguments.least_sent, arguments.seed) for name, signals in variants().items()}
+    judged = {name: assess(rows, signals, arguments.least_sent, arguments.seed) for name, signals in variants().items()}
+    found = {name: measures for name, (measures, _) in judged.items()}
     columns = list(found["all"])
     lines = [f"| signals | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     lines += [f"| {name} | {' | '.join(str(row[column]) for column in columns)} |" for name, row in found.items()]
     print("\n".join(lines))
     (arguments.out / "gate.md").write_text("\n".join([*lines, "", f"{len(rows)} questions.", ""]), encoding="utf-8")
+    (arguments.out / "gate_risk.svg").write_text(drawn({name: judged[name][1] for name in DRAWN}), encoding="utf-8")
     if arguments.save:
         told = f"{len(rows)} train questions of {arguments.set}, {made.toolbox.generator().id}"
         fit(rows, SIGNALS, arguments.least_sent, told).save(INFORMED)
