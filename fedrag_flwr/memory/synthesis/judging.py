@@ -69,15 +69,22 @@ class Judge:
         gone
             Questions that went.
         """
-        again = self._concerned(stood, [*(draft.question for draft in new.drafts), *gone])
+        questions = [normalise(draft.question) for draft in stood.drafts]
+        turned = {normalise(question) for question in (*(draft.question for draft in new.drafts), *gone)}
+        again = self._concerned(stood, np.array([question in turned for question in questions], dtype=np.bool_))
         asked = new + stood.at(again)
-        rest = stood.at(np.setdiff1d(np.arange(len(stood)), again))
+        others = np.setdiff1d(np.arange(len(stood)), again)
+        rest, alike = stood.at(others), {normalise(draft.question) for draft in asked.drafts}
         trip = round_trip(
             asked.drafts,
             asked.vectors,
             self._sentences,
             self._vectors,
-            [(draft.question, draft.answer) for draft in rest.drafts],
+            [
+                (draft.question, draft.answer)
+                for row, draft in zip(others, rest.drafts, strict=True)
+                if questions[row] in alike
+            ],
         )
         kept = np.zeros(len(asked), dtype=np.bool_)
         kept[list(trip.kept)] = True
@@ -90,12 +97,11 @@ class Judge:
             Counter((asked.drafts[row].kind, trip.reasons[row]) for row in differs.tolist() if row in trip.reasons),
         )
 
-    def _concerned(self, stood: Drafts, questions: Iterable[str]) -> NDArray[np.intp]:
-        """The rows of drafts that the change may concern."""
+    def _concerned(self, stood: Drafts, turned: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The rows of drafts that the change may concern; `turned` are those whose question came or went elsewhere."""
         if self._changed is None:
             return np.arange(len(stood))
-        asked = {normalise(question) for question in questions}
-        found = np.array([normalise(draft.question) in asked for draft in stood.drafts], dtype=np.bool_)
+        found = turned.copy()
         for start in range(0, len(stood) if len(self._changed) else 0, _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             nearest = (stood.vectors[rows] @ self._changed.T).max(axis=1)
