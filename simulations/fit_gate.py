@@ -116,7 +116,7 @@ def fit(rows: Sequence[Measured], signals: Sequence[str], least_sent: float, fit
 
 def drawn(curves: Mapping[str, RiskCoverage]) -> str:
     """The curves as an SVG: how many of the answers given at home are wrong, for each share of questions answered."""
-    lines = {name: [100 * curve.at(share) for share in COVERAGES] for name, curve in curves.items()}
+    lines = {name.partition(":")[0]: [100 * curve.at(share) for share in COVERAGES] for name, curve in curves.items()}
     across = [100 * share for share in COVERAGES]
     return line_chart(lines, "% of questions answered at home, the most trusted first", "% of them wrong", across)
 
