@@ -1,4 +1,4 @@
-"""Building a device's memory: what changed is read, learnt and distilled; the rest stays as it is."""
+"""Building a device's memory: what changed is read, learnt and distilled, and what that concerns is judged again."""
 
 from __future__ import annotations
 
@@ -219,8 +219,11 @@ class Builder:
     def _items(self, distilled: Distilled) -> tuple[MemoryItem, ...]:
         items: dict[str, MemoryItem] = {}
         analyses = self.pipeline.questions([draft.question for draft in distilled.drafts])
+        held = {self._id(draft) for draft in distilled.held.drafts}
         for draft, vector, analysis in zip(distilled.drafts, distilled.vectors, analyses, strict=True):
             item_id = self._id(draft)
+            if item_id in items or item_id in held:  # the model says what the rules say, or hold back
+                continue
             items[item_id] = MemoryItem(
                 id=item_id,
                 question=draft.question,
@@ -241,7 +244,7 @@ class Builder:
             yield HeldBack(self._id(draft), *said, embedding=vector)
 
     def _id(self, draft: Draft) -> str:
-        return content_id(self.device, draft.question, draft.answer, *draft.support)
+        return content_id(self.device, draft.kind, draft.question, draft.answer, *draft.support)
 
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()

@@ -30,6 +30,7 @@ from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.memory.synthesis.distilling import Distiller
+from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
 from fedrag_flwr.ordering.order import EvidenceOrders
@@ -386,4 +387,5 @@ class EdgeDevice:
             "encoder": encoder.id,
             "dimension": str(encoder.dimension),
             "pipeline": self.toolbox.pipeline.id,
+            "rules": RuleSynthesizer().id,  # what they made before stands beside what they make now
         }

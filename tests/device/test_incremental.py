@@ -83,6 +83,8 @@ LIKENESSES = (
     "The town council of {place} met in {year}, when {person} led it.",
     "{person} founded {place} in {year}.",
     "{place} was opened in {year}. It was designed by {person}.",
+    "{place} has two bridges, Old Gate and Mill Gate.",
+    "{place} has three bridges.",
     "{person}, a painter, moved to {place} in {year} and died there.",
 )
 

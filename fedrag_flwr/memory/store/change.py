@@ -27,7 +27,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A question and answer made of documents that are no memory, since other documents of the device speak against it.
+    """A question and answer that are no memory, since something that the device holds speaks against them.
 
     The fields are those of a memory; `support` names its units.
     """

@@ -146,7 +146,7 @@ class StoreReader:
             return item_rows.changes(connection, self._dimension, since, after, most, own=own, but=but)
 
     def held_back(self) -> list[HeldBack]:
-        """What documents say and others of this device speak against, sorted by id; it never leaves the device."""
+        """What documents say and something else speaks against, sorted by id; it never leaves the device."""
         with self._database.reading() as connection:
             return held_rows.held_back(connection, self._dimension)
 

@@ -55,6 +55,15 @@ def put(connection: sqlite3.Connection, dimension: int, held: HeldBack) -> None:
     )
 
 
+def check_apart(connection: sqlite3.Connection) -> None:
+    """See that nothing is held back which is a memory too."""
+    both = connection.execute(
+        "SELECT h.id FROM held_back h JOIN items i ON i.id = h.id AND i.own = 1 LIMIT 1"
+    ).fetchone()
+    if both is not None:
+        raise StoreError("a memory is held back too", where=str(both[0]), fix="withdraw it in the same change")
+
+
 def drop(connection: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Forget those with the ids."""
     connection.execute(f"DELETE FROM held_back WHERE id {LISTED}", (listed(ids),))

@@ -52,6 +52,7 @@ class Writer:
             self._put_own(item, by_model=item.id in by_model)
         for held in change.held:
             held_rows.put(self._connection, self._dimension, held)
+        held_rows.check_apart(self._connection)
         self._mark_judged(change)
         self._mark_remembered(change.remembered)
         if regroups:
@@ -261,6 +262,9 @@ class Writer:
         check_units(item.support, numbers, item.id)
         there = item_rows.items(self._connection, self._dimension, ids=[item.id])
         if there and there[0].support == item.support and same_item(item, there[0]):
+            self._connection.execute(
+                "UPDATE items SET by_model = ? WHERE id = ? AND by_model != ?", (int(by_model), item.id, int(by_model))
+            )
             return
         self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
         self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))

@@ -165,7 +165,10 @@ def document_of(unit: str) -> str:
 
 def _comparisons(by_document: Mapping[str, Sequence[Draft]], facts: Mapping[str, tuple[Fact, ...]]) -> Iterator[Draft]:
     """Of two subjects with the same predicate, in documents that share a name: which was first?"""
-    events = {document: found for document, group in by_document.items() if (found := _events(group))}
+    events: dict[str, dict[str, list[_Event]]] = {}
+    for document, group in by_document.items():
+        for event in _events(group):
+            events.setdefault(document, {}).setdefault(event.predicate, []).append(event)
     holders: defaultdict[str, set[str]] = defaultdict(set)
     types: dict[str, str] = {}
     for unit in sorted(facts):
@@ -179,14 +182,17 @@ def _comparisons(by_document: Mapping[str, Sequence[Draft]], facts: Mapping[str,
         if len(held) <= _COMMON
         for pair in combinations(sorted(document for document in held if document in events), 2)
     }
-    pairs = chain.from_iterable(
+    pairs = chain(
+        (pair for own in events.values() for alike in own.values() for pair in combinations(alike, 2)),
         (
-            *(combinations(own, 2) for own in events.values()),
-            *(product(events[one], events[other]) for one, other in sorted(linked)),
-        )
+            pair
+            for a, b in sorted(linked)
+            for predicate in events[a].keys() & events[b].keys()
+            for pair in product(events[a][predicate], events[b][predicate])
+        ),
     )
     for one, other in pairs:
-        if one.predicate == other.predicate and one.subject != other.subject and one.year != other.year:
+        if one.subject != other.subject and one.year != other.year:
             first = min(one, other, key=lambda event: event.year).subject
             choice = " or ".join(sorted((one.subject, other.subject)))
             who = "Who" if types.get(first) == "PERSON" else "Which"

@@ -36,7 +36,7 @@ NOTHING_STANDING = Standing()
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """Verified drafts that are new memories, with their questions' vectors, and what making them cost.
+    """Verified drafts that are memories from now on, with their questions' vectors, and what making them cost.
 
     `vectors` is (drafts, dimension); `by_model` are the places of the drafts that the model wrote. `held` are drafts
     that did not come back now, and `withdrawn` those that stood otherwise until now or no longer follow. `rejected`
@@ -154,7 +154,9 @@ class Distiller:
     def _derived(self, facts: Judged, judge: Judge, units: _Units, standing: Standing, rejected: Rejects) -> Judged:
         """What follows from the facts, judged; what stands and no longer follows is withdrawn."""
         touched = {document_of(draft.support[0]) for draft in (*facts.changed.drafts, *facts.withdrawn)}
-        following = derive(facts.kept, units.texts, units.facts, touched)
+        said = {(draft.question, draft.answer, draft.support) for draft in facts.kept}
+        derived = derive(facts.kept, units.texts, units.facts, touched)
+        following = [draft for draft in derived if (draft.question, draft.answer, draft.support) not in said]
         there = frozenset(following)
 
         def lapses(draft: Draft) -> bool:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from fedrag_flwr.memory.synthesis.grounding import normalise
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.standing import Drafts
-from fedrag_flwr.memory.synthesis.verify import MARGIN, round_trip
+from fedrag_flwr.memory.synthesis.verify import AT_ONCE, MARGIN, round_trip
 from fedrag_flwr.records import Sentence
 
-_AT_ONCE = 4_096  # drafts that are compared with sentences at once
+_MOST = 4_096  # drafts whose vectors are copied at once
 _ROUNDED = 1e-5  # cosines that differ by less may be equal
 
 
@@ -102,8 +102,9 @@ class Judge:
         if self._changed is None:
             return np.arange(len(stood))
         found = turned.copy()
-        for start in range(0, len(stood) if len(self._changed) else 0, _AT_ONCE):
-            rows = slice(start, start + _AT_ONCE)
+        at_once = min(_MOST, max(1, AT_ONCE // max(len(self._changed), 1)))
+        for start in range(0, len(stood) if len(self._changed) else 0, at_once):
+            rows = slice(start, start + at_once)
             nearest = (stood.vectors[rows] @ self._changed.T).max(axis=1)
             own = self._own_cosines(stood.drafts[rows], stood.vectors[rows])
             found[rows] |= nearest >= own - MARGIN / 2 - _ROUNDED

@@ -18,6 +18,7 @@ from fedrag_flwr.records import Cost, Sentence
 
 MAX_QUESTION_WORDS = 40
 MAX_ANSWER_WORDS = 12
+AT_ONCE = 1 << 23  # cosines that are held at once
 MARGIN = 0.08  # of cosines: a sentence that is not further from a question than its support by half of it is as near
 _DANGLING = re.compile(
     r"\b(?:[Tt]his|[Tt]hese|[Tt]hose)\b(?! (?:is|was|day)\b)|\b(?:we|you|my|our|your)\b|"
@@ -164,7 +165,8 @@ def round_trip(
     remembered
         Questions and answers of drafts that are not asked now.
     margin
-        Difference in cosine that still counts as equally near.
+        Difference in cosine by which another sentence must be nearer to be ``elsewhere``; half of it still counts as
+        equally near.
     """
     place = {sentence.id: index for index, sentence in enumerate(sentences)}
 
@@ -181,8 +183,9 @@ def round_trip(
         answers[normalise(question)].add(normalise(answer))
     reasons: dict[int, str] = {}
     kept: list[int] = []
-    for start in range(0, len(drafts), 2048):
-        similarity = question_vectors[start : start + 2048] @ sentence_vectors.T
+    at_once = max(1, AT_ONCE // max(len(sentences), 1))
+    for start in range(0, len(drafts), at_once):
+        similarity = question_vectors[start : start + at_once] @ sentence_vectors.T
         for offset, row in enumerate(similarity):
             index = start + offset
             draft = drafts[index]

@@ -123,7 +123,8 @@ def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
     with open_store(tmp_path / "device") as store:
         new = new_document("d1")
         secret = replace(new, document=replace(new.document, title="Zanzibar"))
-        store.apply(Change(documents=(secret, new_document("d2"))))
+        held = replace(held_back("h", ["d1/0/0"]), question="Where is Zanzibar?")
+        store.apply(Change(documents=(secret, new_document("d2")), held=(held,)))
         store.index("sentence")
         vector = new.sentence_vectors[0].tobytes()
         assert any(b"Zanzibar" in file.read_bytes() for file in (tmp_path / "device").iterdir())
@@ -143,6 +144,9 @@ def test_what_is_held_back_goes_with_any_of_its_documents_or_on_its_own(store: M
     store.apply(Change(withdrawn=("h2", "m2"), items=(memory("h2", ["d2/0/1"]),), held=(held_back("m2", ["d2/0/0"]),)))
     assert ([one.id for one in store.items()], [one.id for one in store.held_back()]) == (["h2"], ["m2"])
     assert "m2" in store.retracted_since(0)
+    with pytest.raises(StoreError, match="held back too"):
+        store.apply(Change(held=(held_back("h2", ["d2/0/0"]),)))
+    assert [one.id for one in store.held_back()] == ["m2"]
 
 
 def test_a_store_knows_whether_its_memories_were_judged_and_which_the_model_wrote(store: MemoryStore) -> None:

@@ -1,4 +1,4 @@
-"""Compositional drafts out of facts: what is derived is right, is checked, and depends on its own documents alone."""
+"""Compositional drafts out of facts: what is derived is right and checked, and follows from its own documents."""
 
 from __future__ import annotations
 
