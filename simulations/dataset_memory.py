@@ -53,9 +53,9 @@ class Recorded(Distiller):
         return self.made
 
 
-def benchmark_of(data: Path, name: str, rows: int) -> Benchmark:
-    """The first dev rows of a dataset (HotpotQA: in the distractor setting) and their paragraphs, each once."""
-    return read_multihop(data / f"{DATASETS[name]}.jsonl.gz", "dev", rows)
+def benchmark_of(data: Path, name: str, rows: int, split: str = "dev") -> Benchmark:
+    """The first rows of a dataset's split (HotpotQA: in the distractor setting) and their paragraphs, each once."""
+    return read_multihop(data / f"{DATASETS[name]}.jsonl.gz", split, rows)
 
 
 def settings_for(tokens: int) -> Settings:
@@ -75,9 +75,11 @@ def open_device(row: Row) -> EdgeDevice:
     return EdgeDevice(DEVICE, None, _root(row), settings, toolbox_for(settings, row["half"]))
 
 
-def kept_memory(data: Path, name: str, rows: int, tokens: int, half: bool, again: bool = False) -> Row:
+def kept_memory(
+    data: Path, name: str, rows: int, tokens: int, half: bool, again: bool = False, split: str = "dev"
+) -> Row:
     """What a dataset's memory cost; it is built first where it is not kept yet, or where it is asked for `again`."""
-    asked: Row = {"dataset": name, "rows": rows, "tokens": tokens, "half": half}
+    asked: Row = {"dataset": name, "split": split, "rows": rows, "tokens": tokens, "half": half}
     kept = _root(asked) / "row.json"
     if again:
         kept.unlink(missing_ok=True)
@@ -96,7 +98,7 @@ def build(data: Path, asked: Row) -> Row:
     toolbox = toolbox_for(settings, asked["half"])
     toolbox.encoder.encode([WARMING])
     toolbox.pipeline.questions([WARMING])
-    documents = benchmark_of(data, asked["dataset"], asked["rows"]).documents
+    documents = benchmark_of(data, asked["dataset"], asked["rows"], asked["split"]).documents
     root = _root(asked)
     MemoryStore.erase(root)
     clock = StageClock()

@@ -1,7 +1,7 @@
 """Accuracy against latency as the Memorizer's threshold varies, on HotpotQA (FD-RAG fig. 2 and Table 2).
 
     python simulations/delta_sweep.py [--data FOLDER] [--questions 100] [--rows 100] [--tokens 20]
-                                      [--out docs/benchmarks]
+                                      [--split dev|train] [--out docs/benchmarks]
 
 The local setting: one device with the paragraphs of the first dev rows, remembered as by `bench_construction.py` (same
 options; built first where it is not kept), asked these rows' questions. The Cognizer answers each question once, with
@@ -9,7 +9,8 @@ the Memorizer switched off; the Memorizer is asked once for each threshold, and 
 seconds stand in the Cognizer's place. So each threshold's result is what the device would do, but for noise in its
 clock. All other settings are the defaults. The generation cache lets a run that was cut short go on (replayed answers
 count with the seconds that they took once). Prints a Markdown table and writes ``delta_sweep.json`` and
-``delta_sweep.svg``.
+``delta_sweep.svg``. With `--split train` it is the train rows, on which a threshold may be chosen, and the files are
+``delta_sweep_train``.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from fedrag_flwr.evaluation.verdicts import judge
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings
-from simulations.bench_construction import MEASURED, add_options, memory_of
+from simulations.bench_construction import MEASURED, add_options
 from simulations.corpora.sentences import find_data
-from simulations.dataset_memory import DEVICE, benchmark_of, open_device
+from simulations.dataset_memory import DEVICE, benchmark_of, kept_memory, open_device
 from simulations.reporting.line_chart import line_chart
 
 DELTAS = tuple(round(0.4 + 0.05 * step, 2) for step in range(13))
@@ -166,10 +167,11 @@ def main() -> None:
     settings = Settings()
     add_options(parser)
     parser.add_argument("--questions", type=int, default=100, help="ask the first so many of the rows' questions")
+    parser.add_argument("--split", choices=("dev", "train"), default="dev")
     arguments = parser.parse_args()
-    data = find_data(arguments.data)
-    row = memory_of(data, MEASURED, arguments)
-    questions = benchmark_of(data, MEASURED, arguments.rows).questions[: arguments.questions]
+    data, rows, split = find_data(arguments.data), arguments.rows, arguments.split
+    row = kept_memory(data, MEASURED, rows, arguments.tokens, half=False, split=split)
+    questions = benchmark_of(data, MEASURED, rows, split).questions[: arguments.questions]
     fitted = settings.memory.delta
     with open_device(row) as device:
         slow = reasoned(device.engine, questions)
@@ -179,10 +181,11 @@ def main() -> None:
     print(table(points, fitted))
     arguments.out.mkdir(parents=True, exist_ok=True)
     result = {"questions": len(questions), "memories": row["items"], "points": [asdict(one) for one in points]}
-    (arguments.out / "delta_sweep.json").write_text(
+    name = "delta_sweep" if split == "dev" else f"delta_sweep_{split}"
+    (arguments.out / f"{name}.json").write_text(
         json.dumps(result, indent=1).replace("NaN", "null") + "\n", encoding="utf-8"
     )
-    (arguments.out / "delta_sweep.svg").write_text(chart(points), encoding="utf-8")
+    (arguments.out / f"{name}.svg").write_text(chart(points), encoding="utf-8")
 
 
 if __name__ == "__main__":
