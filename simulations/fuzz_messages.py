@@ -1,7 +1,8 @@
 """Send devices and the server thousands of spoilt messages of each type: only errors of our own, no crash, no growth.
 
 ``python -m simulations.fuzz_messages --messages 10000 --out fuzz`` starts from the messages of real small runs, spoils
-them at random, and prints a table. Stopped at any time, the same command goes on with the next type.
+them at random, and prints a table. Stopped at any time, the same command goes on with the next type; `--types a,b` does some
+of them.
 """
 
 from __future__ import annotations
@@ -175,11 +176,11 @@ def fuzz_server(kind: str, samples: Samples, count: int, seed: int) -> FuzzRepor
     return fuzz("server", kind, samples.replies, judge, count, seed, spoil=mutated)
 
 
-def run_all(out: Path, count: int, seed: int, sides: str) -> list[FuzzReport]:
-    """All types on one side or both; what a run before has done stands."""
+def run_all(out: Path, count: int, seed: int, sides: str, types: Sequence[str]) -> list[FuzzReport]:
+    """Some types on one side or both; what a run before has done stands."""
     world, samples = FuzzWorld(out / "world"), samples_of(out)
     acts: Acts = {}
-    for kind in MESSAGE_TYPES:
+    for kind in types:
         acts["server", kind] = partial(fuzz_server, kind, samples[kind], count, seed)
         acts["device", kind] = partial(fuzz_device, world, kind, samples[kind], count, seed)
     return go_on(out / "reports.jsonl", {key: act for key, act in acts.items() if sides in ("both", key[0])}, count)
@@ -240,11 +241,15 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=10_000, help="of each type on each side")
     parser.add_argument("--side", choices=("both", "device", "server"), default="both", help="who gets them")
     parser.add_argument("--seed", type=int, default=7, help="draws what is spoilt")
+    parser.add_argument("--types", help="of messages, with commas between; all by default")
     parser.add_argument("--out", type=Path, default=Path("fuzz"), help="folder for what is done")
     chosen = parser.parse_args()
+    types = chosen.types.split(",") if chosen.types else MESSAGE_TYPES
+    if unknown := set(types) - set(MESSAGE_TYPES):
+        parser.error(f"no such type: {', '.join(sorted(unknown))}; there are {', '.join(MESSAGE_TYPES)}")
     for name in ("flwr", "fedrag_flwr"):  # each refusal has its line
         logging.getLogger(name).setLevel(logging.ERROR)
-    Console(width=160).print(table_of(run_all(chosen.out, chosen.messages, chosen.seed, chosen.side)))
+    Console(width=160).print(table_of(run_all(chosen.out, chosen.messages, chosen.seed, chosen.side, types)))
 
 
 if __name__ == "__main__":
