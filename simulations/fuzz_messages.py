@@ -1,8 +1,8 @@
 """Send devices and the server thousands of spoilt messages of each type: only errors of our own, no crash, no growth.
 
 ``python -m simulations.fuzz_messages --messages 10000 --out fuzz`` starts from the messages of real small runs, spoils
-them at random, and prints a table. Stopped at any time, the same command goes on with the next type; `--types a,b` does some
-of them.
+them at random, and prints a table. Stopped at any time, the same command goes on with the next type. With
+``--types a,b`` only some types are taken.
 """
 
 from __future__ import annotations
