@@ -13,10 +13,11 @@ from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, upd
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument, content_id
+from fedrag_flwr.memory.synthesis.derivation import document_of
 from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import BuildReport, Cost, Document, Granularity, MemoryItem, Progress
+from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
@@ -163,11 +164,15 @@ class Builder:
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
         parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
-        paragraphs, sentences = (self._units(kind, fresh, changed.gone) for kind in ("paragraph", "sentence"))
+        held = self.store.units("sentence")
+        paragraphs = _with_fresh(self.store.units("paragraph"), fresh, changed.gone)
+        sentences = _with_fresh(held, fresh, changed.gone)
         progress("learn", 0, 1)
         learning = self._learn((paragraphs, sentences), parsed, plan)
         progress("learn", 1, 1)
-        standing = standing_of(self.store, self.device, changed.gone, changed.unremembered, unjudged=changed.unjudged)
+        standing = standing_of(
+            self.store, self.device, held, changed.gone, changed.unremembered, unjudged=changed.unjudged
+        )
         distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress, standing)
         progress("anchor", 0, 1)
         items = self._items(distilled)
@@ -200,21 +205,6 @@ class Builder:
         ):
             return learn(units, plan.learning, rng)
         return update(previous, units, sorted(added), plan.learning, rng)
-
-    def _units(self, granularity: Granularity, fresh: Sequence[_Read], gone: Collection[str]) -> Units:
-        """The units that the store will hold: those that stay, and the new ones."""
-        kept = self.store.units(granularity)
-        rows = [row for row, unit_id in enumerate(kept.ids) if unit_id.rpartition("#")[0] not in gone]
-        ids = [kept.ids[row] for row in rows]
-        vectors = [kept.vectors[rows]]
-        for read in fresh:
-            if granularity == "paragraph":
-                ids += [part.passage.id for part in read.passages]
-                vectors.append(read.vectors.paragraph_vectors)
-            else:
-                ids += [sentence.id for part in read.passages for sentence in part.passage.sentences]
-                vectors.append(read.vectors.sentence_vectors)
-        return Units(granularity, tuple(ids), np.concatenate(vectors).astype(np.float32))
 
     def _items(self, distilled: Distilled) -> tuple[MemoryItem, ...]:
         items: dict[str, MemoryItem] = {}
@@ -273,6 +263,21 @@ class Builder:
             peak_rss_mb=peak_rss_mb(),
             state=self.store.state(),
         )
+
+
+def _with_fresh(held: Units, fresh: Sequence[_Read], gone: Collection[str]) -> Units:
+    """The units that the store will hold: of those it holds the ones that stay, and the new ones."""
+    rows = [row for row, unit_id in enumerate(held.ids) if document_of(unit_id) not in gone]
+    ids = [held.ids[row] for row in rows]
+    vectors = [held.vectors[rows]]
+    for read in fresh:
+        if held.granularity == "paragraph":
+            ids += [part.passage.id for part in read.passages]
+            vectors.append(read.vectors.paragraph_vectors)
+        else:
+            ids += [sentence.id for part in read.passages for sentence in part.passage.sentences]
+            vectors.append(read.vectors.sentence_vectors)
+    return Units(held.granularity, tuple(ids), np.concatenate(vectors).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import HeldBack
 from fedrag_flwr.memory.synthesis.derivation import document_of
@@ -15,7 +16,13 @@ from fedrag_flwr.records import MemoryItem
 
 
 def standing_of(
-    store: MemoryStore, device: str, gone: Collection[str], again: Collection[str], *, unjudged: bool
+    store: MemoryStore,
+    device: str,
+    sentences: Units,
+    gone: Collection[str],
+    again: Collection[str],
+    *,
+    unjudged: bool,
 ) -> Standing:
     """Read what stands.
 
@@ -25,6 +32,8 @@ def standing_of(
         As it is before the change.
     device
         The device's name.
+    sentences
+        The store's, with their vectors.
     gone
         Ids of documents of which the store's units are no more.
     again
@@ -39,7 +48,6 @@ def standing_of(
     def goes(draft: Draft) -> bool:
         return any(document_of(unit) in gone for unit in draft.support)
 
-    sentences = store.units("sentence")
     return Standing(
         passages=[p for p in store.passages() if p.document_id not in gone and p.document_id not in again],
         drafts=made.where(lambda draft: not goes(draft)),

@@ -76,7 +76,7 @@ class Derivation:
         for text in sorted(self._types, key=lambda text: (len(text), text)):
             if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
                 self._of_type[self._types[text]].append(text)
-        self._events = _events(self._drafts)
+        self._events = _events(drafts)
 
     def drafts(self) -> list[Draft]:
         """Give the drafts of all types but comparisons, which join documents."""

@@ -73,18 +73,14 @@ class Judge:
         turned = {normalise(question) for question in (*(draft.question for draft in new.drafts), *gone)}
         again = self._concerned(stood, np.array([question in turned for question in questions], dtype=np.bool_))
         asked = new + stood.at(again)
-        others = np.setdiff1d(np.arange(len(stood)), again)
-        rest, alike = stood.at(others), {normalise(draft.question) for draft in asked.drafts}
+        others = np.setdiff1d(np.arange(len(stood)), again).tolist()
+        alike = {normalise(draft.question) for draft in asked.drafts}
         trip = round_trip(
             asked.drafts,
             asked.vectors,
             self._sentences,
             self._vectors,
-            [
-                (draft.question, draft.answer)
-                for row, draft in zip(others, rest.drafts, strict=True)
-                if questions[row] in alike
-            ],
+            [(stood.drafts[row].question, stood.drafts[row].answer) for row in others if questions[row] in alike],
         )
         kept = np.zeros(len(asked), dtype=np.bool_)
         kept[list(trip.kept)] = True
@@ -93,7 +89,10 @@ class Judge:
         return Judged(
             now.at(differs),
             tuple(asked.drafts[row] for row in differs if row >= len(new)),
-            tuple(draft for part in (now, rest) for draft, stays in zip(part.drafts, part.kept, strict=True) if stays),
+            (
+                *(asked.drafts[row] for row in trip.kept),
+                *(stood.drafts[row] for row in others if stood.kept[row]),
+            ),
             Counter((asked.drafts[row].kind, trip.reasons[row]) for row in differs.tolist() if row in trip.reasons),
         )
 
