@@ -5,7 +5,8 @@ BIN     = $(VENV)/bin
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SIMULATE_FLAGS ?=
 
-export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
+# llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits.
+export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON)
 
 .PHONY: demo demo-hybrid test check install models clean
 

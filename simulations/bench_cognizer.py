@@ -1,14 +1,16 @@
 """Dual inference on HotpotQA's distractor rows: all ten paragraphs of a question lie on the asking device.
 
     python simulations/bench_cognizer.py --data FOLDER --limit 150 [--generator NAME_OR_PATH] [--split dev]
-        [--threads 1] [--plain] [--memorizer] [--least 2] [--again 0] [--out docs/benchmarks/cognizer-NAME.json]
+        [--threads 1] [--plain] [--memorizer] [--least 2] [--most 4] [--again 0]
+        [--out docs/benchmarks/cognizer-NAME.json]
 
 Each question has a device of its own with its ten paragraphs, built before the clock runs and kept under
 ``$FEDRAG_HOME/benchmarks``; a second run goes on where the first stopped. The clock runs from the question to its
 answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
 too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
 every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it;
-`--least`, `--again` and `--sure` are `inference.least-units`, `inference.second-look` and `inference.read-above`.
+`--least`, `--most`, `--again` and `--sure` are `inference.least-units`, `inference.evidence-units`,
+`inference.second-look` and `inference.read-above`.
 Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
 `abstained`. Rows hold figures and ids, no text.
 """
@@ -40,6 +42,7 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.reader_corpus import gold_spans, is_gold, rows_of
 
 FILE = "hotpotqa.jsonl.gz"
+MOST = Settings.from_config({}).inference.evidence_units
 CLOSED = ("yes", "no")
 
 
@@ -198,6 +201,7 @@ def main() -> None:
     parser.add_argument("--memorizer", action="store_true", help="let memories answer first")
     parser.add_argument("--plain", action="store_true", help="ask the model without its adapter")
     parser.add_argument("--least", type=int, default=2, help="sentences that are read at the least")
+    parser.add_argument("--most", type=int, default=MOST, help="sentences that are read at the most")
     parser.add_argument("--again", type=int, default=0, help="sentences of a second look")
     parser.add_argument("--sure", type=float, default=SURE, help="log-odds from which a span is the answer")
     parser.add_argument("--run", default="", help="a name that keeps this run's rows apart from others'")
@@ -215,6 +219,7 @@ def main() -> None:
             "inference.abstain-below": -1.0,
             "inference.free-answers": True,
             "inference.least-units": arguments.least,
+            "inference.evidence-units": arguments.most,
             "inference.second-look": arguments.again,
             "inference.read-above": arguments.sure,
         }
@@ -223,6 +228,7 @@ def main() -> None:
     bench = Bench.of(settings, home, memories=arguments.memorizer)
     weights = bench.toolbox.generator_id.replace("@", "-")
     name = f"{weights}-{arguments.split}-{arguments.threads}-{arguments.least}-{arguments.again}"
+    name += f"-most-{arguments.most}" if arguments.most != MOST else ""
     name += f"-{arguments.sure:g}" if arguments.sure != SURE else ""
     name += "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
@@ -239,6 +245,7 @@ def main() -> None:
         head |= {
             "memorizer": arguments.memorizer,
             "least": arguments.least,
+            "most": arguments.most,
             "again": arguments.again,
             "sure": arguments.sure,
         }

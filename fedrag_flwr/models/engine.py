@@ -298,7 +298,15 @@ def _library() -> Any:
         _log_callbacks.append(callback)
         library.llama_log_set(callback, ctypes.c_void_p(0))
         library.llama_backend_init()
+        _load_variants(library)
     return library
+
+
+def _load_variants(library: Any) -> None:
+    """Where llama.cpp was compiled for many processors (GGML_CPU_ALL_VARIANTS), load what fits this one best."""
+    folder = Path(library.__file__).parents[1] / "bin"
+    if any(folder.glob("libggml-cpu-*")):
+        library._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(str(folder).encode()))
 
 
 def _to_logging(level: int, text: bytes, _: object) -> None:

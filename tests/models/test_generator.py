@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,6 +41,23 @@ def fresh(path: Path) -> LlamaGenerator:
 def test_it_is_a_generator(generator: LlamaGenerator) -> None:
     typed: Generator = generator
     assert typed.id == "SmolLM2-135M-Instruct.Q4_1.gguf@b179c9523d0e"
+
+
+OPEN = """
+import pathlib, sys
+from fedrag_flwr.models.engine import LlamaEngine
+LlamaEngine(pathlib.Path(sys.argv[1]), context_tokens=64, threads=1)
+mapped = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "ggml-cpu" in line}
+print(*mapped)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what a process has loaded")
+def test_the_code_for_one_kind_of_processor_is_loaded(smollm2: Path) -> None:
+    opened = subprocess.run([sys.executable, "-c", OPEN, str(smollm2)], capture_output=True, text=True, check=True)
+    (loaded,) = map(Path, opened.stdout.split())
+    variants = [path for path in loaded.parent.glob("libggml-cpu-*.so") if path.name != "libggml-cpu-x64.so"]
+    assert not variants or loaded in variants  # x64 is what fits all, and nobody well
 
 
 def test_greedy_decoding_repeats_itself(generator: LlamaGenerator) -> None:
