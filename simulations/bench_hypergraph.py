@@ -98,9 +98,11 @@ def measure_scattered(vectors: Path) -> Row:
     units = sentence_units(np.load(vectors))
     settings = LearningSettings()
     start = begin(units, settings, np.random.default_rng(SEED))
-    descent = descend((start.part,), (start.rows,), settings)
-    rows = np.zeros((len(units.ids), start.entries.edge_count))
-    rows[start.order[start.entries.rows], start.entries.edges] = descent.rows[0].reshape(-1)
+    descent = descend([block.part for block in start.blocks], [block.rows for block in start.blocks], settings)
+    rows, before = np.zeros((len(units.ids), start.edge_count)), 0
+    for block, learnt in zip(start.blocks, descent.rows, strict=True):
+        rows[block.order[block.entries.rows], before + block.entries.edges] = learnt.reshape(-1)
+        before += block.entries.edge_count
     return {"kind": "scattered", "sentences": len(units.ids), **_scores(units, rows)}
 
 

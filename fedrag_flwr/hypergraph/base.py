@@ -63,7 +63,7 @@ class Learning:
 
     hyperedges: tuple[Hyperedge, ...]
     loss: tuple[float, ...]  # after each accepted step, the initial value first
-    gradient_mapping: tuple[float, ...]  # norm at each step
+    gradient_mapping: tuple[float, ...]  # norm at each step, over the parts that still move
     step_sizes: tuple[float, ...]
     orphans: int  # units that no membership above the threshold kept; each keeps its largest
     hard_objective: float  # eq. 8 on the sparsified incidence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
 from fedrag_flwr.hypergraph.checking import check_settings, check_units
 from fedrag_flwr.hypergraph.descent import Part, descend
 from fedrag_flwr.hypergraph.incidence import gather, in_reading_order, keep_memberships
-from fedrag_flwr.hypergraph.neighbours import nearest, seed_prototypes
+from fedrag_flwr.hypergraph.neighbours import Block, nearest, seed_blocks
 from fedrag_flwr.hypergraph.objective import Entries, SoftObjective, hard_objective
 from fedrag_flwr.hypergraph.products import Floats, Indices, Vectors, row_products
 from fedrag_flwr.hypergraph.separation import choose_pairs
@@ -22,11 +23,12 @@ _TEMPERATURE = 0.05
 
 
 def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Generator) -> Learning:
-    """Gather units into hyperedges, both granularities in one descent.
+    """Gather units into hyperedges, with one record of both granularities.
 
-    Each granularity of N units has ceil(N / units_per_edge) candidate hyperedges seeded by k-means; a unit may join
-    the `candidates` nearest of them. Time and memory grow as N * candidates * dimension for a step. The same units,
-    settings, generator state and number of threads give the same hyperedges.
+    Each granularity of N units has ceil(N / units_per_edge) candidate hyperedges seeded by k-means. More than 2,048
+    units are cut into blocks of near ones, about 1,024 each; a unit may join the `candidates` nearest of its block. So
+    blocks are learnt each by itself, in time that grows as N * candidates * dimension. The same units, settings,
+    generator state and number of threads give the same hyperedges.
 
     Parameters
     ----------
@@ -52,15 +54,13 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     if settings.grouping == "random":
         return deal(units, settings, rng)
     starts = [begin(group, settings, rng) for group in units if len(group.ids)]
-    descent = descend(tuple(start.part for start in starts), tuple(start.rows for start in starts), settings)
+    blocks = [block for start in starts for block in start.blocks]
+    descent = descend([block.part for block in blocks], [block.rows for block in blocks], settings)
+    learnt = iter(descent.rows)
     hyperedges: list[Hyperedge] = []
     orphans, objective = 0, 0.0
-    for start, rows in zip(starts, descent.rows, strict=True):
-        kept, lost = keep_memberships(rows, settings.threshold)
-        mask = kept.reshape(-1)
-        units_kept = start.order[start.entries.rows[mask]]
-        entries = Entries(units_kept, start.entries.edges[mask], start.entries.edge_count)
-        weights = rows.reshape(-1)[mask]
+    for start in starts:
+        entries, weights, lost = start.sparsify(list(islice(learnt, len(start.blocks))), settings.threshold)
         hyperedges += _hyperedges(start.group, entries, weights)
         objective += hard_objective(start.group.vectors, weights, entries, settings)
         orphans += lost
@@ -82,31 +82,58 @@ def deal(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gene
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """One granularity before the descent.
+class BlockStart:
+    """A block of near units before the descent.
 
     Inside, units stand by their nearest seed, so that those which meet the same prototypes are near in memory: row i of
     the problem is unit `order[i]` of the group. `rows` are the first memberships, shape (n, k).
     """
 
-    group: Units
     order: Indices
     entries: Entries
     rows: Floats
     part: Part
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One granularity before the descent: `edge_count` candidate hyperedges, each in one block."""
+
+    group: Units
+    blocks: tuple[BlockStart, ...]
+    edge_count: int
+
+    def sparsify(self, rows: Sequence[Floats], threshold: float) -> tuple[Entries, Floats, int]:
+        """Keep the memberships above the threshold: their units in `group`, their weights, and how many are orphans."""
+        units, edges, weights, before, orphans = [], [], [], 0, 0
+        for block, learnt in zip(self.blocks, rows, strict=True):
+            kept, lost = keep_memberships(learnt, threshold)
+            mask = kept.reshape(-1)
+            units.append(block.order[block.entries.rows[mask]])
+            edges.append(before + block.entries.edges[mask])
+            weights.append(learnt.reshape(-1)[mask])
+            before, orphans = before + block.entries.edge_count, orphans + lost
+        return Entries(np.concatenate(units), np.concatenate(edges), self.edge_count), np.concatenate(weights), orphans
+
+
 def begin(group: Units, settings: LearningSettings, rng: np.random.Generator) -> Start:
-    """Seed one granularity's candidate hyperedges and give each unit its first memberships."""
+    """Seed one granularity's candidate hyperedges and give each unit its first memberships among those of its block."""
     count = math.ceil(len(group.ids) / settings.units_per_edge)
-    seeds = seed_prototypes(group.vectors, count, rng)
-    candidates = nearest(group.vectors, seeds, settings.candidates)
-    order = np.argsort(candidates[:, 0], kind="stable")
-    vectors, candidates = group.vectors[order], candidates[order]
-    entries = Entries.of_candidates(candidates, count)
-    objective = SoftObjective(vectors, entries, seeds, settings, choose_pairs(seeds))
-    rows = first_memberships(vectors, seeds, candidates)
-    return Start(group, order, entries, rows, Part(objective, np.zeros(0)))
+    blocks = [
+        _begin_block(group.vectors, block, settings, len(block.seeds) / count)
+        for block in seed_blocks(group.vectors, count, rng)
+    ]
+    return Start(group, tuple(blocks), count)
+
+
+def _begin_block(vectors: Vectors, block: Block, settings: LearningSettings, share: float) -> BlockStart:
+    candidates = nearest(vectors[block.rows], block.seeds, settings.candidates)
+    by_seed = np.argsort(candidates[:, 0], kind="stable")
+    order, candidates = block.rows[by_seed], candidates[by_seed]
+    own, entries = vectors[order], Entries.of_candidates(candidates, len(block.seeds))
+    objective = SoftObjective(own, entries, block.seeds, settings, choose_pairs(block.seeds))
+    rows = first_memberships(own, block.seeds, candidates)
+    return BlockStart(order, entries, rows, Part(objective, np.zeros(0), share))
 
 
 def first_memberships(vectors: Vectors, prototypes: Vectors, candidates: Indices) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +54,16 @@ def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: 
     return found
 
 
-def seed_prototypes(vectors: Matrix, count: int, rng: np.random.Generator) -> Matrix:
-    """Spread unit-length seeds over the vectors by spherical k-means.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Units that are near each other, as ascending rows of shape (n,), and the seeds among them, (m, dimension)."""
 
-    More than 2,048 units are first cut into blocks of about 1,024, each with its share of the seeds.
+    rows: Indices
+    seeds: Matrix
+
+
+def seed_blocks(vectors: Matrix, count: int, rng: np.random.Generator) -> list[Block]:
+    """Spread unit-length seeds over the vectors by spherical k-means, and give each unit the block of its nearest seed.
 
     Parameters
     ----------
@@ -69,17 +76,32 @@ def seed_prototypes(vectors: Matrix, count: int, rng: np.random.Generator) -> Ma
 
     Returns
     -------
-    NDArray[np.float32]
-        Shape (count, dimension); those of a block stand together.
+    list[Block]
+        One block up to 2,048 units, else blocks of about 1,024; more where vectors are equal, for these share a block.
+        Each unit is in one, and each seed but those of a block where no unit has its nearest.
     """
-    blocks = list(_blocks(vectors, np.arange(len(vectors)), rng))
+    parts = _seeds(vectors, count, rng)
+    if len(parts) == 1:
+        return [Block(np.arange(len(vectors), dtype=np.int64), parts[0])]
+    block_of = np.repeat(np.arange(len(parts)), [len(seeds) for seeds in parts])
+    homes = block_of[nearest(vectors, np.concatenate(parts), 1)[:, 0]]
+    pairs = zip(_groups(homes, len(parts)), parts, strict=True)
+    return [Block(rows, seeds) for rows, seeds in pairs if len(rows)]
+
+
+def seed_prototypes(vectors: Matrix, count: int, rng: np.random.Generator) -> Matrix:
+    """The seeds of `seed_blocks` alone, shape (count, dimension); those of a block stand together."""
+    return np.concatenate(_seeds(vectors, count, rng))
+
+
+def _seeds(vectors: Matrix, count: int, rng: np.random.Generator) -> list[Matrix]:
+    blocks = _blocks(vectors, np.arange(len(vectors)), rng)
     shares = np.diff(np.rint(np.cumsum([0, *map(len, blocks)]) * count / len(vectors)).astype(int))
-    parts = [
+    return [
         _centroids(vectors[block], int(share), seed=_draw(rng))
         for block, share in zip(blocks, shares, strict=True)
         if share
     ]
-    return np.concatenate(parts)
 
 
 def _blocks(vectors: Matrix, rows: Indices, rng: np.random.Generator) -> list[Indices]:

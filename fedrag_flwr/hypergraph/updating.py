@@ -69,16 +69,14 @@ def update(
     changes = [_change(previous, group, added, settings, rng) for group in units]
     open_changes = [change for change in changes if change.rows.size]
     descent = descend(
-        tuple(change.part(settings) for change in open_changes),
-        tuple(change.rows for change in open_changes),
-        settings,
+        [change.part(settings) for change in open_changes], [change.rows for change in open_changes], settings
     )
     learnt = dict(zip((change.group.granularity for change in open_changes), descent.rows, strict=True))
     hyperedges: list[Hyperedge] = []
     orphans, objective = 0, 0.0
     for change in changes:
-        kept, lost = keep_memberships(learnt.get(change.group.granularity, change.rows), settings.threshold)
         rows = learnt.get(change.group.granularity, change.rows)
+        kept, lost = keep_memberships(rows, settings.threshold)
         hyperedges += in_reading_order(change.group, change.finish(rows, kept))
         objective += change.hard_objective(rows, kept, settings)
         orphans += lost

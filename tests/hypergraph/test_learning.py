@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, content_id, learn, unit_count
+from fedrag_flwr.hypergraph.learning import begin
 from fedrag_flwr.hypergraph.reference import MOST_UNITS, dense_hard_objective, dense_soft_loss, learn_dense
 from tests.hypergraph.samples import cloud, generator, real_sentences, units
 
@@ -54,6 +55,31 @@ def test_no_unit_is_lost(sentences: int, paragraphs: int, seed: int, mu: float, 
     for group in groups:
         edges = [edge for edge in learnt.hyperedges if edge.granularity == group.granularity]
         assert len(edges) <= -(-len(group.ids) // per_edge)
+
+
+def test_many_units_are_learnt_in_blocks_and_none_is_lost() -> None:
+    group = cloud(5_000, dimension=24)
+    start = begin(group, LearningSettings(), generator())
+    assert len(start.blocks) > 2
+    assert np.sort(np.concatenate([block.order for block in start.blocks])).tolist() == list(range(5_000))
+    assert sum(block.part.share for block in start.blocks) == pytest.approx(1.0)
+    learnt = learn([group], LearningSettings(), generator())
+    check_whole(learnt, [group])
+    dealt = learn([group], LearningSettings(grouping="random"), generator())
+    assert learnt.hard_objective < 0.6 * dealt.hard_objective
+
+
+def test_equal_vectors_in_many_blocks_are_all_kept() -> None:
+    group = units(np.repeat(np.eye(3), 1_000, axis=0))
+    check_whole(learn([group], LearningSettings(steps=5), generator()), [group])
+
+
+def test_the_record_is_of_the_weighted_sum_where_one_block_is_left() -> None:
+    group = units(np.ones((3_000, 4)))
+    (block,) = begin(group, LearningSettings(), generator()).blocks
+    assert block.part.share == pytest.approx(1 / 3)  # two blocks of equal seeds came too late to be nearest
+    learnt = learn([group], LearningSettings(steps=5), generator())
+    assert learnt.loss[0] == pytest.approx(block.part.evaluate(block.rows)[0] / 3)
 
 
 @pytest.mark.parametrize(("count", "edges"), [(0, 0), (1, 1), (2, 1), (4, 1)])
