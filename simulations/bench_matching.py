@@ -1,12 +1,14 @@
 """How long matching takes, how many memories it scores, and whether it finds what a full scan finds.
 
     python simulations/memory_corpus.py --data FOLDER      # once: real memories
-    python simulations/bench_matching.py [--data FOLDER] [--sizes 1000 10000 100000 1000000] [--out docs/benchmarks]
+    python simulations/bench_matching.py [--data FOLDER] [--sizes 1000 10000 100000 1000000] [--threads 1 2]
+        [--out docs/benchmarks]
 
 Banks grow from real memories in the order of reading, and beyond those from varied ones (`memory_variants.py`). Asked
 are the dev questions all of whose gold paragraphs were read, and reworded questions of stored memories; both are
-encoded before the clock runs. Each bank has a process of its own, one thread, and the full scan over the same bank in
-the same process beside it. ``matching.json`` gets all figures.
+encoded before the clock runs. Each bank and number of threads has a process of its own, and the full scan over the same
+bank in the same process beside it, in as many threads as numpy's BLAS has: that is ``OMP_NUM_THREADS``, whatever
+``--threads`` says. ``matching.json`` gets all figures.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +39,7 @@ from simulations.reporting.folders import out_folder
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 SCANNED = 60  # questions that the full scan answers too
 VARIED_CHECKED = 400
+KINDS = ("all", "dev", "reworded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Group:
     questions: int
     p50_ms: float
     p99_ms: float
-    cpu_p50_ms: float  # of this thread, whatever else the machine does
+    cpu_p50_ms: float  # of the asking thread, whatever else the machine does
     scored_p50: float
     scored_mean: float
     scored_p99: float
@@ -58,6 +62,7 @@ class Measured:
     """One bank."""
 
     items: int
+    threads: int
     real: int
     varied_cosines: tuple[float, float, float] | None  # of varied vectors with the changed questions': p10, p50, p90
     alpha: float
@@ -83,9 +88,9 @@ def bank(
     return [*items, *variants.items(size - len(items), rng)], variants.agreement(VARIED_CHECKED, encoder, rng)
 
 
-def measure(data: Path, size: int, alpha: float, k: int, seed: int) -> Measured:
+def measure(data: Path, size: int, threads: int, alpha: float, k: int, seed: int) -> Measured:
     """Build one bank and ask."""
-    _one_thread()
+    _use(threads)
     real = real_items()
     held = real[:size]
     rng, encoder = np.random.default_rng(seed), HalfEncoder()
@@ -109,10 +114,11 @@ def measure(data: Path, size: int, alpha: float, k: int, seed: int) -> Measured:
     scan_ms = float(np.median([scan.milliseconds for scan in scans]))
     return Measured(
         items=size,
+        threads=threads,
         real=len(held),
         varied_cosines=agreement,
         alpha=alpha,
-        groups=tuple(_group(kind, asked, timed, size) for kind in ("dev", "reworded")),
+        groups=tuple(_group(kind, asked, timed, size) for kind in KINDS),
         scan_p50_ms=scan_ms,
         ratio=scan_ms / search_ms,
         compared=len(same),
@@ -145,7 +151,8 @@ def _same(one: Sequence[Match], other: Sequence[Match]) -> bool:
 
 
 def _group(kind: str, asked: Sequence[Asked], timed: Sequence[_Timed], size: int) -> Group:
-    chosen = [t for question, t in zip(asked, timed, strict=True) if (question.source == "reworded") == (kind != "dev")]
+    kinds = {"all": (True, False), "dev": (False,), "reworded": (True,)}[kind]
+    chosen = [t for question, t in zip(asked, timed, strict=True) if (question.source == "reworded") in kinds]
     milliseconds = [one.milliseconds for one in chosen] or [float("nan")]
     scored = [one.effort.scored / size for one in chosen] or [float("nan")]
     return Group(
@@ -161,25 +168,25 @@ def _group(kind: str, asked: Sequence[Asked], timed: Sequence[_Timed], size: int
     )
 
 
-def _one_thread() -> None:
+def _use(threads: int) -> None:
     import faiss
     import torch
 
-    faiss.omp_set_num_threads(1)
-    torch.set_num_threads(1)
+    faiss.omp_set_num_threads(threads)
+    torch.set_num_threads(threads)
 
 
 def table(rows: Sequence[Measured]) -> str:
     """The figures as a Markdown table."""
     heads = (
-        *("items", "real", "asked", "p50 ms", "p99 ms", "cpu p50 ms", "scored p50 %", "mean %", "p99 %", "bounded %"),
-        *("scan p50 ms", "scan / search", "equal", "open s", "prepare s", "items MB", "peak MB"),
+        *("items", "threads", "real", "asked", "p50 ms", "p99 ms", "cpu p50 ms", "scored p50 %", "mean %", "p99 %"),
+        *("bounded %", "scan p50 ms", "scan / search", "equal", "open s", "prepare s", "items MB", "peak MB"),
     )
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         for group in row.groups:
             cells = (
-                *(f"{row.items:,}", f"{row.real:,}", f"{group.questions} {group.kind}"),
+                *(f"{row.items:,}", str(row.threads), f"{row.real:,}", f"{group.questions} {group.kind}"),
                 *(
                     f"{group.p50_ms:.2f}",
                     f"{group.p99_ms:.2f}",
@@ -204,6 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root())
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--alpha", type=float, default=Settings.from_config({}).memory.alpha)
     parser.add_argument("--k", type=int, default=Settings.from_config({}).memory.top_k)
     parser.add_argument("--seed", type=int, default=7)
@@ -213,9 +221,10 @@ def main() -> None:
         raise SourceError("is not set", where="FEDRAG_DATA", fix="give --data FOLDER")
     rows: list[Measured] = []
     spawn = multiprocessing.get_context("spawn")
-    for size in options.sizes:
+    for size, threads in product(options.sizes, options.threads):
         with ProcessPoolExecutor(1, mp_context=spawn) as process:
-            rows.append(process.submit(measure, options.data, size, options.alpha, options.k, options.seed).result())
+            how = (options.alpha, options.k, options.seed)
+            rows.append(process.submit(measure, options.data, size, threads, *how).result())
         print(table(rows[-1:]), flush=True)
     print(table(rows))
     if options.out is not None:

@@ -2,8 +2,8 @@
 
 The threshold algorithm: first the memories that share a rare anchor with the question, which the inverted index gives,
 those with the highest upper bound on their score before the others. The k-th best score found so is a bar. Then all
-others whose bound reaches the bar (see `sweep`); nothing else can be among the best k. Where
-memories are few, all are scored.
+others whose bound reaches the bar (see `sweep`); nothing else can be among the best k. Where memories are few, all are
+scored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
 from fedrag_flwr.memory.matching.postings import Overlap, Postings, Rows, among
 from fedrag_flwr.memory.matching.rounded import Depth
 from fedrag_flwr.memory.matching.sweep import Asking, Sweep, Turned
@@ -68,6 +68,8 @@ class Matcher:
         If alpha is outside [0, 1].
     StoreMismatchError
         If the memories' embeddings differ in length.
+    StoreError
+        If an embedding holds NaN or infinity: no order of scores would be right.
     """
 
     def __init__(self, items: Sequence[MemoryItem], alpha: float, sweep_from: int = SWEEP_FROM) -> None:
@@ -118,6 +120,8 @@ class Matcher:
         ------
         StoreMismatchError
             If the vector has another length than the memories'.
+        StoreError
+            If the vector holds NaN or infinity.
         """
         return self.top_counted(vector, anchors, k)[0]
 
@@ -154,16 +158,15 @@ class Matcher:
         rare = overlap.holders()
         pool.take(rare, overlap.of(rare))
         bounded = 0
-        seen = rare
+        first = rare[:0]
         if pool.bar == -np.inf:
-            first = _without(np.sort(sweep.best(turned, max(_SEEDS, 2 * k))), rare)
+            first = np.sort(overlap.without_holders(sweep.best(turned, max(_SEEDS, 2 * k))))
             pool.add(first, overlap.of(first))
-            seen = np.union1d(rare, first)
             bounded = len(self)
         swept = sweep.above(turned, pool.bar)
         if swept is None or len(swept.rows) > _SCAN_SHARE * len(self):
             return self._scan(asking, k), Effort(len(self), bounded + pool.bounded + len(self))
-        rows = _without(swept.rows, seen)
+        rows = overlap.without_holders(_without(swept.rows, first))
         pool.take(rows, overlap.of(rows))
         bounded += pool.bounded + swept.bounded
         rows, covers, rough = pool.all()
@@ -235,7 +238,7 @@ class _Pool:
 
 
 def _without(rows: Rows, seen: Rows) -> Rows:
-    return rows[~among(rows, seen)]
+    return rows[~among(rows, seen)] if len(seen) else rows
 
 
 def _near_top(rough: NDArray[np.float64], k: int) -> Rows:
@@ -248,6 +251,8 @@ def _near_top(rough: NDArray[np.float64], k: int) -> Rows:
 def _unit(vector: Vector) -> NDArray[np.float64]:
     wide = vector.astype(np.float64)
     norm = float(np.linalg.norm(wide))
+    if not np.isfinite(norm):
+        raise StoreError("a vector is not finite", where="question", fix="check the encoder")
     return wide / norm if norm > 0.0 else wide
 
 
@@ -256,5 +261,7 @@ def _unit_rows(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
         return np.zeros((0, 0), dtype=np.float32)
     rows = np.ascontiguousarray(np.stack([item.embedding for item in items]), dtype=np.float32)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    if len(unfit := np.flatnonzero(~np.isfinite(norms))):
+        raise StoreError("an embedding has no finite length", where=items[unfit[0]].id, fix="check the encoder")
     rows /= np.where(norms > 0.0, norms, np.float32(1.0))
     return rows

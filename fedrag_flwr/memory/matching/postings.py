@@ -93,7 +93,7 @@ class Common:
     def shared(self, anchors: Collection[str], rows: Rows) -> NDArray[np.uint8]:
         """How many of a question's common anchors rows hold."""
         asked = sum(1 << place for place, name in enumerate(self.names) if name in anchors)
-        return np.asarray(self._ones[self._bits[rows] & np.uint16(asked)])
+        return self._ones.take(self._bits.take(rows) & np.uint16(asked))
 
 
 class Overlap:
@@ -122,10 +122,14 @@ class Overlap:
         """The rows that hold one of the other anchors or more, sorted."""
         return distinct([self._postings.rows(anchor) for anchor in self._others])
 
+    def without_holders(self, rows: Rows) -> Rows:
+        """Those of some rows that are not among `holders`."""
+        return np.asarray(rows[self._counts.take(rows) == 0], dtype=np.int64)
+
     def of(self, rows: Rows) -> NDArray[np.float64]:
         """The Dice overlap with rows; 0 where both anchor sets are empty."""
-        shared = self._counts[rows] + self._common.shared(self._anchors, rows).astype(np.int64)
-        return _dice(shared, len(self._anchors), self._sizes[rows])
+        shared = self._counts.take(rows) + self._common.shared(self._anchors, rows).astype(np.int64)
+        return _dice(shared, len(self._anchors), self._sizes.take(rows))
 
 
 def distinct(parts: Sequence[NDArray[np.int32] | Rows]) -> Rows:

@@ -1,17 +1,18 @@
-"""Upper bounds on the matching score of all items at once, half a byte a dimension (FD-RAG eq. 11 to 13).
+"""Upper bounds on the matching score of all items at once, a few bits a dimension (FD-RAG eq. 11 to 13).
 
 Write a unit vector as its first principal components and a rest, x = (x1, x2). Cauchy and Schwarz give
 
     q.x  <=  q1.y1 + |q1| |x1 - y1| + |q2| |x2|
 
-for any rounding y1 of x1. The right side is an inner product of a question's numbers with an item's, so each number of
-an item becomes one of 16 levels: a component the nearest (its error is in the second term), the two lengths the next
-higher. The Dice overlap of the commonest anchors joins as further such numbers, since 2 s / (a + n) is a sum over the
-shared anchors. FAISS's four-bit scan adds up some tens of numbers for a million items in a millisecond or two.
+for any rounding y1 of x1; with components cut into stretches, the middle term is a sum over these, and less. The right
+side is an inner product of a question's numbers with an item's, so each number of an item becomes one of 16, 4 or 2
+levels: a component the nearest (its error is in the middle terms), a length the next higher. The Dice overlap of the
+commonest anchors joins as further such numbers, since 2 s / (a + n) is a sum over the shared anchors. FAISS's four-bit
+scan adds up some tens of half bytes for a million items in a millisecond or two, in up to four of OpenMP's threads.
 
 Few numbers leave some thousands of a million items, and reading twice as many for all costs more than bounding those
-few anew from a byte a component (see `rounded`). The holders of each common anchor are kept by
-themselves and in finer codes, since they are fewer and may be farther, for questions that hold it too.
+few anew from a byte a component (see `rounded`). The holders of each common anchor are kept by themselves and in finer
+codes, since they are fewer and may be farther, for questions that hold it too.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.matching.codes import EPSILON, Codes, Projected, Weights, rest
+from fedrag_flwr.memory.matching.codes import EPSILON, MIDDLE, Codes, Layout, Projected, Weights, rest
 from fedrag_flwr.memory.matching.postings import Common, Postings, Rows, distinct
 from fedrag_flwr.memory.matching.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
-ALL = (62, 76)  # components and half bytes of an item among all
-HELD = (110, 136)  # among the holders of a common anchor
+ALL = Layout(32, 32, 72, 75)  # of an item among all
+HELD = Layout(56, 40, 80, 115)  # among the holders of a common anchor
 CODED = 12  # common anchors at most
 COMMON = 0.01  # of the items hold such an anchor at least
 _SAMPLE = 16_384  # items from which the axes are taken
@@ -97,19 +98,19 @@ class Sweep:
         squares = np.einsum("nd,nd->n", vectors, vectors)
         components = vectors @ self._axes.astype(np.float32)
         self._rounded = Rounded(components, squares)
-        usual = np.sqrt(np.mean(components[:, : max(ALL[0], HELD[0])].astype(np.float64) ** 2, axis=0))
+        usual = np.sqrt(np.mean(components.astype(np.float64) ** 2, axis=0))
 
-        def codes(rows: Rows, kept: int, numbers: int, holds: NDArray[np.bool_]) -> Codes:
-            part = components[rows, :kept]
+        def codes(rows: Rows, layout: Layout, holds: NDArray[np.bool_]) -> Codes:
+            part = components[rows, : layout.kept]
             projected = Projected(rows, part, rest(squares[rows], part), holds, postings.sizes[rows])
-            return Codes(projected, _usual(usual[:kept], alpha, holds.shape[1]), numbers)
+            return Codes(projected, _usual(usual[: layout.kept], alpha, holds.shape[1]), layout)
 
         everything = np.arange(len(vectors), dtype=np.int64)
-        self._all = codes(everything, *ALL, np.zeros((len(vectors), 0), dtype=np.bool_))
+        self._all = codes(everything, ALL, np.zeros((len(vectors), 0), dtype=np.bool_))
         self._held: dict[str, Codes] = {}
         for anchor in self.common.names:
             rows = postings.rows(anchor).astype(np.int64)
-            self._held[anchor] = codes(rows, *HELD, self.common.holds(rows))
+            self._held[anchor] = codes(rows, HELD, self.common.holds(rows))
 
     def turn(self, asking: Asking) -> Turned:
         """A question as the methods below take it."""
@@ -131,10 +132,10 @@ class Sweep:
         bar = score - ROUNDING
         swept: list[tuple[Codes, Weights]] = []
         if asking.alpha + (1.0 - asking.alpha) * most >= bar:
-            weights = _weights(turned, HELD[0], self.common.names)
+            weights = _weights(turned, HELD.kept, self.common.names)
             swept = [(self._held[anchor], weights) for anchor in shared]
         if asking.alpha >= bar:
-            swept.append((self._all, _weights(turned, ALL[0], ())))
+            swept.append((self._all, _weights(turned, ALL.kept, ())))
         found: list[Rows] = []
         for codes, weights in swept:
             reached = codes.above(weights, score)
@@ -145,7 +146,7 @@ class Sweep:
 
     def best(self, turned: Turned, count: int) -> Rows:
         """Rows whose cosine has the highest bounds, to start from."""
-        return self._all.best(_weights(turned, ALL[0], ()), count)
+        return self._all.best(_weights(turned, ALL.kept, ()), count)
 
 
 def _weights(turned: Turned, kept: int, common: Collection[str]) -> Weights:
@@ -157,7 +158,7 @@ def _weights(turned: Turned, kept: int, common: Collection[str]) -> Weights:
 
 def _usual(components: NDArray[np.float64], alpha: float, coded: int) -> Weights:
     beyond = float(np.sqrt(max(0.0, 1.0 - float(components @ components))))
-    return Weights(alpha * components, alpha * beyond, np.full(coded, 1.0 - alpha), 5)
+    return Weights(alpha * components, alpha * beyond, np.full(coded, 1.0 - alpha), MIDDLE)
 
 
 def _principal_axes(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

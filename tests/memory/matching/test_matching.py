@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError, StoreMismatchError
+from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
 from fedrag_flwr.memory import Effort, Matcher
+from fedrag_flwr.memory.matching import codes
 from fedrag_flwr.memory.matching.postings import Common, Overlap, Postings
 from fedrag_flwr.memory.matching.rounded import Depth
 from fedrag_flwr.memory.matching.sweep import Asking, Sweep
@@ -100,6 +103,18 @@ def crowd(count: int, dimension: int, seed: int) -> list[MemoryItem]:
     ]
 
 
+@pytest.fixture(scope="module", params=[1, 3], ids=["one-thread", "three-threads"])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many threads, and few items that are worth one."""
+    usual = faiss.omp_get_max_threads()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(codes, "PER_THREAD", 50)
+        faiss.omp_set_num_threads(request.param)
+        yield request.param
+        faiss.omp_set_num_threads(usual)
+
+
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 0.7, 1.0])
 @pytest.mark.parametrize(("dimension", "k"), [(384, 1), (384, 10), (64, 5)])
 def test_it_equals_a_loop_over_many(alpha: float, dimension: int, k: int) -> None:
@@ -116,6 +131,7 @@ def test_it_equals_a_loop_over_many(alpha: float, dimension: int, k: int) -> Non
             np.testing.assert_allclose([match.score for match in found], [row[1] for row in expected], atol=1e-9)
 
 
+@pytest.mark.usefixtures("threads")
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 0.3, 0.6, 1.0]), quantile=st.floats(0.5, 1.0))
 @settings(max_examples=25, deadline=None)
 def test_bounds_are_never_below_scores(seed: int, alpha: float, quantile: float) -> None:
@@ -135,6 +151,13 @@ def test_bounds_are_never_below_scores(seed: int, alpha: float, quantile: float)
     swept = sweep.above(turned, bar)
     if swept is not None:
         assert set(np.flatnonzero(scores >= bar).tolist()) <= set(swept.rows.tolist())
+
+
+def test_each_thread_has_a_list_of_its_own(threads: int) -> None:
+    assert [codes.lists_for(count) for count in (0, 49, 50, 100, 150, 10**6)] == [
+        *(1, 1, 1),
+        *(min(2, threads), threads, threads),
+    ]
 
 
 def test_few_memories_are_scored_where_one_is_near() -> None:
@@ -206,3 +229,16 @@ def test_another_dimension_is_refused() -> None:
         Matcher([memory("m")], 0.5).top(unit_vector("x", 9), [], 1)
     with pytest.raises(StoreMismatchError):
         Matcher([memory("m"), memory("n", dimension=9)], 0.5)
+
+
+@pytest.mark.parametrize("sweep_from", [1, 10**9])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_by_name(value: float, sweep_from: int) -> None:
+    good = [memory(f"m{number}") for number in range(40)]
+    unfit = good[7].embedding.copy()
+    unfit[2] = value
+    with pytest.raises(StoreError, match="finite") as caught:
+        Matcher([*good, replace(memory("unfit"), embedding=unfit)], 0.5, sweep_from)
+    assert caught.value.where == "unfit"
+    with pytest.raises(StoreError, match="finite"):
+        Matcher(good, 0.5, sweep_from).top(unfit, ["a"], 3)
