@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from strategies.steps import steps
+
+_CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "bank")
 
 
 class ServerTools:
@@ -36,10 +39,11 @@ class ServerTools:
         return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
 
     def close(self) -> None:
-        """Close the files of the shelf and of caches, where any were opened; they are opened anew when asked for."""
-        for name in ("summaries", "fusion_caches"):
-            if (opened := self.__dict__.pop(name, None)) is not None:
-                opened.close()
+        """Close all files that were opened, and end the process that scores; both are there anew when asked for."""
+        with ExitStack() as closing:
+            for name in _CLOSED:
+                if (opened := self.__dict__.pop(name, None)) is not None:
+                    closing.callback(opened.close)
 
     @cached_property
     def summaries(self) -> SummaryShelf:

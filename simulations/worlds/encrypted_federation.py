@@ -61,6 +61,5 @@ def run(home: Path, asked: list[Question], **changes: Plain) -> SummaryRouting:
     strategy = SummaryRouting(settings, asked, tools)
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": _DEVICES} for n in range(_DEVICES)]
     strategy.run(LocalGrid(app, nodes, settings.flat()), "1")
-    tools.summaries.close()
-    tools.scorer.close()
+    tools.close()
     return strategy

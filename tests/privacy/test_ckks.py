@@ -35,6 +35,7 @@ from fedrag_flwr.settings import Settings
 from simulations.forged_ciphertexts import FORGERIES, attack, forge, targets
 
 DIMENSION = 48
+LITTLE = 2**28  # of a worker's memory: twice what one needs
 ENCODER_DIMENSION = 384  # of the shipped encoder's vectors
 Rows = NDArray[np.float32]
 Values = NDArray[np.float64]
@@ -214,12 +215,23 @@ def test_forged_input_is_refused_and_the_honest_go_on(tmp_path: Path) -> None:
     sandbox.close()
 
 
-def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, tmp_path: Path) -> None:
-    small = Sandbox(memory=2**27, timeout=5.0)
-    with pytest.raises(CipherError):
-        small.call("encrypt_questions", [bytes(2**27)], secret=str(tmp_path / "key"))
-    small.close()
-    assert pair.device.encrypt(rows_of(1, DIMENSION, 0))
+def test_a_worker_that_needs_too_much_memory_fails_alone(pair: Pair, group: GroupCipher, tmp_path: Path) -> None:
+    """What does not even fit as a request ends the worker, and another takes its place."""
+    secret, vast = str(pair.folder / "group.key"), tmp_path / "rows.npy"
+    np.lib.format.open_memmap(vast, mode="w+", dtype=np.float32, shape=(LITTLE // 4 // DIMENSION, DIMENSION))
+    small = Sandbox(memory=LITTLE, timeout=5.0)
+    try:
+        with pytest.raises(CipherError, match=r"score: .*MemoryError"):
+            small.call("score", [b""], matrix=str(vast), dimension=str(DIMENSION))
+        with pytest.raises(CipherError, match="check_secret: the process that was given it died"):
+            small.call("check_secret", [bytes(LITTLE)], secret=secret)
+        assert small.worker.pid == 0
+        total = add_ciphertexts([group.encrypt(np.ones(3), 0.0, np.random.default_rng(0))] * 2, small)
+        assert group.total(total, 3) == pytest.approx(2.0)
+        assert small.worker.starts == 2
+    finally:
+        small.close()
+    assert pair.sandbox.call("check_secret", [bytes(LITTLE)], secret=secret) == []  # where there is room
 
 
 # --- the secret key ---------------------------------------------------------------------------------

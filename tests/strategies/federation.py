@@ -214,7 +214,7 @@ def _graphed(base: Path) -> Federation:
     tools = ServerTools(files.settings)
     tools.__dict__["toolbox"] = toolbox()
     SummaryRouting(files.settings, [Question(*QUESTIONS[0][:2], QUESTIONS[0][4])], tools).run(files.grid(), "1")
-    tools.summaries.close()
+    tools.close()
     return files
 
 

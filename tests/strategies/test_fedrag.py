@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.records import AnswerBatch, Question
+from fedrag_flwr.records import Answer, AnswerBatch, Cost, Question
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, make_strategy
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
+FRIGATE = Question("k6", "Which frigate did Jonas Keel command?", "bridges")
 SMALL: dict[str, Plain] = {"strategy": "fedrag", "graph__community_most": 8, "graph__community_least": 2}
 
 
@@ -32,7 +33,7 @@ def run(files: Federation, *questions: Question) -> tuple[FedRag, list[bytes]]:
     strategy = FedRag(files.settings, questions, tools)
     grid = files.grid(None)
     strategy.run(grid, "1")
-    tools.summaries.close()
+    tools.close()
     return strategy, grid.sent
 
 
@@ -57,16 +58,40 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     assert not any(FOREIGN.text.encode() in data for data in asked)
 
 
-@pytest.mark.parametrize("exchange", ["plain", "download", "encrypted"])
-def test_under_private_routing_the_server_relays_boxes(built: Federation, exchange: str) -> None:
-    strategy, sent = run(built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__cache=False), FOREIGN)
-    answer = strategy.answers["k2"]
-    assert ("asked " if exchange == "plain" else "routed at home to ") in answer.explanation
-    assert any(source.startswith("rivers/") for source in answer.sources)
-    boxes = [data for data in sent if b"query.retrieve_sealed" in data]
-    vector = toolbox().encoder.encode([FOREIGN.text])[0].astype(np.float16).tobytes()
-    assert bool(boxes) == (exchange != "plain")
-    assert any(vector in data for data in sent) == (exchange == "plain")
+def exchanged(built: Federation, exchange: str) -> tuple[FedRag, list[bytes]]:
+    """Summaries alone name whom to ask, as they do under private routing."""
+    by_summaries: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": False, "routing__devices": 2}
+    return run(built.with_changes(exchange=exchange, fedrag__cache=False, **by_summaries), FOREIGN, FRIGATE)
+
+
+@pytest.fixture(scope="module")
+def openly(built: Federation) -> tuple[FedRag, list[bytes]]:
+    return exchanged(built, "plain")
+
+
+def told(answer: Answer) -> tuple[Answer, set[str]]:
+    """An answer but for its cost, and the devices that were asked for it."""
+    explanation, _, asked = answer.explanation.rpartition("; ")
+    names = asked.removeprefix("asked ").removeprefix("routed at home to ")
+    return replace(answer, explanation=explanation, cost=Cost()), set(names.split(", "))
+
+
+@pytest.mark.parametrize("exchange", ["download", "encrypted"])
+def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
+    built: Federation, openly: tuple[FedRag, list[bytes]], exchange: str
+) -> None:
+    (plain, shown), (strategy, sent) = openly, exchanged(built, exchange)
+    assert {name: told(one) for name, one in strategy.answers.items()} == {n: told(a) for n, a in plain.answers.items()}
+    assert [told(plain.answers[one])[1] for one in ("k2", "k6")] == [{"rivers", "harbours"}, {"people", "harbours"}]
+    assert all("routed at home to " in answer.explanation for answer in strategy.answers.values())
+    assert strategy.counts["scored"] == (2 if exchange == "encrypted" else 0)
+    assert any(b"query.retrieve_sealed" in data for data in sent)
+    assert not any(b"query.retrieve_sealed" in data for data in shown)
+    asked = FOREIGN.text, FRIGATE.text
+    encoded = [toolbox().encoder.encode(texts) for texts in (asked[:1], asked[1:], asked)]  # each to bits of its own
+    vectors = [vector.tobytes() for vector in np.concatenate(encoded).astype(np.float16)]
+    assert all(any(vector in data for data in shown) for vector in vectors[:2])
+    assert not any(vector in data for vector in vectors for data in sent)
 
 
 def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation) -> None:
@@ -127,7 +152,7 @@ def test_homes_seconds_before_it_asks_others_count(exchange: str, built: Federat
 
     strategy.take = slow  # type: ignore[method-assign]
     strategy.run(files.grid(None), "1")
-    tools.summaries.close()
+    tools.close()
     assert 1_000.0 < strategy.answers["k2"].cost.seconds < 1_900.0
 
 

@@ -45,9 +45,7 @@ def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -
     strategy = SummaryRouting(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
-    tools.summaries.close()
-    tools.scorer.close()
-    tools.quota.close()
+    tools.close()
     return strategy, grid.sent
 
 

@@ -31,7 +31,7 @@ def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -
     strategy = SummaryRouting(files.settings, questions or (HOME, FOREIGN), tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
-    tools.summaries.close()
+    tools.close()
     return strategy, grid.sent
 
 

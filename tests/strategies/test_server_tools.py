@@ -1,0 +1,43 @@
+"""The server's tools: what they opened is closed with them, and opened anew when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.privacy.ckks import QuestionCipher
+from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from strategies import ServerTools
+from tests.strategies.federation import shared_federation, toolbox
+
+DIMENSION = 8
+
+
+def open_files(folder: Path) -> set[str]:
+    """The files in a folder that this process holds open."""
+    links = (link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink())
+    return {link.name for link in links if link.is_relative_to(folder)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the open files of a process")
+def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    tools = ServerTools(shared_federation(tmp_path_factory).copy_to(tmp_path).settings)
+    tools.__dict__["toolbox"] = toolbox()
+    for name in (name for name, made in vars(ServerTools).items() if isinstance(made, cached_property)):
+        assert getattr(tools, name)
+    device, scorer = QuestionCipher(tmp_path / "own", DIMENSION, shared_sandbox()), tools.scorer
+    scorer.learn("bridges", device.public, DIMENSION)
+    scorer.hold(np.eye(3, DIMENSION, dtype=np.float32))
+    assert scorer.score("bridges", device.encrypt(np.eye(1, DIMENSION, dtype=np.float32)))
+    assert tools.quota.take(("bridges",), 0, 3) == 3
+    assert scorer.worker.pid
+    tools.close()
+    assert (scorer.worker.pid, open_files(tmp_path)) == (0, set())
+    assert tools.scorer.known("bridges") == device.fingerprint
+    assert tools.quota.take(("bridges",), 0, 2**20) == tools.settings.routing.quota - 3
+    tools.close()
+    assert open_files(tmp_path) == set()
