@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.strategies.federation import DOCUMENTS, QUESTIONS
+
+ALL_DEV: Mapping[str, int | None] = {"dev": None}
 
 
 def rows() -> list[dict[str, object]]:
@@ -44,11 +47,12 @@ def rows() -> list[dict[str, object]]:
     return made
 
 
-def write_data(folder: Path, name: str = "tiny") -> Path:
-    """Write the rows as ``<name>.jsonl.gz``."""
+def write_data(folder: Path, name: str = "tiny", splits: Mapping[str, int | None] = ALL_DEV) -> Path:
+    """Write as ``<name>.jsonl.gz`` the first so many rows for each split; None for all."""
     path = folder / f"{name}.jsonl.gz"
+    written = [{**row, "split": split} for split, most in splits.items() for row in rows()[:most]]
     with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(row)}\n" for row in rows())
+        file.writelines(f"{json.dumps(row)}\n" for row in written)
     return path
 
 
