@@ -105,7 +105,8 @@ class OnDevice:
     ask
         Answers a question at its home.
     changes
-        Settings under which the devices differ from the others'; such devices keep stores of their own.
+        Settings under which the devices differ from the others'; those that change what is built have stores of
+        their own.
     """
 
     def __init__(self, world: World, ask: Ask, changes: Mapping[str, Plain] | None = None) -> None:
@@ -116,7 +117,7 @@ class OnDevice:
 
     def prepare(self) -> Prepared:
         """Build each device's memory."""
-        self._devices = {name: self._world.device(name, **self._changes) for name in self._world.devices}
+        self._devices = {name: self._world.device(name, self._changes) for name in self._world.devices}
         reports = tuple(device.build() for device in self._devices.values())
         return Prepared(reports, peak_rss_mb=peak_rss_mb())
 
@@ -179,14 +180,22 @@ def without_memory(device: EdgeDevice, question: Question) -> Answer:
     return device.engine_over("none").finish(question, ())
 
 
+# How evidence is read where answers matter more than time; chosen on training questions (docs/benchmarks/systems.md).
+SECOND_LOOK: Mapping[str, Plain] = {
+    "inference.least-units": 4,
+    "inference.second-look": 10,
+    "inference.mixing": "likeliest",
+}
+
 ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "fd-rag-local": (memory_then_model, {}),
-    "fd-rag-kmeans-edges": (memory_then_model, {"hypergraph__steps": 0, "hypergraph__candidates": 1}),
-    "fd-rag-random-edges": (memory_then_model, {"hypergraph__grouping": "random"}),
+    "fd-rag-second-look": (memory_then_model, SECOND_LOOK),
+    "fd-rag-kmeans-edges": (memory_then_model, {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
+    "fd-rag-random-edges": (memory_then_model, {"hypergraph.grouping": "random"}),
     "fd-rag-no-memory": (without_memory, {}),
     "fd-rag-memorizer": (memory_only, {}),
     "fd-rag-cognizer": (model_only, {}),
-    "fd-rag-controller": (without_memory, {"retrieval__order": "controller"}),
+    "fd-rag-controller": (without_memory, {"retrieval.order": "controller"}),
 }
 
 
@@ -200,6 +209,9 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "summary-routing-no-similarity": ("summary-routing", {"gate.without": "similarity"}),
     "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
     "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
+    "fedrag-second-look": ("fedrag", SECOND_LOOK),
+    "memory-fusion-second-look": ("memory-fusion", SECOND_LOOK),
+    "centralized-second-look": ("centralized", SECOND_LOOK),
     "fedrag-controller": ("fedrag", {"retrieval.order": "controller"}),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,13 +65,13 @@ class World:
         """The models; equal calls give the same ones."""
         return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
 
-    def device(self, name: str, **changes: Plain) -> EdgeDevice:
-        """Open a device, under changed settings with a store of its own."""
-        settings, root = self.settings, store_root(self.settings, name)
-        if changes:
-            named = {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
-            settings = Settings.from_config({**settings.flat(), **named})
-            root = root.with_name(f"{name}@{'-'.join(f'{key}={value}' for key, value in sorted(changes.items()))}")
+    def device(self, name: str, changes: Mapping[str, Plain] | None = None) -> EdgeDevice:
+        """Open a device under changed settings; with a store of its own where these change what is built."""
+        changed = changes or {}
+        settings = Settings.from_config({**self.settings.flat(), **changed})
+        root = store_root(self.settings, name)
+        if built := [f"{key}={value}" for key, value in sorted(changed.items()) if key.startswith(_BUILDING)]:
+            root = root.with_name(f"{name}@{'-'.join(built)}")
         return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.toolbox)
 
     def substrate(self, name: str) -> Substrate:
