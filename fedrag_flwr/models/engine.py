@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,7 @@ _CPU_BATCH = 128  # tokens in one pass: as fast as 256 and 512, and smaller
 _GPU_BATCH = 512
 _log = logging.getLogger(__name__)
 _log_callbacks: list[object] = []  # llama.cpp keeps a pointer to the callback: it must live as long as the process
+_loading = threading.Lock()
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -293,20 +296,21 @@ def _library() -> Any:
         from llama_cpp import llama_cpp as library
     except ImportError as error:
         raise ModelError("llama-cpp-python is not installed", fix="pip install llama-cpp-python") from error
-    if not _log_callbacks:
-        callback = library.llama_log_callback(_to_logging)
-        _log_callbacks.append(callback)
-        library.llama_log_set(callback, ctypes.c_void_p(0))
-        library.llama_backend_init()
-        _load_variants(library)
+    with _loading:  # a second thread would find no processor to run on
+        if not _log_callbacks:
+            callback = library.llama_log_callback(_to_logging)
+            _log_callbacks.append(callback)
+            library.llama_log_set(callback, ctypes.c_void_p(0))
+            library.llama_backend_init()
+            _load_variants(library)
     return library
 
 
 def _load_variants(library: Any) -> None:
-    """Where llama.cpp was compiled for many processors (GGML_CPU_ALL_VARIANTS), load what fits this one best."""
+    """Where llama.cpp's code for processors lies in files of its own (GGML_BACKEND_DL), load what fits this one."""
     folder = Path(library.__file__).parents[1] / "bin"
-    if any(folder.glob("libggml-cpu-*")):
-        library._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(str(folder).encode()))
+    if any(folder.glob("*ggml-cpu*")):  # by the library that will use it: a wheel may hold ggml twice
+        library._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(os.fsencode(folder)))
 
 
 def _to_logging(level: int, text: bytes, _: object) -> None:

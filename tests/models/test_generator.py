@@ -43,6 +43,18 @@ def test_it_is_a_generator(generator: LlamaGenerator) -> None:
     assert typed.id == "SmolLM2-135M-Instruct.Q4_1.gguf@b179c9523d0e"
 
 
+THREADS = """
+import pathlib, sys, threading
+from fedrag_flwr.models.engine import LlamaEngine
+barrier, opened = threading.Barrier(3), []
+def open_model():
+    barrier.wait()
+    opened.append(LlamaEngine(pathlib.Path(sys.argv[1]), context_tokens=64, threads=1))
+threads = [threading.Thread(target=open_model) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(opened))
+"""
 OPEN = """
 import pathlib, sys
 from fedrag_flwr.models.engine import LlamaEngine
@@ -58,6 +70,11 @@ def test_the_code_for_one_kind_of_processor_is_loaded(smollm2: Path) -> None:
     (loaded,) = map(Path, opened.stdout.split())
     variants = [path for path in loaded.parent.glob("libggml-cpu-*.so") if path.name != "libggml-cpu-x64.so"]
     assert not variants or loaded in variants  # x64 is what fits all, and nobody well
+
+
+def test_threads_that_open_their_first_model_at_once_all_get_it(smollm2: Path) -> None:
+    opened = subprocess.run([sys.executable, "-c", THREADS, str(smollm2)], capture_output=True, text=True, check=True)
+    assert opened.stdout.split() == ["3"], opened.stderr
 
 
 def test_greedy_decoding_repeats_itself(generator: LlamaGenerator) -> None:
