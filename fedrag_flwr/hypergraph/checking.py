@@ -25,7 +25,7 @@ def check_settings(settings: LearningSettings) -> None:
         ("units_per_edge", settings.units_per_edge >= 1, "1 or more"),
         ("candidates", settings.candidates >= 1, "1 or more"),
         ("steps", settings.steps >= 0, "0 or more"),
-        ("learning_rate", 0.0 < settings.learning_rate < np.inf, "above 0"),
+        ("learning_rate", 1e-9 <= settings.learning_rate < np.inf, "1e-9 or more"),
     )
     for name, in_range, bounds in ranges:
         if not in_range:

@@ -26,9 +26,9 @@ def learn(units: Sequence[Units], settings: LearningSettings, rng: np.random.Gen
     """Gather units into hyperedges, with one record of both granularities.
 
     Each granularity of N units has ceil(N / units_per_edge) candidate hyperedges seeded by k-means. More than 2,048
-    units are cut into blocks of near ones, about 1,024 each; a unit may join the `candidates` nearest of its block. So
-    blocks are learnt each by itself, in time that grows as N * candidates * dimension. The same units, settings,
-    generator state and number of threads give the same hyperedges.
+    units are cut into blocks of near ones, about 1,024 or 64 hyperedges each; a unit may join the `candidates` nearest
+    of its block. So blocks are learnt each by itself, in time that grows as N * candidates * dimension. The same units,
+    settings, generator state and number of threads give the same hyperedges.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ Indices = NDArray[np.int64]
 Matrix = NDArray[np.float32]
 
 _BLOCK_UNITS = 1_024  # k-means within a block takes time that grows with its square
+_BLOCK_SEEDS = 64  # that a block has at the least, so that its units have a choice
 _CELL_POINTS = 256
 _MOST_EXACT = 2**20  # inner products
 _REACH = 8
@@ -77,7 +78,8 @@ def seed_blocks(vectors: Matrix, count: int, rng: np.random.Generator) -> list[B
     Returns
     -------
     list[Block]
-        One block up to 2,048 units, else blocks of about 1,024; more where vectors are equal, for these share a block.
+        One block up to 2,048 units, else blocks of about 1,024, or of as many as 64 seeds have; more where vectors are
+        equal, for these share a block.
         Each unit is in one, and each seed but those of a block where no unit has its nearest.
     """
     parts = _seeds(vectors, count, rng)
@@ -95,7 +97,8 @@ def seed_prototypes(vectors: Matrix, count: int, rng: np.random.Generator) -> Ma
 
 
 def _seeds(vectors: Matrix, count: int, rng: np.random.Generator) -> list[Matrix]:
-    blocks = _blocks(vectors, np.arange(len(vectors)), rng)
+    size = max(_BLOCK_UNITS, _BLOCK_SEEDS * math.ceil(len(vectors) / count))
+    blocks = _blocks(vectors, np.arange(len(vectors)), size, rng)
     shares = np.diff(np.rint(np.cumsum([0, *map(len, blocks)]) * count / len(vectors)).astype(int))
     return [
         _centroids(vectors[block], int(share), seed=_draw(rng))
@@ -104,16 +107,16 @@ def _seeds(vectors: Matrix, count: int, rng: np.random.Generator) -> list[Matrix
     ]
 
 
-def _blocks(vectors: Matrix, rows: Indices, rng: np.random.Generator) -> list[Indices]:
-    """Cut rows into blocks of near ones; equal vectors, which k-means cannot tell apart, are cut anywhere."""
-    if len(rows) <= 2 * _BLOCK_UNITS:
+def _blocks(vectors: Matrix, rows: Indices, size: int, rng: np.random.Generator) -> list[Indices]:
+    """Cut rows into blocks of about `size` near ones; equal vectors, which k-means cannot tell apart, anywhere."""
+    if len(rows) <= 2 * size:
         return [rows]
-    parts = math.ceil(len(rows) / _BLOCK_UNITS)
+    parts = math.ceil(len(rows) / size)
     centres = _centroids(vectors[rows], parts, seed=_draw(rng), sample=_SAMPLE)
     groups = [rows[group] for group in _groups(_search(vectors[rows], centres, 1)[:, 0], parts) if len(group)]
     if len(groups) == 1:
         return np.array_split(rows, parts)
-    return [block for group in groups for block in _blocks(vectors, group, rng)]
+    return [block for group in groups for block in _blocks(vectors, group, size, rng)]
 
 
 def _draw(rng: np.random.Generator) -> int:

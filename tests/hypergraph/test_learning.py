@@ -65,8 +65,16 @@ def test_many_units_are_learnt_in_blocks_and_none_is_lost() -> None:
     assert sum(block.part.share for block in start.blocks) == pytest.approx(1.0)
     learnt = learn([group], LearningSettings(), generator())
     check_whole(learnt, [group])
+    block_of = {group.ids[row]: number for number, block in enumerate(start.blocks) for row in block.order}
+    assert all(len({block_of[member] for member in edge.members}) == 1 for edge in learnt.hyperedges)
     dealt = learn([group], LearningSettings(grouping="random"), generator())
     assert learnt.hard_objective < 0.6 * dealt.hard_objective
+
+
+@pytest.mark.parametrize(("per_edge", "least"), [(4, 200), (100, 50), (1_000, 5)])
+def test_a_unit_has_a_choice_however_large_hyperedges_are(per_edge: int, least: int) -> None:
+    start = begin(cloud(5_000, dimension=8), LearningSettings(units_per_edge=per_edge), generator())
+    assert min(block.entries.edge_count for block in start.blocks) >= least
 
 
 def test_equal_vectors_in_many_blocks_are_all_kept() -> None:

@@ -153,6 +153,14 @@ def test_bounds_are_never_below_scores(seed: int, alpha: float, quantile: float)
         assert set(np.flatnonzero(scores >= bar).tolist()) <= set(swept.rows.tolist())
 
 
+@given(st.lists(st.floats(0.0, 2.0, width=32), min_size=1, max_size=60))
+def test_lengths_are_rounded_up_to_a_level(lengths: list[float]) -> None:
+    rounded, levels = codes._round_up(np.array(lengths, dtype=np.float32))
+    assert (rounded >= np.array(lengths, dtype=np.float32)).all()
+    assert len(levels) == 16
+    assert np.isin(rounded, levels).all()
+
+
 def test_each_thread_has_a_list_of_its_own(threads: int) -> None:
     assert [codes.lists_for(count) for count in (0, 49, 50, 100, 150, 10**6)] == [
         *(1, 1, 1),
