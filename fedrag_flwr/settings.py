@@ -51,7 +51,7 @@ class HypergraphSettings(_Group):
     units_per_edge: int = Field(4, ge=1, le=1_000)
     candidates: int = Field(8, ge=1, le=1_000)
     steps: int = Field(300, ge=0, le=100_000)
-    learning_rate: float = Field(0.05, gt=0, le=1_000)
+    learning_rate: float = Field(0.05, ge=1e-9, le=1_000)
     grouping: Literal["learned", "random"] = "learned"
 
 

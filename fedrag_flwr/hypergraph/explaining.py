@@ -28,10 +28,14 @@ class PathExplainer:
     tuples: Mapping[str, Sequence[EvidenceTuple]]
 
     def explain(self, question: str, passages: Sequence[str]) -> list[ChosenPath | None]:
-        """For each passage the strongest path to it; None where the question reaches it by none."""
-        seeds = self.keys.seeded(question)
-        scores = self.keys.edge_scores(seeds)
-        return [self._explain(name, seeds, scores) for name in passages]
+        """For each passage the strongest path to it; None where the question reaches it by none.
+
+        Also None where the keys have changed since and know another text of it.
+        """
+        with self.keys.lock:
+            seeds = self.keys.seeded(question)
+            scores = self.keys.edge_scores(seeds)
+            return [self._explain(name, seeds, scores) for name in passages]
 
     def _explain(self, passage: str, seeds: NDArray[np.float64], scores: NDArray[np.float64]) -> ChosenPath | None:
         edges = self.keys.edges_of(passage)
@@ -44,7 +48,9 @@ class PathExplainer:
             others = [float(seeds[self.keys.vertex(end)]) for end in (one.head, one.tail) if end.lower() != bridge]
             return max(others, default=0.0), one.factual * one.confidence
 
-        own = max(self._at(bridge, passage), key=near)
+        own = max(self._at(bridge, passage), key=near, default=None)
+        if own is None:
+            return None
         elsewhere = (name for name in self.keys.passages_of(edge) if name != passage)
         mentioned = (one for name in elsewhere for one in self._at(bridge, name) if near(one)[0] > 0.0)
         first = max(mentioned, key=near, default=None)
@@ -56,4 +62,4 @@ class PathExplainer:
 
     def _at(self, bridge: str, passage: str) -> list[EvidenceTuple]:
         """The tuples of a passage that share the bridge."""
-        return [one for one in self.tuples[passage] if bridge in (one.head.lower(), one.tail.lower())]
+        return [one for one in self.tuples.get(passage, ()) if bridge in (one.head.lower(), one.tail.lower())]

@@ -6,6 +6,7 @@ proportion to the hyperedges whose bridge stands in one of the changed tuples, a
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -27,7 +28,7 @@ class GrowingPaths:
     """Answer-path hyperedges as keys over passages, kept up to date passage by passage.
 
     Vertices, passages and hyperedges are numbered as they first come. One that is gone keeps its number, scores 0, and
-    counts nowhere.
+    counts nowhere. What asks more than once for one question holds `lock`, as a change does.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ class GrowingPaths:
         diffusion: DiffusionSettings | None = None,
     ) -> None:
         self.seeds = seeds
+        self.lock = threading.RLock()
         self.passages: list[str] = []
         self.vertices: list[str] = []
         self.bridges: list[str] = []
@@ -79,6 +81,10 @@ class GrowingPaths:
             A passage is added that is here already, a tuple names another passage than its own, or a confidence lies
             outside [0, 1]; then nothing is changed.
         """
+        with self.lock:
+            self._update(removed, added)
+
+    def _update(self, removed: Iterable[str], added: Mapping[str, Sequence[EvidenceTuple]]) -> None:
         gone = [self._passage[name] for name in set(removed) if self._passage.get(name) in self._of_passage]
         if any(self._passage.get(name) in self._of_passage for name in added.keys() - set(removed)):
             raise SettingError("a passage is added that is here already", where="key space")

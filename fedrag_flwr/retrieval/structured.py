@@ -55,7 +55,8 @@ class GrowingPathRetriever:
 
     def rank(self, question: str, k: int) -> Ranking:
         """Give at most k passages, best first; equal scores in the order of their ids."""
-        seeds = self._paths.seeded(question)
-        if not np.any(seeds):
-            return self._otherwise.rank(question, k)
-        return ranked(self._paths.passages, self._paths.scores(seeds), k, above=0.0)
+        with self._paths.lock:
+            seeds = self._paths.seeded(question)
+            if np.any(seeds):
+                return ranked(self._paths.passages, self._paths.scores(seeds), k, above=0.0)
+        return self._otherwise.rank(question, k)

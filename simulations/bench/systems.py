@@ -196,6 +196,7 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "fd-rag-memorizer": (memory_only, {}),
     "fd-rag-cognizer": (model_only, {}),
     "fd-rag-controller": (without_memory, {"retrieval.order": "controller"}),
+    "fd-rag-local-controller": (memory_then_model, {"retrieval.order": "controller"}),
 }
 
 
