@@ -60,6 +60,13 @@ class EvidenceOrders:
         """The order that the settings name; None: by similarity. Errors as of `by`."""
         return None if self.settings.order == "similarity" else self.by(self.settings.order)
 
+    def prepare(self) -> None:
+        """Make what the order needs of the documents, so that no question waits for it; weights may come later."""
+        if self.settings.order == "controller":
+            self.sources.present()
+        elif self.settings.order == "late-interaction":
+            self.sources.late_interaction()
+
     def by(self, kind: Literal["controller", "late-interaction"]) -> RetrieverOrder:
         """Passages in the order of the controller or of late interaction.
 

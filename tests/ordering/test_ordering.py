@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,14 @@ def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: P
         assert {path.passage_id for path in answer.paths} <= passages
         released = device.door.release_answer(answer)
         assert (released.paths, released.evidence) == ((), ())
+
+
+def test_a_build_makes_what_the_order_needs(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "documents", tmp_path / "documents")
+    for order, made in (("similarity", False), ("controller", True)):
+        with opened(tmp_path, retrieval__order=order) as device:
+            device.build()
+        assert (tmp_path / "store" / "tuples.jsonl").exists() == made
 
 
 def test_evidence_is_of_the_nearest_sentences_otherwise(root: Path) -> None:
