@@ -1,6 +1,6 @@
 """Fit the Memorizer's weight and threshold and the abstention threshold on training questions, and say what was fitted.
 
-    python simulations/fit_thresholds.py [--home DIR] [--out docs/benchmarks]
+    python simulations/fit_thresholds.py [--home DIR] [--order similarity] [--alphas 0.3 0.4 ...] [--out docs/benchmarks]
 
 Runs `memory-fusion` over the training half of the demo, once for each weight, with the Memorizer and abstention
 switched off, so that every question gets a Cognizer's answer; then replays the choice of path for each threshold.
@@ -167,6 +167,8 @@ def main() -> None:
     """Fit, print and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", default="", help="where models and stores are kept")
+    parser.add_argument("--order", default=Settings.from_config({}).retrieval.order, help="retrieval.order")
+    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help="weights to choose from")
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
     asking = {
@@ -174,16 +176,17 @@ def main() -> None:
         "baselines": "",
         "data.split": "train",
         "data.limit": 0,
+        "retrieval.order": arguments.order,
         "memory.delta": 1.0,
         "inference.abstain-below": -1.0,
         "results": str(fedrag_home(arguments.home) / "fitting"),
     }
-    observed = {alpha: observe(Settings.from_config(asking | {"memory.alpha": alpha})) for alpha in ALPHAS}
-    choices = itertools.product(ALPHAS, DELTAS, FLOORS)
+    observed = {alpha: observe(Settings.from_config(asking | {"memory.alpha": alpha})) for alpha in arguments.alphas}
+    choices = itertools.product(arguments.alphas, DELTAS, FLOORS)
     best = choose([outcome(observed[alpha], alpha, delta, floor) for alpha, delta, floor in choices])
     seen = observed[best.alpha]
     report = {
-        "fitted_on": {"split": "train", "questions": len(seen)},
+        "fitted_on": {"split": "train", "questions": len(seen), "order": arguments.order},
         "chosen": asdict(best),
         "delta_curve": [asdict(outcome(seen, best.alpha, delta, best.abstain_below)) for delta in DELTAS],
         "observed": [asdict(row) for row in seen],
