@@ -1,6 +1,6 @@
 """Fit the Memorizer's weight and threshold and the abstention threshold on training questions, and say what was fitted.
 
-    python simulations/fit_thresholds.py [--home DIR] [--order similarity] [--alphas 0.3 0.4 ...] [--out docs/benchmarks]
+    python simulations/fit_thresholds.py [--home DIR] [--order similarity] [--alphas 0.3 0.4] [--out docs/benchmarks]
 
 Runs `memory-fusion` over the training half of the demo, once for each weight, with the Memorizer and abstention
 switched off, so that every question gets a Cognizer's answer; then replays the choice of path for each threshold.
