@@ -139,7 +139,8 @@ class ControllerSettings(_Group):
 class RetrievalSettings(_Group):
     """Which passages the Cognizer takes its evidence from (HKVM-RAG IV-F)."""
 
-    order: Literal["similarity", "late-interaction", "controller"] = "similarity"
+    order: Literal["similarity", "late-interaction", "controller"] = "controller"
+    passages: int = Field(10, ge=1, le=64)
     weights: str = "shipped"
     extractor: Literal["rules", "model"] = "rules"
 

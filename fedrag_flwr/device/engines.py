@@ -97,4 +97,4 @@ class Engines:
             limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
         )
         cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
-        return Engine(leads, shelf, cognizer, self._orders.chosen())
+        return Engine(leads, shelf, cognizer, self._orders.chosen(), self._settings.retrieval.passages)

@@ -46,6 +46,8 @@ class Engine:
         The slow path.
     order
         Which passages the slow path takes its evidence from; None: those of the sentences nearest to the question.
+    ordered
+        Of its first passages so many give their sentences.
     clock
         Seconds for timing.
     """
@@ -54,6 +56,7 @@ class Engine:
     shelf: EvidenceShelf
     cognizer: Cognizer
     order: EvidenceOrder | None = None
+    ordered: int = 10
     clock: Clock = time.perf_counter
 
     # --- the three modes ------------------------------------------------------------------------
@@ -201,7 +204,7 @@ class Engine:
         """The passages that the order puts first; None without one."""
         if self.order is None:
             return None
-        return [one.passage_id for one in self.order.rank(question, self.leads.limits.passages)]
+        return [one.passage_id for one in self.order.rank(question, self.ordered)]
 
     def _paths(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[ChosenPath, ...]:
         """Why the passages of home's units were chosen, in the order of the units."""

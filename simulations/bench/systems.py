@@ -195,8 +195,7 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "fd-rag-no-memory": (without_memory, {}),
     "fd-rag-memorizer": (memory_only, {}),
     "fd-rag-cognizer": (model_only, {}),
-    "fd-rag-controller": (without_memory, {"retrieval.order": "controller"}),
-    "fd-rag-local-controller": (memory_then_model, {"retrieval.order": "controller"}),
+    "fd-rag-nearest": (memory_then_model, {"retrieval.order": "similarity"}),
 }
 
 
@@ -213,7 +212,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-second-look": ("fedrag", SECOND_LOOK),
     "memory-fusion-second-look": ("memory-fusion", SECOND_LOOK),
     "centralized-second-look": ("centralized", SECOND_LOOK),
-    "fedrag-controller": ("fedrag", {"retrieval.order": "controller"}),
+    "fedrag-nearest": ("fedrag", {"retrieval.order": "similarity"}),
 }
 
 
