@@ -127,7 +127,7 @@ class DeviceFiles:
             raise SettingError(
                 "there is no next key", where=self.root.name, fix=f"fedrag device rotate-key {self.root.name}"
             )
-        replace_file(public_half(self.key), public_half(self.next_key).read_bytes())
+        replace_file(public_half(self.key), public_half(self.next_key).read_bytes(), 0o644)
         self.next_key.replace(self.key)
         public_half(self.next_key).unlink()
 
@@ -146,7 +146,7 @@ def new_key(path: Path) -> None:
     )
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     write_private(path, private)
-    replace_file(public_half(path), public + b"\n")
+    replace_file(public_half(path), public + b"\n", 0o644)
 
 
 def public_half(key: Path) -> Path:

@@ -7,11 +7,14 @@ import threading
 from pathlib import Path
 
 
-def replace_file(path: Path, body: bytes) -> None:
-    """Put a file in place of an older one, if any, in one step that lasts; where it fails the older one stays."""
+def replace_file(path: Path, body: bytes, mode: int = 0o600) -> None:
+    """Put a file in place of an older one, if any, in one step that lasts; where it fails the older one stays.
+
+    Its owner alone can read it, as it may hold what documents say, unless `mode` says otherwise.
+    """
     fresh = _fresh(path)
     try:
-        with fresh.open("wb") as handle:
+        with os.fdopen(os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, mode), "wb") as handle:
             handle.write(body)
             handle.flush()
             os.fsync(handle.fileno())

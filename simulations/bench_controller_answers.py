@@ -136,8 +136,9 @@ def answered(
     with bench.device(fields) as device:
         device.build(memories=False)
         engine = device.engine_over("none")
+        first = engine.leads.limits.passages
         for way in by_sentences:
-            answer = replace(engine, order=_order(device, way, chosen)).finish(question, ())
+            answer = replace(engine, order=_order(device, way, chosen), ordered=first).finish(question, ())
             rows.append(_row(dataset, fields, way, answer.text, answer.cost.llm_calls, answer.evidence))
     return rows
 

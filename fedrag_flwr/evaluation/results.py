@@ -129,4 +129,4 @@ def _parse(record: type[_Record], content: bytes, where: str) -> _Record:
 
 def _replace(target: Path, text: str) -> None:
     """Replace a text; lone surrogates, which UTF-8 cannot carry, become question marks."""
-    replace_file(target, text.encode("utf-8", errors="replace"))
+    replace_file(target, text.encode("utf-8", errors="replace"), 0o644)

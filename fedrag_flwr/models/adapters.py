@@ -117,4 +117,4 @@ def write_adapter(path: Path, adapter: Adapter, manifest: dict[str, object]) -> 
         "sha256": adapter.sha256,
         "gguf": base64.b64encode(adapter.content).decode(),
     }
-    replace_file(path, (json.dumps(fields, indent=1) + "\n").encode())
+    replace_file(path, (json.dumps(fields, indent=1) + "\n").encode(), 0o644)

@@ -105,7 +105,7 @@ class EntityPartition:
         }
         lines = [header, *({"type": group.type, "members": list(group.members)} for group in self.groups)]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        replace_file(path, text.encode())
+        replace_file(path, text.encode(), 0o644)
 
 
 def load_partition(path: Path) -> EntityPartition:

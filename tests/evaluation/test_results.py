@@ -211,6 +211,9 @@ def test_replacing_is_whole(tmp_path: Path) -> None:
     replace_file(target, b"first")
     replace_file(target, b"second")
     assert (target.read_text(), [file.name for file in tmp_path.iterdir()]) == ("second", ["file"])
+    assert target.stat().st_mode & 0o777 == 0o600
+    replace_file(target, b"for all", 0o644)
+    assert target.stat().st_mode & 0o777 == 0o644
 
 
 def test_the_manifest_names_no_place_and_no_secret() -> None:

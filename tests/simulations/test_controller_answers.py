@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_the_cognizer_reads_what_a_fixed_order_puts_first(tmp_path: Path, monkey
         for first in ("ossel", "jonas-keel"):
             order = FixedOrder(device.store, (first, "odile-varro"))
             assert [one.passage_id for one in order.rank("?", 2)] == [f"{first}#0", "odile-varro#0"]
-            answer = engine.__class__(engine.leads, engine.shelf, engine.cognizer, order).finish(
+            answer = replace(engine, order=order, ordered=1).finish(
                 Question("q", "Where was Odile Varro born?", "home"), ()
             )
             assert {unit.id.partition("#")[0] for unit in answer.evidence} == {first}
