@@ -77,7 +77,7 @@ class InferenceSettings(_Group):
     memory_notes: int = Field(4, ge=1, le=64)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
-    abstain_below: float = Field(0.6, ge=-1, le=1)
+    abstain_below: float = Field(0.48, ge=-1, le=1)
     least_trust: float = Field(0.0, ge=0, le=1)
     least_voices: int = Field(0, ge=0, le=1_000)
     read_above: float = Field(-0.9, ge=-100, le=100)
