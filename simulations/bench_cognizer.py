@@ -2,15 +2,15 @@
 
     python simulations/bench_cognizer.py --data FOLDER --limit 150 [--generator NAME_OR_PATH] [--split dev]
         [--threads 1] [--plain] [--memorizer] [--least 2] [--most 4] [--again 0]
-        [--out docs/benchmarks/cognizer-NAME.json]
+        [--order similarity] [--out docs/benchmarks/cognizer-NAME.json]
 
 Each question has a device of its own with its ten paragraphs, built before the clock runs and kept under
 ``$FEDRAG_HOME/benchmarks``; a second run goes on where the first stopped. The clock runs from the question to its
 answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
 too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
 every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it;
-`--least`, `--most`, `--again` and `--sure` are `inference.least-units`, `inference.evidence-units`,
-`inference.second-look` and `inference.read-above`.
+`--least`, `--most`, `--again`, `--sure` and `--order` are `inference.least-units`, `inference.evidence-units`,
+`inference.second-look`, `inference.read-above` and `retrieval.order`.
 Paths: `memorizer`, `read` (the Cognizer without the model), `cognizer` (with it),
 `abstained`. Rows hold figures and ids, no text.
 """
@@ -43,6 +43,7 @@ from simulations.corpora.reader_corpus import gold_spans, is_gold, rows_of
 
 FILE = "hotpotqa.jsonl.gz"
 MOST = Settings.from_config({}).inference.evidence_units
+ORDER = Settings.from_config({}).retrieval.order
 CLOSED = ("yes", "no")
 
 
@@ -204,6 +205,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST, help="sentences that are read at the most")
     parser.add_argument("--again", type=int, default=0, help="sentences of a second look")
     parser.add_argument("--sure", type=float, default=SURE, help="log-odds from which a span is the answer")
+    parser.add_argument("--order", default=ORDER, help="whose sentences are read")
     parser.add_argument("--run", default="", help="a name that keeps this run's rows apart from others'")
     parser.add_argument("--out", type=Path, help="where the summary is written")
     arguments = parser.parse_args()
@@ -222,6 +224,7 @@ def main() -> None:
             "inference.evidence-units": arguments.most,
             "inference.second-look": arguments.again,
             "inference.read-above": arguments.sure,
+            "retrieval.order": arguments.order,
         }
     )
     home = fedrag_home()
@@ -230,6 +233,7 @@ def main() -> None:
     name = f"{weights}-{arguments.split}-{arguments.threads}-{arguments.least}-{arguments.again}"
     name += f"-most-{arguments.most}" if arguments.most != MOST else ""
     name += f"-{arguments.sure:g}" if arguments.sure != SURE else ""
+    name += f"-{arguments.order}" if arguments.order != "similarity" else ""
     name += "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -248,6 +252,7 @@ def main() -> None:
             "most": arguments.most,
             "again": arguments.again,
             "sure": arguments.sure,
+            "order": arguments.order,
         }
         report = head | {"groups": groups, "rows": [asdict(row) for row in rows]}
         arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -241,8 +241,8 @@ class EdgeDevice:
             report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
             if report.added or report.changed or report.removed:
                 self.controller.forget()
-            if memories:
-                self.orders.prepare()
+                if memories:
+                    self.orders.prepare()
             return self.graph.extend(report, progress) if graph else report
 
     def import_bank(self, delta: Delta) -> ImportReport:

@@ -66,11 +66,11 @@ def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: P
 
 
 def test_a_build_makes_what_the_order_needs(root: Path, tmp_path: Path) -> None:
-    shutil.copytree(root / "documents", tmp_path / "documents")
     for order, made in (("similarity", False), ("controller", True)):
-        with opened(tmp_path, retrieval__order=order) as device:
+        shutil.copytree(root / "documents", tmp_path / order / "documents")
+        with opened(tmp_path / order, retrieval__order=order) as device:
             device.build()
-        assert (tmp_path / "store" / "tuples.jsonl").exists() == made
+        assert (tmp_path / order / "store" / "tuples.jsonl").exists() == made
 
 
 def test_evidence_is_of_the_nearest_sentences_otherwise(root: Path) -> None:
