@@ -65,7 +65,7 @@ class LlamaEngine:
         sequences: int = 9,
         adapters: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
-        self._c: Any = _library()
+        self._c: Any = library()
         model = self._load(path, gpu_layers)
         self._vocab = self._c.llama_model_get_vocab(model)
         self._model = model
@@ -291,26 +291,33 @@ class GrammarState:
         self._c.llama_sampler_accept(self._sampler, token)
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Give llama.cpp's functions, ready for this processor.
+
+    Raises
+    ------
+    ModelError
+        llama-cpp-python is not installed.
+    """
     try:
-        from llama_cpp import llama_cpp as library
+        from llama_cpp import llama_cpp as llama
     except ImportError as error:
         raise ModelError("llama-cpp-python is not installed", fix="pip install llama-cpp-python") from error
     with _loading:  # a second thread would find no processor to run on
         if not _log_callbacks:
-            callback = library.llama_log_callback(_to_logging)
+            callback = llama.llama_log_callback(_to_logging)
             _log_callbacks.append(callback)
-            library.llama_log_set(callback, ctypes.c_void_p(0))
-            library.llama_backend_init()
-            _load_variants(library)
-    return library
+            llama.llama_log_set(callback, ctypes.c_void_p(0))
+            llama.llama_backend_init()
+            _load_variants(llama)
+    return llama
 
 
-def _load_variants(library: Any) -> None:
+def _load_variants(llama: Any) -> None:
     """Where llama.cpp's code for processors lies in files of its own (GGML_BACKEND_DL), load what fits this one."""
-    folder = Path(library.__file__).parents[1] / "bin"
+    folder = Path(llama.__file__).parents[1] / "bin"
     if any(folder.glob("*ggml-cpu*")):  # by the library that will use it: a wheel may hold ggml twice
-        library._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(os.fsencode(folder)))
+        llama._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(os.fsencode(folder)))
 
 
 def _to_logging(level: int, text: bytes, _: object) -> None:

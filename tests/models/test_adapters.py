@@ -175,7 +175,8 @@ def test_what_is_shipped_fits_known_models_and_was_fitted_on_training_questions(
     for file in FOLDER.glob("*.json"):
         assert models & set(read_adapter(file).models)
         assert json.loads(file.read_text(encoding="utf-8"))["manifest"]["split"] == "train"
-    assert ANSWERING in adapters_of(known("qwen2.5-coder-0.5b").sha256)
+    for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-0.5b-q8"):
+        assert ANSWERING in adapters_of(known(name).sha256)
     assert evidence_prompt("Who?", ()).task == ANSWERING
 
 

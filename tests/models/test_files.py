@@ -6,12 +6,14 @@ import os
 import socket
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedrag_flwr.errors import ModelError, ModelHashError, ModelMissingError
-from fedrag_flwr.models import download, list_models, pull, resolve, verify
+from fedrag_flwr.models import LlamaGenerator, Prompt, download, list_models, pull, resolve, verify
 from fedrag_flwr.models.download import require_space
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import REGISTRY, ModelFile
@@ -109,6 +111,31 @@ def test_a_hub_without_the_file_is_named(home: Path, monkeypatch: pytest.MonkeyP
         register(monkeypatch, tiny_model(repo="someone/tiny"), hub.url)
         with pytest.raises(ModelMissingError, match=reason):
             pull("tiny")
+
+
+EIGHT_BITS = ModelFile(
+    name="smollm2-q8",
+    file="smollm2-q8.gguf",
+    sha256="7b46609d11703c058397e5cfe4cc6e4b2508cb1eb4c80ddc472a5d421fbdb508",
+    size=144_811_072,
+    made_from="smollm2-135m",
+)
+
+
+def test_a_copy_in_eight_bits_is_made_of_the_file_that_it_is_of(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, EIGHT_BITS)
+    path = resolve("smollm2-q8")
+    assert names(home) == {"smollm2-q8.gguf", "smollm2-q8.gguf.sha256", "stamps"}
+    coarse, fine = LlamaGenerator(resolve("smollm2-135m"), context_tokens=64), LlamaGenerator(path, context_tokens=64)
+    prompt, answers = Prompt("", "The capital of France is"), [" Paris", " Berlin", " green"]
+    assert np.abs(coarse.score(prompt, answers) - fine.score(prompt, answers)).max() < 0.5
+
+
+def test_a_copy_that_is_not_the_known_one_is_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, replace(EIGHT_BITS, sha256="0" * 64))
+    with pytest.raises(ModelHashError, match="SHA-256"):
+        resolve("smollm2-q8")
+    assert names(home) == {"stamps"}
 
 
 def test_an_unreachable_hub_is_noticed_in_seconds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,4 +325,4 @@ def test_the_registry_is_well_formed() -> None:
         assert len(model.sha256) == 64
         assert bytes.fromhex(model.sha256)
         assert model.size > 0
-        assert model.package or model.wheels
+        assert model.package or model.wheels or model.made_from
