@@ -155,10 +155,9 @@ class Matcher:
         turned = sweep.turn(asking)
         overlap = Overlap(self._postings, sweep.common, asking.anchors)
         pool = _Pool(self._vectors, sweep, turned, k)
-        rare = overlap.holders()
-        pool.take(rare, overlap.of(rare))
+        pool.take(*overlap.holders())
         bounded = 0
-        first = rare[:0]
+        first = np.zeros(0, dtype=np.int64)
         if pool.bar == -np.inf:
             first = np.sort(overlap.without_holders(sweep.best(turned, max(_SEEDS, 2 * k))))
             pool.add(first, overlap.of(first))

@@ -114,28 +114,31 @@ class Overlap:
         self._common = common
         self._anchors = anchors
         known = frozenset(common.names)
-        self._postings = postings
-        self._others = [anchor for anchor in anchors if anchor not in known]
-        self._counts = postings.shared(self._others)
+        others = [postings.rows(anchor) for anchor in anchors if anchor not in known]
+        self._holders, self._shared = counted(others)
 
-    def holders(self) -> Rows:
-        """The rows that hold one of the other anchors or more, sorted."""
-        return distinct([self._postings.rows(anchor) for anchor in self._others])
+    def holders(self) -> tuple[Rows, NDArray[np.float64]]:
+        """The rows that hold one of the other anchors or more, sorted, and the overlap with each."""
+        return self._holders, self._of(self._holders, self._shared)
 
     def without_holders(self, rows: Rows) -> Rows:
         """Those of some rows that are not among `holders`."""
-        return np.asarray(rows[self._counts.take(rows) == 0], dtype=np.int64)
+        return rows[~among(rows, self._holders)]
 
     def of(self, rows: Rows) -> NDArray[np.float64]:
-        """The Dice overlap with rows; 0 where both anchor sets are empty."""
-        shared = self._counts.take(rows) + self._common.shared(self._anchors, rows).astype(np.int64)
+        """The overlap with rows that are not among `holders`; 0 where both anchor sets are empty."""
+        return self._of(rows, np.zeros(1, dtype=np.int64))
+
+    def _of(self, rows: Rows, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        shared = others + self._common.shared(self._anchors, rows)
         return _dice(shared, len(self._anchors), self._sizes.take(rows))
 
 
-def distinct(parts: Sequence[NDArray[np.int32] | Rows]) -> Rows:
-    """The rows of all parts, sorted, each once."""
+def counted(parts: Sequence[NDArray[np.int32] | Rows]) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows of all parts, sorted, each once, and how many parts hold each."""
     rows = np.sort(np.concatenate([_NONE, *parts]))
-    return rows[np.diff(rows, prepend=-1) > 0].astype(np.int64)
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    return rows[first].astype(np.int64), np.diff(first, append=len(rows))
 
 
 def among(rows: Rows, others: NDArray[np.int32] | Rows) -> NDArray[np.bool_]:

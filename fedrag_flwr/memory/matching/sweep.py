@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.matching.codes import EPSILON, MIDDLE, Codes, Layout, Projected, Weights, rest
-from fedrag_flwr.memory.matching.postings import Common, Postings, Rows, distinct
+from fedrag_flwr.memory.matching.postings import Common, Postings, Rows, counted
 from fedrag_flwr.memory.matching.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
@@ -149,7 +149,7 @@ class Sweep:
             if reached is None:
                 return None
             found.append(reached)
-        return Swept(distinct(found), sum(len(codes) for codes, _ in swept))
+        return Swept(counted(found)[0], sum(len(codes) for codes, _ in swept))
 
     def best(self, turned: Turned, count: int) -> Rows:
         """Rows whose cosine has the highest bounds, to start from."""

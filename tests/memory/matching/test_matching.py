@@ -197,8 +197,12 @@ def test_overlap_is_dice(held: list[frozenset[str]], asked: frozenset[str], chos
     rows = np.array(sorted(row for row in chosen if row < len(held)), dtype=np.int64)
     for names in ((), ANCHORS[:2], ANCHORS):
         overlap = Overlap(postings, Common(postings, names), asked)
-        assert overlap.of(rows).tolist() == [expected[row] for row in rows]
-        assert overlap.holders().tolist() == [row for row, one in enumerate(held) if one & (asked - set(names))]
+        holders, covers = overlap.holders()
+        assert holders.tolist() == [row for row, one in enumerate(held) if one & (asked - set(names))]
+        assert covers.tolist() == [expected[row] for row in holders]
+        others = overlap.without_holders(rows)
+        assert others.tolist() == sorted(set(rows.tolist()) - set(holders.tolist()))
+        assert overlap.of(others).tolist() == [expected[row] for row in others]
 
 
 @pytest.mark.parametrize("sweep_from", [1, 10**9])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.matching.postings import distinct
+from fedrag_flwr.memory.matching.postings import counted
 from fedrag_flwr.memory.matching.rounded import DEEP, SHALLOW, Depth, Rounded
 
 
@@ -61,7 +62,8 @@ def test_where_nothing_is_left_out_only_rounding_is_added(depth: Depth) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 50), unique=True).map(sorted), max_size=5))
-def test_distinct_rows_are_sorted_and_each_once(parts: list[list[int]]) -> None:
-    rows = distinct([np.array(part, dtype=np.int32) for part in parts])
-    assert rows.tolist() == sorted({row for part in parts for row in part})
+def test_counted_rows_are_sorted_and_each_once(parts: list[list[int]]) -> None:
+    rows, counts = counted([np.array(part, dtype=np.int32) for part in parts])
+    assert dict(zip(rows.tolist(), counts.tolist(), strict=True)) == Counter(row for part in parts for row in part)
+    assert rows.tolist() == sorted(rows.tolist())
     assert rows.dtype == np.int64
