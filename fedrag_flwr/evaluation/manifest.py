@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from fedrag_flwr.evaluation.fitted import code_digest, fitted_on
 
 PACKAGES = (
     "fedrag-flwr",
@@ -22,6 +24,7 @@ PACKAGES = (
     "numpy",
 )
 SCHEMA = 1
+_INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimddp", "i8mm")  # models run faster
 
 _SECRET = re.compile(r"password|passphrase|secret|credential|api-?_?key|private-?_?key", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"^(?:[/~\\]|[A-Za-z]:[/\\])")
@@ -37,13 +40,16 @@ class Manifest:
     settings
         The run's settings, with paths cut to file names, and URLs and secrets left out.
     versions
-        Version of each package that matters; packages that are not installed are left out.
+        Version of each package that matters, and the start of a hash of this one's files (``code``); packages that are
+        not installed are left out.
     models
         Model ids (name and hash) by role.
     seed
         The run's seed.
     machine
-        System, processor, logical cores and memory in GB.
+        System, processor with the instructions that models run faster with, logical cores and memory in GB.
+    fitted
+        What each file of weights in the package was fitted on.
     started
         UTC time in ISO 8601.
     seconds
@@ -57,6 +63,7 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, str | int | float] = field(default_factory=dict)
+    fitted: Mapping[str, str] = field(default_factory=dict)
     started: str = ""
     seconds: float = 0.0
     schema: int = SCHEMA
@@ -91,13 +98,14 @@ def collect_manifest(
         versions=_versions(),
         models={role: str(_publishable(model, role)) for role, model in models.items()},
         machine=_machine(),
+        fitted=fitted_on(),
         started=(started or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
         seconds=seconds,
     )
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "code": code_digest()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
@@ -114,7 +122,20 @@ def _machine() -> dict[str, str | int | float]:
     }
     if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
         machine["memory_gb"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
-    return machine
+    return machine | _processor(Path("/proc/cpuinfo"))
+
+
+def _processor(told: Path) -> dict[str, str]:
+    """The processor's name and instructions, where the system tells them."""
+    if not told.is_file():
+        return {}
+    lines = (line.partition(":") for line in told.read_text(encoding="utf-8", errors="replace").splitlines())
+    fields = {name.strip().casefold(): value.strip() for name, _, value in lines}
+    has = fields.get("flags", fields.get("features", "")).split()
+    return {
+        "processor": fields.get("model name", ""),
+        "instructions": ", ".join(name for name in _INSTRUCTIONS if name in has),
+    }
 
 
 def _publishable(value: object, key: str) -> object:

@@ -16,12 +16,15 @@ from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.evaluation.verdicts import judge_all
+from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.bench.construction import construction_table
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.world import World
 
+# all systems live in one process, so that its memory is no system's own: `bench_device_memory.py` measures that
+MEASURES = tuple(measure for measure in (*QUALITY, *COST) if measure.heading != "Peak memory")
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
 
 
@@ -89,23 +92,21 @@ def table_csv(summary: Summary) -> str:
     """All measures of all systems as plain numbers."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    measures = [*QUALITY, *COST]
-    writer.writerow(["system", "questions", *(measure.heading for measure in measures)])
+    writer.writerow(["system", "questions", *(measure.heading for measure in MEASURES)])
     for name, result in summary.systems.items():
-        writer.writerow([name, result.n, *(measure.value(result) for measure in measures)])
+        writer.writerow([name, result.n, *(measure.value(result) for measure in MEASURES)])
     return file.getvalue()
 
 
 def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    measures = [measure for measure in (*QUALITY, *COST) if measure.heading != "Peak memory"]
-    heads = ["system", *(measure.heading for measure in measures), "ACC 95 %", "Memorizer %"]
+    heads = ["system", *(measure.heading for measure in MEASURES), "ACC 95 %", "Memorizer %"]
     lines = []
     for name, result in summary.systems.items():
         interval = result.acc_interval
         lines.append(
             [
                 name,
-                *(measure.show(measure.value(result)) for measure in measures),
+                *(measure.show(measure.value(result)) for measure in MEASURES),
                 f"{100 * interval.low:.0f} to {100 * interval.high:.0f}" if interval else "",
                 f"{100 * result.paths.get('memorizer', 0.0):.1f}",
             ]
@@ -146,5 +147,13 @@ def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
 def _manifest(plan: BenchPlan, worlds: Sequence[World], seconds: float) -> Manifest:
     toolbox = worlds[0].toolbox
     models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id}
-    settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in plan.told().items()}}
+    told = {
+        **plan.told(),
+        "questions": {world.name: len(world.gold) for world in worlds},
+        "at-home": {
+            world.name: sum(one.question_id in world.partition.local for one in world.gold) for world in worlds
+        },
+        "peak-rss-mb": round(peak_rss_mb()),
+    }
+    settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
     return collect_manifest(settings, seed=plan.seed, models=models, seconds=seconds)

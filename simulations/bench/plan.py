@@ -56,6 +56,8 @@ class BenchPlan:
             raise SettingError(f"'{self.setting}' is not a setting", where="setting", fix="local, federated or pool")
         if self.split not in get_args(Split):
             raise SettingError(f"'{self.split}' is not a split", where="split", fix="dev or train")
+        if self.setting == "pool" and self.split != "dev":
+            raise SettingError("a pool's questions have no split", where="split", fix="leave it out")
         if self.devices < 1 or self.questions < 1:
             raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
         if not self.systems or len(set(self.systems)) != len(self.systems):
@@ -72,7 +74,7 @@ class BenchPlan:
     def digest(self) -> str:
         """What all rows of one results folder must share: everything but the systems, of which more may join later."""
         told = {
-            "data": [[dataset_of(path), path.stat().st_size if path.is_file() else 0] for path in self.data],
+            "data": self.hashes(),
             "setting": self.setting,
             "devices": self.devices,
             "questions": self.questions,
@@ -109,9 +111,16 @@ class BenchPlan:
         }
         return Settings.from_config({**needed, **self.changes})
 
+    def hashes(self) -> dict[str, str]:
+        """The datasets with the start of each file's SHA-256; none for a set on the hub."""
+        return {
+            dataset_of(path): hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
+            for path in self.data
+        }
+
     def told(self) -> dict[str, object]:
-        """The plan as JSON values, with data by name."""
-        return {**asdict(self), "data": [dataset_of(path) for path in self.data], "digest": self.digest}
+        """The plan as JSON values, with data by name and hash."""
+        return {**asdict(self), "data": self.hashes(), "digest": self.digest}
 
 
 def dataset_of(path: Path) -> str:

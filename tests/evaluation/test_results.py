@@ -246,5 +246,8 @@ def test_the_manifest_names_no_place_and_no_secret() -> None:
     assert "hunter2" not in content
     assert os.uname().nodename not in content
     assert {"python", "flwr", "torch", "spacy"} <= manifest.versions.keys()
+    assert len(manifest.versions["code"]) == 12
+    assert manifest.fitted["span"] == "train questions: hotpotqa 100, 2wikimultihopqa 500"
+    assert "training questions" in manifest.fitted["controller_weights"]
     assert manifest.started.endswith("+00:00")
     assert int(manifest.machine["cores"]) >= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -199,12 +200,16 @@ def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: P
 
 
 def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_path: Path) -> None:
-    for name, devices in (("one", 1), ("two", 2)):
+    for name, devices in (("one", 1), ("two", 4)):
         plan = BenchPlan((data,), (MEMORIZER,), "federated", devices=devices, questions=6, changes=SMALL)
         worlds, rows = run_plan(plan, tmp_path / name, silent)
         write_outcome(plan, worlds, rows, tmp_path / name, 1.0)
     summary, _ = compared([tmp_path / "one", tmp_path / "two"])
     assert [result.versus for result in summary.systems.values()] == [{}, {}]
+    told = summary.manifest.settings
+    assert (told["bench.devices"], told["bench.setting"]) == ("one: 1; two: 4", "federated")
+    assert told["bench.questions"] == {"tiny": 6}
+    assert told["bench.at-home"] == "one: {'tiny': 6}; two: {'tiny': 5}"
 
 
 def test_other_building_has_stores_of_its_own(data: Path) -> None:
@@ -254,7 +259,7 @@ def test_each_system_begins_as_often() -> None:
 def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no-such-system"):
         named("no-rag,no-such-system", system_names())
-    for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}):
+    for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}, {"setting": "pool", "split": "train"}):
         with pytest.raises(SettingError):
             BenchPlan(**{"data": (data,), "systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="absent"):
@@ -267,4 +272,5 @@ def test_the_plan_lies_beside_the_rows(data: Path, tmp_path: Path) -> None:
     plan = plan_of(data, (MEMORIZER,))
     run_plan(plan, tmp_path, silent)
     told = json.loads((tmp_path / PLAN).read_text(encoding="utf-8"))
-    assert (told["digest"], told["data"], told["systems"]) == (plan.digest, ["tiny"], [MEMORIZER])
+    content = hashlib.sha256(data.read_bytes()).hexdigest()[:12]
+    assert (told["digest"], told["data"], told["systems"]) == (plan.digest, {"tiny": content}, [MEMORIZER])

@@ -252,6 +252,7 @@ Questions without a reply count as wrong.</p>
 {{ facts_table("Models", summary.manifest.models) }}
 {{ facts_table("Versions", summary.manifest.versions) }}
 {{ facts_table("Machine", summary.manifest.machine) }}
+{% if summary.manifest.fitted %}{{ facts_table("Fitted on", summary.manifest.fitted) }}{% endif %}
 </div>
 {% if summary.manifest.settings %}
 <details><summary>Settings</summary>{{ facts_table("Settings", summary.manifest.settings) }}</details>

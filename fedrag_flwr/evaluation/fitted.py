@@ -1,0 +1,36 @@
+"""What the weights that travel with the code were fitted on, in their own words, and which code that is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@cache
+def fitted_on() -> dict[str, str]:
+    """The questions behind each file of weights, by its name."""
+    told = {}
+    for path in sorted(_PACKAGE.rglob("*.json")):
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(fields, dict):
+            continue
+        if manifest := fields.get("manifest"):
+            counts = ", ".join(f"{name} {count}" for name, count in manifest["questions"].items())
+            told[path.stem] = f"{manifest['split']} questions: {counts}"
+        elif "fitted_on" in fields:
+            told[path.stem] = str(fields["fitted_on"])
+    return told
+
+
+@cache
+def code_digest() -> str:
+    """The start of a SHA-256 over the package's files: two runs of one release may be of different code."""
+    found = hashlib.sha256()
+    for path in sorted(path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".json")):
+        found.update(path.relative_to(_PACKAGE).as_posix().encode())
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:12]
