@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -27,6 +27,7 @@ from fedrag_flwr.sources.sql import propose_mapping as propose_sql
 from fedrag_flwr.sources.text_search import TextSearch
 from fedrag_flwr.text.base import Pipeline
 
+_FOLDERS = 64  # whose texts a process holds, with their vectors
 MAPPING_FILES = "*.source.toml"
 _SQL = ("sqlite", "mariadb", "mysql", "postgresql")
 _GRAPHS = ("ladybug", "neo4j", "bolt")
@@ -168,7 +169,8 @@ class SourceSet:
         SourceError
             One cannot be opened.
         """
-        texts = (_text_search(self._texts, self._tools),) if self._texts else ()
+        # texts are searched without the reranker: over their long blocks it takes seconds on a small device, for little
+        texts = (_text_search(self._texts, replace(self._tools, reranker=None)),) if self._texts else ()
         opened = (*texts, *(open_source(name, self._tools) for name in self._named))
         if not opened:
             raise SettingError(
@@ -221,9 +223,12 @@ class SourceSet:
                 source.close()
 
 
+@lru_cache(maxsize=_FOLDERS)
 def _text_search(folder: Path, tools: SearchTools) -> TextSearch:
-    """Search texts without the reranker: over their long blocks it takes seconds on a small device, for little."""
-    return TextSearch(FolderSource(folder), replace(tools, reranker=None))
+    """One for all devices that a process opens over a folder: a simulated device is opened for each message, and its
+    texts are read and encoded anew only where they changed.
+    """
+    return TextSearch(FolderSource(folder), tools)
 
 
 def _kind(named: str) -> str:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
 from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
+from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
+from fedrag_flwr.text.base import Pipeline
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
 from tests.strategies.federation import toolbox
 
@@ -84,6 +89,42 @@ def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> N
     alone = SourceSet(texts, (), toolbox())
     assert alone.kinds == ("sql",)
     assert len(alone.read().documents) == len(CONDITIONS)
+
+
+class CountingEncoder:
+    """The usual encoder; it knows what it was given."""
+
+    def __init__(self) -> None:
+        self._inner = toolbox().encoder
+        self.id, self.dimension = self._inner.id, self._inner.dimension
+        self.given: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.given += texts
+        return self._inner.encode(texts)
+
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
+        return self._inner.token_embeddings(texts, asked=asked)
+
+
+@dataclass
+class CountingModels:
+    encoder: CountingEncoder
+    pipeline: Pipeline = field(default_factory=lambda: toolbox().pipeline)
+    tokens: TokenEncoder | None = None
+
+
+def test_a_folder_opened_again_is_encoded_anew_only_where_it_changed(texts: Path) -> None:
+    models = CountingModels(CountingEncoder())
+    asked = "Who founded Port Ferren?"
+    for turn in range(3):
+        sources = SourceSet(texts, (), models)
+        assert sources.search(asked, 1)[0].document_id == "port"
+        sources.close()
+        blocks = [text for text in models.encoder.given if text != asked]
+        assert len(blocks) == len(TEXTS), turn
+    (texts / "port.md").write_text("# Port Ferren\n\nPort Ferren was founded by Ida Brandt.\n", encoding="utf-8")
+    assert "Ida Brandt" in SourceSet(texts, (), models).search(asked, 1)[0].text
 
 
 def test_the_demo_as_database_and_graph_tells_what_the_texts_tell(tmp_path: Path, texts: Path) -> None:
