@@ -27,7 +27,7 @@ _EACH = 512  # bytes of a unit beside its text
 
 @dataclass(slots=True)
 class Help:
-    """What owners gave for one question, and the seconds that it took them."""
+    """What owners gave for one question, and the seconds that it took the slowest: they work at the same time."""
 
     evidence: list[Evidence] = field(default_factory=list)
     seconds: float = 0.0
@@ -55,8 +55,9 @@ class HelpingRag(FederatedRag):
             for part in batch.evidence:
                 honest = all(unit.origin == owner_name for unit in part.units)
                 if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
-                    help_given[part.question_id].evidence.append(part)
-                    help_given[part.question_id].seconds += batch.seconds / len(requests[node_id])
+                    given = help_given[part.question_id]
+                    given.evidence.append(part)
+                    given.seconds = max(given.seconds, batch.seconds / len(requests[node_id]))
                 else:
                     self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given

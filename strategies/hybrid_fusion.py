@@ -36,7 +36,7 @@ _PREFETCHED = "prefetch"
 
 @dataclass(slots=True)
 class Told:
-    """What devices told on one question, who did, the seconds that it took, and the titles of what belongs to it."""
+    """What devices told on one question, who did, the slowest's seconds, and the titles of what belongs to it."""
 
     units: list[EvidenceUnit] = field(default_factory=list)
     by: set[str] = field(default_factory=set)
@@ -106,7 +106,7 @@ class HybridFusion(FederatedRag):
                 told.units += summary.units
                 told.by.add(name)
                 told.related += summary.related
-                told.seconds += batch.seconds / max(1, len(batch.summaries))
+                told.seconds = max(told.seconds, batch.seconds / max(1, len(batch.summaries)))
         self.counts["purged"] += self.caches.purge(self.versions)
 
     # --- questions --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def fetch_sealed(
     Returns
     -------
     tuple[list[SealedMessage], dict[str, float]]
-        The evidence, and the seconds that owners took for each question.
+        The evidence, and the seconds that the slowest owner took for each question.
     """
     letters = [Letter(node, SealedMessages(courier.name(node), tuple(boxes))) for node, boxes in asked.items()]
     found: list[SealedMessage] = []
@@ -37,5 +37,5 @@ def fetch_sealed(
                 continue
             expected.discard(message.question_id)
             found.append(message)
-            seconds[message.question_id] += batch.seconds / len(asked[node])
+            seconds[message.question_id] = max(seconds[message.question_id], batch.seconds / len(asked[node]))
     return found, seconds

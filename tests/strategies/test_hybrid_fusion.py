@@ -112,6 +112,16 @@ def tampering(change: object) -> Tamper:
     return tamper
 
 
+def test_a_question_waits_for_the_slowest_device_and_not_for_one_after_the_other(
+    built: Federation, tmp_path: Path
+) -> None:
+    def slow(batch: HitsBatch) -> HitsBatch:
+        return replace(batch, seconds=1_000.0)
+
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(slow))
+    assert 1_000.0 < strategy.answers["f10"].cost.seconds < 1_900.0
+
+
 def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
     def lie(batch: HitsBatch) -> HitsBatch:
         return replace(batch, device="bridges") if batch.device == "harbours" else batch
