@@ -35,13 +35,15 @@ class FedRag(SummaryRouting, MemoryFusion):
             MemoryFusion.share(self)
         if self.settings.fedrag.summaries:
             SummaryRouting.share(self)
+        else:
+            self._private = self.private_router()
 
     def resolve(self) -> None:
         """Ask those whom home named, and let home finish; each answer says who was asked.
 
-        Under private routing homes name devices by summaries alone, in sealed boxes.
+        Under private routing homes ask the same devices in sealed boxes, which the server relays.
         """
-        if self.settings.exchange != "plain" and self.settings.fedrag.summaries:
+        if self.settings.exchange != "plain":
             self._resolve_privately()
             return
         asked = {name: list[str]() for name in self.open}

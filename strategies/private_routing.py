@@ -11,7 +11,7 @@ from logging import WARNING
 from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
-from fedrag_flwr.exchange.routing import rounded, tagged_question, tagged_scores
+from fedrag_flwr.exchange.routing import MOST_ASKED, rounded, tagged_question, tagged_scores
 from fedrag_flwr.privacy.sealing import check_tag, tag
 from fedrag_flwr.records import (
     DeviceCard,
@@ -35,7 +35,7 @@ from strategies.sealed_post import fetch_sealed
 from strategies.server_tools import ServerTools
 
 _MOST_BOX = 2 * LIMITS[HiddenRequest]
-_AT_ONCE = 32  # encrypted questions of one home on their way
+_AT_ONCE = 32  # questions of one home on their way
 Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
 Boxes = Mapping[int, Sequence[SealedMessage]]
 
@@ -52,7 +52,7 @@ class PrivateRouter:
     present
         The devices whose summaries count.
     by
-        What owners look for evidence with.
+        What owners look for evidence with; with "nearest", homes also ask whom their memories name.
     """
 
     def __init__(
@@ -82,17 +82,20 @@ class PrivateRouter:
 
     def route(self, waiting: Waiting) -> Boxes:
         """The requests that homes sealed for owners of their choice, by home."""
-        if self._settings.exchange == "download":
-            return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
-        if not self._owners:
+        scored = self._settings.exchange == "encrypted" and bool(self._owners)
+        if self._settings.exchange == "encrypted" and not scored and self._by != "nearest":
             return {}
         boxes: dict[int, list[SealedMessage]] = defaultdict(list)
         longest = max((len(asked) for asked in waiting.values()), default=0)
         for start in range(0, longest, _AT_ONCE):
-            part = {node_id: asked[start : start + _AT_ONCE] for node_id, asked in waiting.items()}
-            for node_id, messages in self._by_scores({n: asked for n, asked in part.items() if asked}).items():
+            part = {n: asked[start : start + _AT_ONCE] for n, asked in waiting.items() if len(asked) > start}
+            for node_id, messages in (self._by_scores(part) if scored else self._by_themselves(part)).items():
                 boxes[node_id] += messages
         return boxes
+
+    def _by_themselves(self, waiting: Waiting) -> Boxes:
+        """By what homes hold: vectors of summaries, and memories."""
+        return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
 
     def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
         """Bring requests to owners and their boxes back: the boxes by home, and the owners' seconds by question."""
@@ -188,10 +191,11 @@ class PrivateRouter:
     def _usable(self, messages: Sequence[SealedMessage], asked: Collection[str]) -> list[SealedMessage]:
         """One box of a request's size for each question and owner, and no more owners than may be asked."""
         owners: dict[str, set[str]] = defaultdict(set)
+        most = MOST_ASKED if self._by == "nearest" else self._settings.routing.devices
         found = []
         for message in messages:
             chosen = owners[message.question_id]
-            fits = len(message.box) <= _MOST_BOX and len(chosen) < self._settings.routing.devices
+            fits = len(message.box) <= _MOST_BOX and len(chosen) < most
             if message.question_id in asked and message.device in self._nodes and message.device not in chosen and fits:
                 chosen.add(message.device)
                 found.append(message)

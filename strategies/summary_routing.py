@@ -88,15 +88,18 @@ class SummaryRouting(ServingRag):
         sealed = self.settings.graph.share == "sealed"
         self._present = frozenset() if sealed else self._collect()
         self.__dict__.pop("summary_index", None)
-        settings, tools = self.settings, self.tools
-        self._private = PrivateRouter(self._courier, tools, settings, self.cards, self._present, self.retrieve_by)
+        self._private = self.private_router()
         if sealed:
-            tools.summaries.forget()  # what another run may have left there
+            self.tools.summaries.forget()  # what another run may have left there
             held = relay_summaries(self._courier, {node_id: self.cards[node_id] for node_id in self.builds})
         else:
             held = len(self.summary_index)
             self._hand_out()
         self.counts |= {"summaries": held}
+
+    def private_router(self) -> PrivateRouter:
+        """Relays what homes ask in boxes, over the summaries that are there now."""
+        return PrivateRouter(self._courier, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
 
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true; the devices that did so."""

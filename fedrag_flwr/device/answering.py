@@ -11,7 +11,7 @@ from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.ordering.controller import DeviceController
-from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question
+from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question, Want
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.cache import AnswerCache
 from fedrag_flwr.walking.peer import DeviceWalks
@@ -63,11 +63,15 @@ class DeviceAnswers:
 
     def _assisted(self, engine: Engine, question: Question) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
-        parts, named = self.settings.fedrag, self.settings.exchange == "plain"  # else names would tell too much
+        parts, named = self.settings.fedrag, self.settings.exchange == "plain"  # else they go into boxes
         if parts.cache and (before := self._before(question)) is not None:
             return before
         near = self.graph.near if parts.summaries and named else None
         return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
+
+    def wants(self, question: Question) -> tuple[Want, ...]:
+        """The owners whom `fedrag` names by memory, for boxes in which no name shows."""
+        return self._engine("assisted").wants(question) if self.settings.fedrag.owners else ()
 
     def _before(self, question: Question) -> Answer | None:
         start = time.perf_counter()

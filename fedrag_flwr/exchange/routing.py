@@ -29,12 +29,15 @@ from fedrag_flwr.records import (
     SealedMessages,
     SubgraphSummary,
     Vector,
+    Want,
 )
 from fedrag_flwr.settings import Settings
 
+MOST_ASKED = 64  # owners for one question
 _MOST_OVERVIEW = 1_000_000  # rows of an overview
 Floats = NDArray[np.float32]
 Overview = Callable[[], tuple[list[str], Floats]]
+Wanted = Callable[[Question], Sequence[Want]]
 
 
 class PrivateRouting:
@@ -54,6 +57,8 @@ class PrivateRouting:
         Gives owners and vectors of all summaries, as they were handed out.
     recall
         Puts texts to questions that come without.
+    wanted
+        Gives the owners whom memory names for a question.
     settings
         Of the run.
     """
@@ -67,6 +72,7 @@ class PrivateRouting:
         door: ExportDoor,
         overview: Overview,
         recall: Callable[[Sequence[Question]], Sequence[Question]],
+        wanted: Wanted,
         settings: Settings,
     ) -> None:
         self._device = device
@@ -76,6 +82,7 @@ class PrivateRouting:
         self._door = door
         self._overview = overview
         self._recall = recall
+        self._wanted = wanted
         self._settings = settings
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
@@ -93,6 +100,9 @@ class PrivateRouting:
     def route(self, request: RouteRequest, run: str) -> SealedMessages:
         """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
 
+        They are those of the nearest summaries and, where evidence is looked for by nearness (`fedrag`), before them
+        those whom memory names.
+
         Raises
         ------
         CipherError
@@ -105,12 +115,17 @@ class PrivateRouting:
         questions = self._recall(request.questions)
         vectors = self._vectors(questions)
         by_scores = self._by_scores(request, questions) if request.owners else None
-        chosen = by_scores or [self._by_overview(vector) for vector in vectors]
+        nearest = request.by == "nearest"
+        held = not nearest or self._settings.fedrag.summaries  # else what another run handed out does not count
+        chosen = by_scores or [self._by_overview(vector) if held else () for vector in vectors]
         for question, vector, owners in zip(questions, vectors, chosen, strict=True):
-            budget = self._settings.inference.remote_units
-            asked = EvidenceRequest(question.id, vector, (), budget)
-            known = [peers[owner] for owner in owners if owner in peers]
-            messages += seal_requests(asked, request.by, known, self._key.public, run)
+            wants = self._wanted(question) if nearest else ()
+            asked = {want.owner: want.hyperedges for want in wants}
+            asked |= {owner: () for owner in owners if owner not in asked}
+            for owner, hyperedges in list(asked.items())[:MOST_ASKED]:
+                if owner in peers:
+                    about = EvidenceRequest(question.id, vector, hyperedges, self._settings.inference.remote_units)
+                    messages += seal_requests(about, request.by, [peers[owner]], self._key.public, run)
         return SealedMessages(self._device, tuple(messages))
 
     def _by_overview(self, vector: Vector) -> tuple[str, ...]:

@@ -58,15 +58,14 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     assert not any(FOREIGN.text.encode() in data for data in asked)
 
 
-def exchanged(built: Federation, exchange: str) -> tuple[FedRag, list[bytes]]:
-    """Summaries alone name whom to ask, as they do under private routing."""
-    by_summaries: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": False, "routing__devices": 2}
-    return run(built.with_changes(exchange=exchange, fedrag__cache=False, **by_summaries), FOREIGN, FRIGATE)
+def exchanged(built: Federation, exchange: str, owners: bool) -> tuple[FedRag, list[bytes]]:
+    asking: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": owners, "routing__devices": 2}
+    return run(built.with_changes(exchange=exchange, fedrag__cache=False, **asking), FOREIGN, FRIGATE)
 
 
-@pytest.fixture(scope="module")
-def openly(built: Federation) -> tuple[FedRag, list[bytes]]:
-    return exchanged(built, "plain")
+@pytest.fixture(scope="module", params=[False, True], ids=["by-summaries", "by-memories-too"])
+def openly(request: pytest.FixtureRequest, built: Federation) -> tuple[bool, FedRag, list[bytes]]:
+    return request.param, *exchanged(built, "plain", request.param)
 
 
 def told(answer: Answer) -> tuple[Answer, set[str]]:
@@ -78,17 +77,21 @@ def told(answer: Answer) -> tuple[Answer, set[str]]:
 
 @pytest.mark.parametrize("exchange", ["download", "encrypted"])
 def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
-    built: Federation, openly: tuple[FedRag, list[bytes]], exchange: str
+    built: Federation, openly: tuple[bool, FedRag, list[bytes]], exchange: str
 ) -> None:
-    (plain, shown), (strategy, sent) = openly, exchanged(built, exchange)
+    owners, plain, shown = openly
+    strategy, sent = exchanged(built, exchange, owners)
     assert {name: told(one) for name, one in strategy.answers.items()} == {n: told(a) for n, a in plain.answers.items()}
-    assert [told(plain.answers[one])[1] for one in ("k2", "k6")] == [{"rivers", "harbours"}, {"people", "harbours"}]
+    asked = [told(plain.answers[one])[1] for one in ("k2", "k6")]
+    by_summaries = [{"rivers", "harbours"}, {"people", "harbours"}]
+    assert all(named >= nearest for named, nearest in zip(asked, by_summaries, strict=True))
+    assert (asked != by_summaries) == owners
     assert all("routed at home to " in answer.explanation for answer in strategy.answers.values())
     assert strategy.counts["scored"] == (2 if exchange == "encrypted" else 0)
     assert any(b"query.retrieve_sealed" in data for data in sent)
     assert not any(b"query.retrieve_sealed" in data for data in shown)
-    asked = FOREIGN.text, FRIGATE.text
-    encoded = [toolbox().encoder.encode(texts) for texts in (asked[:1], asked[1:], asked)]  # each to bits of its own
+    texts = FOREIGN.text, FRIGATE.text
+    encoded = [toolbox().encoder.encode(some) for some in (texts[:1], texts[1:], texts)]  # each to bits of its own
     vectors = [vector.tobytes() for vector in np.concatenate(encoded).astype(np.float16)]
     assert all(any(vector in data for data in shown) for vector in vectors[:2])
     assert not any(vector in data for vector in vectors for data in sent)
@@ -130,12 +133,13 @@ def test_each_part_can_be_left_out(built: Federation) -> None:
     assert strategy.answers["k2"].explanation.rpartition("asked ")[2] == "rivers"
     _, sent = told(bank=False)
     assert not [data for data in sent if b"query.share" in data]
-    private, sent = run(
-        built.with_changes(memory__delta=1.0, exchange="download", fedrag__summaries=False, fedrag__cache=False),
-        FOREIGN,
-    )
-    assert "k2" in private.answers
-    assert not [data for data in sent if b"query.retrieve" in data]
+    for exchange in ("download", "encrypted"):
+        hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": exchange, "fedrag__cache": False}
+        for owners in (True, False):
+            without = built.with_changes(fedrag__summaries=False, fedrag__owners=owners, **hidden)
+            private, sent = run(without, FOREIGN)
+            assert "k2" in private.answers
+            assert bool([data for data in sent if b"query.retrieve_sealed" in data]) == owners
 
 
 @pytest.mark.parametrize("exchange", ["plain", "download"])
