@@ -20,7 +20,7 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
 STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
-EXCHANGES = ("plain", "download", "encrypted")  # the most open first
+EXCHANGES = ("plain", "auto", "download", "encrypted")  # the most open first
 SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
 OWN = {  # node config key -> the setting that it decides
     "home": "home",

@@ -265,7 +265,7 @@ class Settings(_Group):
     strategy: str = "memory-fusion"
     baselines: str = "local-rag"
     mode: Literal["questions", "serve"] = "questions"
-    exchange: Literal["plain", "download", "encrypted"] = "plain"
+    exchange: Literal["auto", "plain", "download", "encrypted"] = "auto"
     seed: int = Field(7, ge=0, le=2**31)
     results: str = ""
     home: str = ""
@@ -287,6 +287,17 @@ class Settings(_Group):
     overlay: OverlaySettings = OverlaySettings()
     serving: ServingSettings = ServingSettings()
     data: DataSettings = DataSettings()
+
+    def exchange_for(self, mode: str) -> Literal["plain", "download", "encrypted"]:
+        """Who sees a question on its way, under a strategy whose devices answer in a mode.
+
+        With ``auto`` homes route by themselves wherever a strategy can let them, and nobody else sees a question's
+        vector but the owners that are asked.
+        """
+        if self.exchange != "auto":
+            return self.exchange
+        routes = mode in ("assisted", "gated") and self.routing.answers_at == "home"
+        return "download" if routes else "plain"
 
     @classmethod
     def from_config(cls, config: Mapping[str, Plain]) -> Self:

@@ -43,11 +43,14 @@ def make_strategy(
         raise SettingError(
             f"'{name}' is not a strategy", where="strategy", fix=f"choose one of {', '.join(STRATEGIES)}"
         )
-    if settings.exchange not in STRATEGIES[name].exchanges:
+    kind = STRATEGIES[name]
+    if settings.exchange_for(kind.mode) not in kind.exchanges:
         raise SettingError(
-            f"'{name}' shows questions on their way", where="exchange", fix='set it to "plain", or leave this out'
+            f"'{name}' shows questions on their way",
+            where="exchange",
+            fix='set it to "plain" or "auto", or leave this out',
         )
-    return STRATEGIES[name](settings, questions, tools, progress)
+    return kind(settings, questions, tools, progress)
 
 
 __all__ = [

@@ -74,7 +74,7 @@ class FederatedRag(Strategy):
     def __init__(
         self, settings: Settings, questions: Sequence[Question], tools: ServerTools, progress: Progress = silent
     ) -> None:
-        self.settings = settings
+        self.settings = settings.model_copy(update={"exchange": settings.exchange_for(self.mode)})
         self.tools = tools
         self.questions = {question.id: question for question in questions}
         self.asking: tuple[Question, ...] = ()

@@ -65,15 +65,16 @@ class SummaryRouting(ServingRag):
     ) -> None:
         super().__init__(settings, questions, tools, progress)
         self.routes: dict[str, tuple[str, ...]] = {}  # the owners that were asked, by question
-        if settings.exchange != "plain" and settings.routing.answers_at == "server":
+        exchange = self.settings.exchange
+        if exchange != "plain" and settings.routing.answers_at == "server":
             raise SettingError(
                 "the server cannot answer over evidence that it may not see",
                 where="routing.answers-at",
                 fix='set it to "home", or exchange to "plain"',
             )
-        if settings.graph.share == "sealed" and settings.exchange != "download":
+        if settings.graph.share == "sealed" and exchange != "download":
             raise SettingError(
-                f'with exchange = "{settings.exchange}" the server compares questions with summaries that it can read',
+                f'with exchange = "{exchange}" the server compares questions with summaries that it can read',
                 where="graph.share",
                 fix='set exchange to "download", or this to "vector"',
             )

@@ -14,10 +14,11 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.opening import policy_digest
 from fedrag_flwr.privacy.register import read_register
-from fedrag_flwr.records import Answer, AnswerBatch, BuildReport, OpenQuestion, Vector
+from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, BuildReport, OpenQuestion, Vector
 from fedrag_flwr.settings import Settings
 
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
+_NO_VECTOR: Vector = np.zeros(0, dtype=np.float32)  # of a question, where homes route by themselves
 
 
 @dataclass(slots=True)
@@ -64,21 +65,19 @@ class Doorkeeper:
             loss=report.loss[:_MOST_LOSS],
         )
 
-    def batch(self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion]) -> AnswerBatch:
-        """Answers and open questions as they may leave."""
+    def batch(
+        self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion] = (), mode: AnswerMode = "memory"
+    ) -> AnswerBatch:
+        """Answers, and questions that a mode left open, as they may leave."""
         self.inform()
+        hidden = self.settings.exchange_for(mode) != "plain"
         released = tuple(self.door.release_answer(answer) for answer in answers)
         asking = tuple(
             replace(
                 question,
-                vector=self._told(question),
+                vector=_NO_VECTOR if hidden else self.door.release_vector(question.vector),
                 drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
             )
             for question in still_open
         )
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
-
-    def _told(self, question: OpenQuestion) -> Vector:
-        """The vector that stands for a question abroad; nothing where homes route by themselves."""
-        hidden = self.settings.exchange != "plain"
-        return np.zeros(0, dtype=np.float32) if hidden else self.door.release_vector(question.vector)

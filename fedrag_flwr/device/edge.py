@@ -275,7 +275,7 @@ class EdgeDevice:
             else:
                 answers.append(outcome)
         self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, still_open)
+        return self.doorkeeper.batch(answers, still_open, mode)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -293,7 +293,7 @@ class EdgeDevice:
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release them."""
-        batch = self.doorkeeper.batch(answers, ())
+        batch = self.doorkeeper.batch(answers)
         self.delivered.put(batch.answers)
         self.waiting.keep(answers)
         return batch
@@ -344,7 +344,7 @@ class EdgeDevice:
         ]
         answers = [one for one in done if isinstance(one, Answer)]
         self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)])
+        return self.doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)], mode)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""

@@ -56,11 +56,11 @@ class DeviceWaiting:
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
 
-        A device that shows its questions to nobody (`exchange` other than plain) offers none to a strategy that reads
-        them. A question that no run could close in `serving.tries` tries is closed as declined.
+        A device that shows its questions to nobody (`exchange` is download or encrypted) offers none to a strategy that
+        reads them. A question that no run could close in `serving.tries` tries is closed as declined.
         """
         serving = self.settings.serving
-        if not serving.outbox or (request.texts and self.settings.exchange != "plain"):
+        if not serving.outbox or (request.texts and self.settings.exchange in ("download", "encrypted")):
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
         self.delivered.put(Answer(name, "", "abstained", 0.0, GIVEN_UP) for name in given_up)
