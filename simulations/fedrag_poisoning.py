@@ -92,6 +92,7 @@ class World:
             {
                 "home": str(home),
                 "strategy": "fedrag",
+                "exchange": "plain",  # the liar speaks in the open
                 "data.root": str(self.folders),
                 "federation.devices": len(self.devices),
                 "federation.poll-seconds": 0.001,

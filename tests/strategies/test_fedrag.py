@@ -10,13 +10,18 @@ import pytest
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, Question
 from fedrag_flwr.settings import Plain
-from strategies import FedRag, ServerTools, make_strategy
+from strategies import FederatedRag, FedRag, ServerTools, make_strategy
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
 FRIGATE = Question("k6", "Which frigate did Jonas Keel command?", "bridges")
-SMALL: dict[str, Plain] = {"strategy": "fedrag", "graph__community_most": 8, "graph__community_least": 2}
+SMALL: dict[str, Plain] = {
+    "strategy": "fedrag",
+    "exchange": "plain",
+    "graph__community_most": 8,
+    "graph__community_least": 2,
+}
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +32,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return files
 
 
-def run(files: Federation, *questions: Question) -> tuple[FedRag, list[bytes]]:
+def run(files: Federation, *questions: Question, name: str = "fedrag") -> tuple[FederatedRag, list[bytes]]:
     tools = ServerTools(files.settings)
     tools.__dict__["toolbox"] = toolbox()
-    strategy = FedRag(files.settings, questions, tools)
+    strategy = make_strategy(name, files.settings, questions, tools)
     grid = files.grid(None)
     strategy.run(grid, "1")
     tools.close()
@@ -58,13 +63,13 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     assert not any(FOREIGN.text.encode() in data for data in asked)
 
 
-def exchanged(built: Federation, exchange: str, owners: bool) -> tuple[FedRag, list[bytes]]:
+def exchanged(built: Federation, exchange: str, owners: bool) -> tuple[FederatedRag, list[bytes]]:
     asking: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": owners, "routing__devices": 2}
     return run(built.with_changes(exchange=exchange, fedrag__cache=False, **asking), FOREIGN, FRIGATE)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["by-summaries", "by-memories-too"])
-def openly(request: pytest.FixtureRequest, built: Federation) -> tuple[bool, FedRag, list[bytes]]:
+def openly(request: pytest.FixtureRequest, built: Federation) -> tuple[bool, FederatedRag, list[bytes]]:
     return request.param, *exchanged(built, "plain", request.param)
 
 
@@ -77,7 +82,7 @@ def told(answer: Answer) -> tuple[Answer, set[str]]:
 
 @pytest.mark.parametrize("exchange", ["download", "encrypted"])
 def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
-    built: Federation, openly: tuple[bool, FedRag, list[bytes]], exchange: str
+    built: Federation, openly: tuple[bool, FederatedRag, list[bytes]], exchange: str
 ) -> None:
     owners, plain, shown = openly
     strategy, sent = exchanged(built, exchange, owners)
@@ -95,6 +100,20 @@ def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
     vectors = [vector.tobytes() for vector in np.concatenate(encoded).astype(np.float16)]
     assert all(any(vector in data for data in shown) for vector in vectors[:2])
     assert not any(vector in data for vector in vectors for data in sent)
+
+
+def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federation) -> None:
+    """One run may hold both kinds of strategies."""
+    files = built.with_changes(exchange="auto", memory__delta=1.0, fedrag__cache=False)
+    for name, exchange in (("fedrag", "download"), ("memory-fusion", "plain")):
+        strategy, sent = run(files, FOREIGN, name=name)
+        assert strategy.settings.exchange == exchange
+        assert strategy.answers["k2"].path in ("remote", "abstained")
+        [vector] = toolbox().encoder.encode([FOREIGN.text]).astype(np.float16)
+        sealed = any(b"query.retrieve_sealed" in data for data in sent)
+        assert sealed == (name == "fedrag") != any(vector.tobytes() in data for data in sent)
+    at_server = files.with_changes(routing__answers_at="server").settings
+    assert make_strategy("summary-routing", at_server, [], ServerTools(at_server)).settings.exchange == "plain"
 
 
 def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation) -> None:
@@ -121,7 +140,7 @@ def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built
 def test_each_part_can_be_left_out(built: Federation) -> None:
     """Without owners of near memories only summaries name a device, without both nobody is asked."""
 
-    def told(**parts: bool) -> tuple[FedRag, list[bytes]]:
+    def told(**parts: bool) -> tuple[FederatedRag, list[bytes]]:
         off: dict[str, Plain] = {f"fedrag__{name}": value for name, value in parts.items()}
         return run(built.with_changes(memory__delta=1.0, fedrag__cache=False, **off), FOREIGN)
 

@@ -21,8 +21,8 @@ HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
-    """The federation with all graphs built."""
-    return graphed(tmp_path_factory)
+    """The federation with all graphs built; questions are routed in the open."""
+    return graphed(tmp_path_factory).with_changes(exchange="plain")
 
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
