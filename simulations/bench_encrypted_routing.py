@@ -2,8 +2,7 @@
 
 ``python simulations/bench_encrypted_routing.py --data FOLDER`` scores training questions of the datasets against
 sentences of their paragraphs, which stand for summaries. Methods take turns, so that a noisy machine hits all alike.
-With ``--federation`` it also asks the demo's questions of one federation in the open and encrypted, and compares
-devices and answers.
+Whole federations are compared by `compare_exchanges.py`.
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ from fedrag_flwr.exchange.routing import restored, rounded
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.privacy.ckks import QuestionCipher, Sandbox, SummaryScorer
 from fedrag_flwr.records import OwnedRows
-from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench_controller import table
 from simulations.corpora.sentences import DATASETS, encoded, find_data, pooled_documents, sentences_of
-from simulations.worlds.encrypted_federation import compare_federation
 from simulations.worlds.encrypted_reference import MatmulReference
 
 Floats = NDArray[np.float32]
@@ -208,7 +205,6 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--slow", type=int, default=5, help="questions that `matmul` is asked")
-    parser.add_argument("--federation", action="store_true")
     parser.add_argument("--out", type=Path, default=None, help="a JSON file")
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
@@ -216,9 +212,6 @@ def main() -> None:
     cells = [cell for size in sizes for cell in measure(sentences[:size], questions, options.slow)]
     told: dict[str, object] = {"cells": [asdict(cell) for cell in cells]}
     print(table(HEADER, [row_of(cell) for cell in cells]))
-    if options.federation:
-        told["federation"] = found = compare_federation(fedrag_home() / "encrypted-routing" / "federation")
-        print(json.dumps(found, indent=1))
     if options.out:
         options.out.write_text(json.dumps(told, indent=1) + "\n")
 

@@ -55,3 +55,4 @@ class FedRag(SummaryRouting, MemoryFusion):
             answer = self.answers[name]
             told = f"{answer.explanation}; asked {', '.join(sorted(asked[name])) or 'nobody'}"
             self.answers[name] = replace(answer, explanation=told[:MOST_LINE])
+        self._count({name: tuple(sorted(devices)) for name, devices in asked.items()})
