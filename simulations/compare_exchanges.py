@@ -3,9 +3,9 @@
     python simulations/compare_exchanges.py [--strategies summary-routing,fedrag] [--limit 0] [--out docs/benchmarks]
 
 Asks the training questions of the demo (0: all) at its five devices, each leaving home: the gate trusts nobody, memory
-answers nothing and home's own reading closes nothing. SmolLM2 is the generator, and what it wrote is kept, so that equal
-prompts give equal answers at once. Under `summary-routing` devices hold no overview in the open, as the gate would
-otherwise see more there. Prints a table and writes ``exchanges.json``.
+answers nothing and home's own reading closes nothing. SmolLM2 is the generator, and what it wrote is kept, so that
+equal prompts give equal answers at once. Under `summary-routing` devices hold no overview in the open, as the gate
+would otherwise see more there. Prints a table and writes ``exchanges.json``.
 """
 
 from __future__ import annotations
