@@ -50,7 +50,8 @@ class Compared:
 
 
 def compare(home: Path, strategy: str, asked: Sequence[Question]) -> list[Compared]:
-    """Ask a strategy in all exchanges, over the same devices."""
+    """Ask a strategy in all exchanges, over the same devices and the same bank."""
+    run(home, strategy, "plain", asked[:1])  # names that a device learns at its first build leave other memories later
     opened = run(home, strategy, "plain", asked)
     return [_beside(opened, run(home, strategy, exchange, asked), exchange) for exchange in HIDDEN]
 

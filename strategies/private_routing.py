@@ -123,7 +123,10 @@ class PrivateRouter:
                 return {}
             self._held = True
         letters = [
-            Letter(node_id, EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(courier.name(node_id))))
+            Letter(
+                node_id,
+                EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(courier.name(node_id)), self._by),
+            )
             for node_id, asked in waiting.items()
         ]
         requests = {}

@@ -11,7 +11,7 @@ from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.ordering.controller import DeviceController
-from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question, Want
+from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question, Vector, Want
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.cache import AnswerCache
 from fedrag_flwr.walking.peer import DeviceWalks
@@ -72,9 +72,10 @@ class DeviceAnswers:
         near = self.graph.near if parts.summaries and named else None
         return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
 
-    def wants(self, question: Question) -> tuple[Want, ...]:
-        """The owners whom `fedrag` names by memory, for boxes in which no name shows."""
-        return self._engine("assisted").wants(question) if self.settings.fedrag.owners else ()
+    def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
+        """By which vector `fedrag` asks others, and the owners whom memory names, for boxes in which neither shows."""
+        vector, wants = self._engine("assisted").sought(question)
+        return vector, wants if self.settings.fedrag.owners else ()
 
     def _before(self, question: Question) -> Answer | None:
         start = time.perf_counter()

@@ -155,7 +155,7 @@ class EdgeDevice:
             self.graph.keep_overview,
             settings,
             self.waiting.outbox.recalled,
-            lambda question: self.answers.wants(question),
+            lambda question: self.answers.sought(question),
             self.giving.evidence,
             self.finish,
         )

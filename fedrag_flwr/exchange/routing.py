@@ -23,6 +23,7 @@ from fedrag_flwr.records import (
     EvidenceRequest,
     OwnedRows,
     Question,
+    RetrieveBy,
     RoundedOverview,
     RouteRequest,
     SealedMessage,
@@ -37,7 +38,7 @@ MOST_ASKED = 64  # owners for one question
 _MOST_OVERVIEW = 1_000_000  # rows of an overview
 Floats = NDArray[np.float32]
 Overview = Callable[[], tuple[list[str], Floats]]
-Wanted = Callable[[Question], Sequence[Want]]
+Sought = Callable[[Question], tuple[Vector, Sequence[Want]]]
 
 
 class PrivateRouting:
@@ -57,8 +58,8 @@ class PrivateRouting:
         Gives owners and vectors of all summaries, as they were handed out.
     recall
         Puts texts to questions that come without.
-    wanted
-        Gives the owners whom memory names for a question.
+    sought
+        Gives, where evidence is looked for by nearness, a question's vector and the owners whom memory names.
     settings
         Of the run.
     """
@@ -72,7 +73,7 @@ class PrivateRouting:
         door: ExportDoor,
         overview: Overview,
         recall: Callable[[Sequence[Question]], Sequence[Question]],
-        wanted: Wanted,
+        sought: Sought,
         settings: Settings,
     ) -> None:
         self._device = device
@@ -82,13 +83,13 @@ class PrivateRouting:
         self._door = door
         self._overview = overview
         self._recall = recall
-        self._wanted = wanted
+        self._sought = sought
         self._settings = settings
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
         """Open questions' vectors under this device's own key, tagged for the server."""
         questions = self._recall(request.questions)
-        vectors = self._vectors(questions)
+        vectors = [vector for vector, _ in self._asked(questions, request.by)]
         key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
         encrypted = [
             EncryptedQuestion(question.id, data, tag(key, *tagged_question(question.id, fingerprint, data)))
@@ -113,13 +114,12 @@ class PrivateRouting:
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
         questions = self._recall(request.questions)
-        vectors = self._vectors(questions)
+        sought = self._asked(questions, request.by)
         by_scores = self._by_scores(request, questions) if request.owners else None
-        nearest = request.by == "nearest"
-        held = not nearest or self._settings.fedrag.summaries  # else what another run handed out does not count
-        chosen = by_scores or [self._by_overview(vector) if held else () for vector in vectors]
-        for question, vector, owners in zip(questions, vectors, chosen, strict=True):
-            wants = self._wanted(question) if nearest else ()
+        # without summaries of its own, what another run handed out does not count
+        held = request.by != "nearest" or self._settings.fedrag.summaries
+        chosen = by_scores or [self._by_overview(vector) if held else () for vector, _ in sought]
+        for question, (vector, wants), owners in zip(questions, sought, chosen, strict=True):
             asked = {want.owner: want.hyperedges for want in wants}
             asked |= {owner: () for owner in owners if owner not in asked}
             for owner, hyperedges in list(asked.items())[:MOST_ASKED]:
@@ -147,11 +147,16 @@ class PrivateRouting:
         routing = self._settings.routing
         return choose_owners(scores, owners, routing.summaries, routing.devices, (self._device,))
 
-    def _vectors(self, questions: Sequence[Question]) -> list[Vector]:
+    def _asked(self, questions: Sequence[Question], by: RetrieveBy) -> list[tuple[Vector, Sequence[Want]]]:
+        """By which vectors questions leave, and whom memory names for each."""
         if any(question.home != self._device for question in questions):
             raise WireError("a question of another home", where="questions")
-        encoded = self._encoder.encode([question.text for question in questions]) if questions else ()
-        return [self._door.release_vector(vector) for vector in encoded]
+        sought: list[tuple[Vector, Sequence[Want]]] = []
+        if by == "nearest":
+            sought = [self._sought(question) for question in questions]
+        elif questions:
+            sought = [(vector, ()) for vector in self._encoder.encode([question.text for question in questions])]
+        return [(self._door.release_vector(vector), wants) for vector, wants in sought]
 
 
 def tagged_question(question_id: str, fingerprint: str, ciphertext: bytes) -> tuple[bytes, ...]:

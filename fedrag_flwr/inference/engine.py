@@ -119,9 +119,10 @@ class Engine:
         named = tuple(wants.values())[:_MOST_WANTS]
         return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
 
-    def wants(self, question: Question) -> tuple[Want, ...]:
-        """The owners of the nearest memories' hyperedges."""
-        return self._wants(question, self.leads.lead(question.text).matches)
+    def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
+        """The vector by which others are asked, a description in the question resolved, and whom memory names."""
+        lead = self.leads.lead(question.text)
+        return lead.asked.vector, self._wants(question, lead.matches)
 
     def at_home(self, question: Question) -> tuple[Answer, bool]:
         """Memory if it is near enough, else home's evidence; and whether that leaves no doubt."""

@@ -49,6 +49,7 @@ class EncryptRequest:
     questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
     server: Key
     known: Name
+    by: RetrieveBy = "graph"  # what owners look for evidence with
 
 
 @dataclass(frozen=True, slots=True)
