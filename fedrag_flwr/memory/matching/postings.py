@@ -72,14 +72,15 @@ class Common:
     postings
         All anchors.
     names
-        The common ones, at most 32.
+        The common ones, at most 16.
     """
 
     def __init__(self, postings: Postings, names: Sequence[str]) -> None:
         self.names = tuple(names)
-        self._bits = np.zeros(len(postings), dtype=np.uint32)
+        self._bits = np.zeros(len(postings), dtype=np.uint16)
         for place, name in enumerate(self.names):
-            self._bits[postings.rows(name)] |= np.uint32(1 << place)
+            self._bits[postings.rows(name)] |= np.uint16(1 << place)
+        self._ones = np.array([bits.bit_count() for bits in range(1 << len(self.names))], dtype=np.uint8)
 
     def among(self, anchors: Collection[str]) -> list[str]:
         """Those of a question's anchors that are common."""
@@ -87,12 +88,12 @@ class Common:
 
     def holds(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of them rows hold, (m, names)."""
-        return (self._bits[rows, None] >> np.arange(len(self.names), dtype=np.uint32)) & np.uint32(1) > 0
+        return (self._bits[rows, None] >> np.arange(len(self.names), dtype=np.uint16)) & np.uint16(1) > 0
 
     def shared(self, anchors: Collection[str], rows: Rows) -> NDArray[np.uint8]:
         """How many of a question's common anchors rows hold."""
         asked = sum(1 << place for place, name in enumerate(self.names) if name in anchors)
-        return np.asarray(np.bitwise_count(self._bits.take(rows) & np.uint32(asked)), dtype=np.uint8)
+        return self._ones.take(self._bits.take(rows) & np.uint16(asked))
 
 
 class Overlap:

@@ -11,10 +11,8 @@ commonest anchors joins as further such numbers, since 2 s / (a + n) is a sum ov
 scan adds up some tens of half bytes for a million items in a millisecond or two, in up to four of OpenMP's threads.
 
 Few numbers leave some thousands of a million items, and reading twice as many for all costs more than bounding those
-few anew from a byte a component (see `rounded`). How finely numbers must tell items apart depends on the question:
-where it already has a good match, only what is very near can better it, and fewer numbers rule out nearly all. The
-holders of each common anchor are kept by themselves and in finer codes, since they are fewer and may be farther, for
-questions that hold it too.
+few anew from a byte a component (see `rounded`). The holders of each common anchor are kept by themselves and in finer
+codes, since they are fewer and may be farther, for questions that hold it too.
 """
 
 from __future__ import annotations
@@ -31,8 +29,6 @@ from fedrag_flwr.memory.matching.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
 ALL = Layout(32, 32, 72, 75)  # of an item among all
-BRIEF = Layout(14, 40, 28, 47)  # of the same, for questions that only a very near one can matter to
-NEAR = 0.88  # the cosine that such a one must have: the looser bounds of two thirds of the bytes leave few others then
 HELD = Layout(56, 40, 80, 115)  # among the holders of a common anchor
 CODED = 12  # common anchors at most
 COMMON = 0.01  # of the items hold such an anchor at least
@@ -110,8 +106,7 @@ class Sweep:
             return Codes(projected, _usual(usual[: layout.kept], alpha, holds.shape[1]), layout)
 
         everything = np.arange(len(vectors), dtype=np.int64)
-        none = np.zeros((len(vectors), 0), dtype=np.bool_)
-        self._all, self._brief = codes(everything, ALL, none), codes(everything, BRIEF, none)
+        self._all = codes(everything, ALL, np.zeros((len(vectors), 0), dtype=np.bool_))
         self._held: dict[str, Codes] = {}
         for anchor in self.common.names:
             rows = postings.rows(anchor).astype(np.int64)
@@ -139,9 +134,7 @@ class Sweep:
         if asking.alpha + (1.0 - asking.alpha) * most >= bar:
             weights = _weights(turned, HELD.kept, self.common.names)
             swept = [(self._held[anchor], weights) for anchor in shared]
-        if asking.alpha >= bar > NEAR * asking.alpha:
-            swept.append((self._brief, _weights(turned, BRIEF.kept, ())))
-        elif asking.alpha >= bar:
+        if asking.alpha >= bar:
             swept.append((self._all, _weights(turned, ALL.kept, ())))
         found: list[Rows] = []
         for codes, weights in swept:
