@@ -18,6 +18,7 @@ from pathlib import Path
 
 from client_app.app import app
 from fedrag_flwr.demo import QUESTIONS
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
@@ -97,7 +98,7 @@ def run(home: Path, strategy: str, exchange: str, asked: Sequence[Question]) -> 
     tools = ServerTools(settings)
     made = make_strategy(strategy, settings, asked, tools)
     if not isinstance(made, SummaryRouting):
-        raise SystemExit(f"{strategy} does not route by summaries")
+        raise SettingError(f"{strategy} does not route by summaries", where="strategies", fix="leave it out")
     nodes: list[dict[str, Plain]] = [{"partition-id": n, "num-partitions": DEVICES} for n in range(DEVICES)]
     made.run(LocalGrid(app, nodes, settings.flat()), "1")
     tools.close()

@@ -183,6 +183,7 @@ class OverlayWalk(HelpingRag):
         ]
         self.counts["walk-rounds"] = self.counts.get("walk-rounds", 0) + 1
         replies = self._courier.exchange(letters, "query.walk", WalkReply)
+        slowest: dict[str, float] = defaultdict(float)  # of the peers that a question visits at the same time
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
             if reply is None or reply.device != self._courier.name(self._nodes[peer]):
@@ -191,8 +192,10 @@ class OverlayWalk(HelpingRag):
                 reply = WalkReply("", (), 0.0)
             told = {one.question_id: one for one in reply.replies}
             for name, visit in visits.items():
-                going[name].given.seconds += reply.seconds / len(visits)
+                slowest[name] = max(slowest[name], reply.seconds / len(visits))
                 self._take(going[name], visit, told.get(name))
+        for name, seconds in slowest.items():
+            going[name].given.seconds += seconds
 
     def _hop(self, one: Wanderer, visit: Visit[int]) -> Hop:
         near = one.walk.candidates(visit, self._overlay.neighbours(visit.peer))

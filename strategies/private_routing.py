@@ -82,14 +82,15 @@ class PrivateRouter:
 
     def route(self, waiting: Waiting) -> Boxes:
         """The requests that homes sealed for owners of their choice, by home."""
-        scored = self._settings.exchange == "encrypted" and bool(self._owners)
-        if self._settings.exchange == "encrypted" and not scored and self._by != "nearest":
+        encrypted = self._settings.exchange == "encrypted"
+        if encrypted and not self._owners and self._by != "nearest":
             return {}
+        routed = self._by_scores if encrypted and self._owners else self._by_themselves
         boxes: dict[int, list[SealedMessage]] = defaultdict(list)
         longest = max((len(asked) for asked in waiting.values()), default=0)
         for start in range(0, longest, _AT_ONCE):
             part = {n: asked[start : start + _AT_ONCE] for n, asked in waiting.items() if len(asked) > start}
-            for node_id, messages in (self._by_scores(part) if scored else self._by_themselves(part)).items():
+            for node_id, messages in routed(part).items():
                 boxes[node_id] += messages
         return boxes
 

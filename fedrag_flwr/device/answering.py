@@ -63,10 +63,8 @@ class DeviceAnswers:
 
     def _assisted(self, engine: Engine, question: Question) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
-        parts, named = (
-            self.settings.fedrag,
-            self.settings.exchange_for("assisted") == "plain",
-        )  # else they go into boxes
+        parts = self.settings.fedrag
+        named = self.settings.exchange_for("assisted") == "plain"  # else they go into boxes
         if parts.cache and (before := self._before(question)) is not None:
             return before
         near = self.graph.near if parts.summaries and named else None

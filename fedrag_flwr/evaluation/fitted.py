@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
+_ROOMS = (_PACKAGE.name, "strategies", "client_app", "server_app", "simulations")  # beside each other, all or the first
 
 
 @cache
@@ -28,9 +29,10 @@ def fitted_on() -> dict[str, str]:
 
 @cache
 def code_digest() -> str:
-    """The start of a SHA-256 over the package's files: two runs of one release may be of different code."""
-    found = hashlib.sha256()
-    for path in sorted(path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".json")):
-        found.update(path.relative_to(_PACKAGE).as_posix().encode())
+    """The start of a SHA-256 over the packages' files: two runs of one release may be of different code."""
+    found, root = hashlib.sha256(), _PACKAGE.parent
+    files = (path for room in _ROOMS for path in (root / room).rglob("*") if path.suffix in (".py", ".json"))
+    for path in sorted(files):
+        found.update(path.relative_to(root).as_posix().encode())
         found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()[:12]
