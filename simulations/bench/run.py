@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
+from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Question
 from simulations.bench.plan import BenchPlan
@@ -33,12 +37,32 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
     ------
     StoreMismatchError
         The folder holds rows of another plan.
+    StoreLockedError
+        Another process is at work on the folder.
     """
-    rows = Rows(out, plan.digest, plan.told())
-    worlds = [make_world(plan, path) for path in plan.data]
-    for world in worlds:
-        _run_world(plan.systems, world, rows, tell)
+    with _alone(out):
+        rows = Rows(out, plan.digest, plan.told())
+        worlds = [make_world(plan, path) for path in plan.data]
+        for world in worlds:
+            _run_world(plan.systems, world, rows, tell)
     return worlds, rows
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep others off a results folder; ends with the process, however that ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / "lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise StoreLockedError(
+            "another benchmark is at work there", where=out.name, fix="wait for it, or choose another --out"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> None:

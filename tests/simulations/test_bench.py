@@ -14,8 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from fedrag_flwr.errors import FedragError, SettingError, SourceError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.errors import (
+    FedragError,
+    SettingError,
+    SourceError,
+    StoreCorruptError,
+    StoreLockedError,
+    StoreMismatchError,
+)
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.records import Answer
@@ -181,6 +189,15 @@ def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     assert lines[: len(finished)] == finished
     keys = [(row["system"], row["question_id"]) for row in map(json.loads, lines)]
     assert len(keys) == len(set(keys)) == 2 * (6 + 1)
+
+
+def test_two_at_one_folder_are_refused(data: Path, tmp_path: Path) -> None:
+    plan = BenchPlan((data,), (MEMORIZER,), "local", devices=1, questions=3, changes=SMALL)
+    out = tmp_path / "out"
+    out.mkdir()
+    with FileLock(out / "lock"), pytest.raises(StoreLockedError, match="another benchmark"):
+        run_plan(plan, out, silent)
+    run_plan(plan, out, silent)
 
 
 def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: Path) -> None:
