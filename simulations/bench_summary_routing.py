@@ -84,7 +84,7 @@ def marked(answer: Answer, question: DomainQuestion, home: str, system: str) -> 
         at_home=question.domain == home,
         text=answer.text,
         path=answer.path,
-        sent="; routed by " in answer.explanation,
+        sent=any(one.step == "routing" for one in answer.decisions),
         seconds=answer.cost.seconds,
         llm_calls=answer.cost.llm_calls,
         f1=f1(answer.text, [question.answer]),

@@ -100,7 +100,7 @@ def recalled(engine: Engine, delta: float, questions: Sequence[GoldQuestion]) ->
         if lead.known is None:
             found.append(None)
         else:
-            verdict = judge(gold, Answer(gold.question_id, lead.known.item.answer, "memorizer", lead.known.score, ""))
+            verdict = judge(gold, Answer(gold.question_id, lead.known.item.answer, "memorizer", lead.known.score))
             found.append(Said(lead.known.item.answer, verdict.acc, verdict.f1, seconds, 0))
     return found
 

@@ -110,7 +110,7 @@ def _recall(settings: Settings, gold: Sequence[GoldQuestion]) -> dict[str, tuple
 def _judged(question: GoldQuestion, match: Match | None) -> Recalled:
     if match is None:
         return 0.0, False
-    answer = Answer(question.question_id, match.item.answer, "memorizer", match.score, "")
+    answer = Answer(question.question_id, match.item.answer, "memorizer", match.score)
     return match.score, bool(judge(question, answer).acc)
 
 

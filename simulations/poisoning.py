@@ -126,7 +126,7 @@ def measure(
 
 
 def _right(question: GoldQuestion, match: Match) -> bool:
-    return bool(judge(question, Answer(question.question_id, match.item.answer, "memorizer", match.score, "")).acc)
+    return bool(judge(question, Answer(question.question_id, match.item.answer, "memorizer", match.score)).acc)
 
 
 def table(rows: Sequence[Row]) -> str:

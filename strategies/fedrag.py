@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedrag_flwr.records import MOST_LINE
+from fedrag_flwr.records import MOST_DECISIONS, because
 from strategies.base import EVERY_EXCHANGE
 from strategies.memory_fusion import MemoryFusion
 from strategies.summary_routing import SummaryRouting
@@ -53,6 +53,6 @@ class FedRag(SummaryRouting, MemoryFusion):
         MemoryFusion.resolve(self)
         for name in asked.keys() & self.answers.keys():
             answer = self.answers[name]
-            told = f"{answer.explanation}; asked {', '.join(sorted(asked[name])) or 'nobody'}"
-            self.answers[name] = replace(answer, explanation=told[:MOST_LINE])
+            told = because("routing", f"asked {', '.join(sorted(asked[name])) or 'nobody'}")
+            self.answers[name] = replace(answer, decisions=(*told, *answer.decisions)[:MOST_DECISIONS])
         self._count({name: tuple(sorted(devices)) for name, devices in asked.items()})

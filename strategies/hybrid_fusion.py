@@ -16,7 +16,6 @@ from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.reports import Reporter
 from fedrag_flwr.records import (
-    MOST_LINE,
     Answer,
     AnswerBatch,
     AskedQuestion,
@@ -26,6 +25,7 @@ from fedrag_flwr.records import (
     HitsRequest,
     ImportReport,
     Question,
+    because,
 )
 from strategies.base import FederatedRag
 from strategies.courier import Letter
@@ -181,7 +181,8 @@ class HybridFusion(FederatedRag):
         """An answer from what devices told, which is kept if all of them did."""
         units, whole = self._input(question, told)
         if not units:
-            return Answer(question.id, "", "abstained", 0.0, "no device holds anything on it")
+            nothing = because("outcome", "no device holds anything on it")
+            return Answer(question.id, "", "abstained", 0.0, decisions=nothing)
         answer = self.reporter.answer(question, units)
         if whole:
             self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
@@ -220,5 +221,5 @@ class HybridFusion(FederatedRag):
 
 
 def _with_report(answer: Answer) -> Answer:
-    """An answer whose explanation holds its report, for the people at home."""
-    return replace(answer, explanation=f"{answer.explanation}. {answer.report}"[:MOST_LINE])
+    """An answer whose decisions hold its report, for the people at home."""
+    return answer.decided(*because("report", answer.report)) if answer.report else answer

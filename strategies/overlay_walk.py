@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,6 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkCount, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.overlay.topics import LEARNT
 from fedrag_flwr.records import (
-    MOST_LINE,
     AnswerMode,
     Evidence,
     GossipReply,
@@ -26,6 +25,7 @@ from fedrag_flwr.records import (
     WalkKind,
     WalkReply,
     WalkRequest,
+    because,
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
@@ -229,8 +229,8 @@ class OverlayWalk(HelpingRag):
         name = one.asked.question_id
         self.charge(name, one.given.seconds)
         if one.walk.found is not None and (answer := self.answers.get(name)) is not None:
-            told = f"{answer.explanation}; walked {' > '.join(self._names(one.walk.found.path))}"
-            self.answers[name] = replace(answer, explanation=told[:MOST_LINE])
+            told = f"walked {' > '.join(self._names(one.walk.found.path))}"
+            self.answers[name] = answer.decided(*because("walk", told))
 
     def _note(self, one: Wanderer, lessons: Sequence[WalkLesson[int]]) -> None:
         """Keep lessons for peers until they are sent something."""

@@ -98,6 +98,10 @@ class PrivateRouter:
         """By what homes hold: vectors of summaries, and memories."""
         return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
 
+    def _by_memories(self, waiting: Waiting) -> Boxes:
+        """What has no scores goes to the owners that homes' memories name, where homes ask these at all."""
+        return self._by_themselves(waiting) if self._by == "nearest" else {}
+
     def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
         """Bring requests to owners and their boxes back: the boxes by home, and the owners' seconds by question."""
         homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
@@ -119,9 +123,9 @@ class PrivateRouter:
         if not self._held:
             try:
                 tools.scorer.hold(self._rows)
-            except CipherError as error:  # homes answer by themselves
-                log(WARNING, "no question is routed: %s", error)
-                return {}
+            except CipherError as error:
+                log(WARNING, "no question is compared with summaries: %s", error)
+                return self._by_memories(waiting)
             self._held = True
         letters = [
             Letter(
@@ -130,7 +134,7 @@ class PrivateRouter:
             )
             for node_id, asked in waiting.items()
         ]
-        requests = {}
+        requests, unscored = {}, {}
         for node_id, encrypted in courier.exchange(letters, "query.encrypt", EncryptedQuestions).items():
             try:
                 scores = self._scores(node_id, encrypted)
@@ -141,7 +145,10 @@ class PrivateRouter:
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
                 requests[node_id] = self._request(asked, self._owners, scores)
-        return self._routed(requests)
+            if rest := [question for question in waiting[node_id] if question.id not in ids]:
+                unscored[node_id] = rest
+        scored, named = self._routed(requests), self._by_memories(unscored)
+        return {n: [*scored.get(n, ()), *named.get(n, ())] for n in scored.keys() | named.keys()}
 
     def _scores(self, node_id: int, encrypted: EncryptedQuestions) -> tuple[EncryptedScores, ...]:
         """Score a home's questions, as many as its quota leaves."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fedrag_flwr.records import Answer, AnswerMode, CentroidBatch, CentroidRequest, Cost, EvidenceRequest
+from fedrag_flwr.records import Answer, AnswerMode, CentroidBatch, CentroidRequest, Cost, EvidenceRequest, because
 from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
 from strategies.courier import Letter
 from strategies.helping import Help
@@ -80,7 +80,9 @@ class RagRoute(ServingRag):
         told = ", ".join(f"{self._courier.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
         answer = self.answers.get(question_id)
         if answer is None or question_id in self.open:
-            answer = Answer(question_id, "", "abstained", 0.0, "nobody could help")
+            nobody = because("outcome", "nobody could help")
+            answer = Answer(question_id, "", "abstained", 0.0, decisions=nobody)
             self.open.pop(question_id, None)
         cost = answer.cost + Cost(seconds=given.seconds)
-        self.answers[question_id] = replace(answer, explanation=f"{answer.explanation}; routed by {told}", cost=cost)
+        best = max(route.values(), default=0.0)
+        self.answers[question_id] = replace(answer, cost=cost).decided(*because("routing", f"routed by {told}", best))

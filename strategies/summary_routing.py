@@ -10,11 +10,12 @@ from functools import cached_property
 from fedrag_flwr.errors import SettingError, WireError
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
-    MOST_LINE,
+    MOST_DECISIONS,
     Answer,
     AnswerBatch,
     AnswerMode,
     Cost,
+    Decision,
     EvidenceRequest,
     ImportReport,
     OpenQuestion,
@@ -24,6 +25,7 @@ from fedrag_flwr.records import (
     SealedFinish,
     SummaryBatch,
     SummaryOverview,
+    because,
     silent,
 )
 from fedrag_flwr.settings import Settings
@@ -162,7 +164,9 @@ class SummaryRouting(ServingRag):
             self.finish_at_home(help_given)
         for question_id, route in routes.items():
             seconds = help_given.get(question_id, Help()).seconds
-            self._settle(question_id, f"routed by {route.explanation}", seconds, drafts[question_id])
+            best = max((hit.score for hit in route.hits), default=0.0)
+            told = because("routing", f"routed by {route.explanation}", best)
+            self._settle(question_id, told, seconds, drafts[question_id])
         self._count({question_id: route.owners for question_id, route in routes.items()})
 
     def _resolve_privately(self) -> None:
@@ -182,7 +186,7 @@ class SummaryRouting(ServingRag):
             for message in messages:
                 owners[message.question_id] += (message.device,)
         for question_id, asked in owners.items():
-            told = f"routed at home to {', '.join(asked) or 'nobody'}"
+            told = because("routing", f"routed at home to {', '.join(asked) or 'nobody'}")
             self._settle(question_id, told, seconds.get(question_id, 0.0), drafts[question_id])
         self._count(owners)
         self.counts |= {"scored": self._private.scored, "scoring-ms": round(1000 * self._private.scoring_seconds)}
@@ -210,15 +214,15 @@ class SummaryRouting(ServingRag):
                     )
         return requests
 
-    def _settle(self, question_id: str, routed: str, seconds: float, draft: Answer) -> None:
+    def _settle(self, question_id: str, routed: tuple[Decision, ...], seconds: float, draft: Answer) -> None:
         """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
         answer = self.answers.get(question_id)
         if answer is None:
-            answer = replace(draft, explanation="nobody could help", cost=Cost())
+            answer = replace(draft, decisions=because("outcome", "nobody could help"), cost=Cost())
             self.open.pop(question_id, None)
-        told = "; ".join(part for part in (answer.explanation, routed, draft.explanation) if part)
         cost = answer.cost + draft.cost + Cost(seconds=seconds)
-        self.answers[question_id] = replace(answer, explanation=told[:MOST_LINE], cost=cost)
+        told = (*draft.decisions, *routed, *answer.decisions)[:MOST_DECISIONS]
+        self.answers[question_id] = replace(answer, cost=cost, decisions=told)
 
 
 def draft_of(asking: OpenQuestion) -> Answer:
@@ -226,4 +230,4 @@ def draft_of(asking: OpenQuestion) -> Answer:
     for draft in asking.drafts:
         if draft.question_id == asking.question_id:
             return draft
-    return Answer(asking.question_id, "", "abstained", 0.0, "", cost=Cost(seconds=asking.seconds))
+    return Answer(asking.question_id, "", "abstained", 0.0, cost=Cost(seconds=asking.seconds))

@@ -72,6 +72,7 @@ from fedrag_flwr.records import (
     WalkReply,
     WalkRequest,
     Want,
+    because,
 )
 from tests.wire_samples import DIMENSION, RUN, SECRET, answer, array, delta, item, travel, unit
 
@@ -199,7 +200,9 @@ def test_an_int_stands_for_a_float() -> None:
 
 def test_evidence_of_an_answer_stays_at_home() -> None:
     kept = EvidenceUnit("s1", f"The {SECRET} sails at dawn.", "ferries", 0.9, "Ferries")
-    answer = Answer("q1", "dawn", "cognizer", 0.9, "read", ("ferries/s1",), Cost(1.0), (kept,))
+    answer = Answer(
+        "q1", "dawn", "cognizer", 0.9, ("ferries/s1",), Cost(1.0), (kept,), decisions=because("evidence", "read")
+    )
     content = wire.encode(AnswerBatch("ferries", (answer,), (), 1.0), run=RUN)
     assert SECRET.encode() not in recorddict_to_proto(content).SerializeToString()
     assert wire.decode(content, AnswerBatch, run=RUN).answers[0] == dataclasses.replace(answer, evidence=())

@@ -9,7 +9,7 @@ from flwr.app import Array, RecordDict
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.proto.recorddict_pb2 import RecordDict as RecordDictProto
 
-from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem, Vector
+from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem, Vector, because
 from fedrag_flwr.wire_columns import RAW
 
 RUN = "4711"
@@ -51,5 +51,6 @@ def array(shape: tuple[int, ...], data: bytes, dtype: str = "float16", stype: st
 
 
 def answer(**changes: Any) -> AnswerBatch:
-    whole: dict[str, Any] = {"question_id": "q", "text": "t", "path": "cognizer", "score": 0.5, "explanation": "e"}
+    whole: dict[str, Any] = {"question_id": "q", "text": "t", "path": "cognizer", "score": 0.5}
+    whole["decisions"] = because("memory", "e", 0.5, 0.6)
     return AnswerBatch("a", (Answer(**(whole | changes)),), (), 1.0)

@@ -154,7 +154,7 @@ def answer_of(
         text=verdict.text,
         path="cognizer" if verdict.text else "abstained",
         score=verdict.score,
-        explanation=verdict.explanation,
+        decisions=verdict.decisions,
         sources=tuple(sources)[:_MOST_SOURCES],
         cost=cost,
         evidence=tuple(units),

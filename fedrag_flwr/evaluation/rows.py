@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
-from fedrag_flwr.records import Answer, ChosenPath, Cost, EvidenceUnit
+from fedrag_flwr.records import Answer, ChosenPath, Cost, EvidenceUnit, Explained
 
 MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnswerRow(Explained):
     """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came.
 
     `evidence` is what the generator read, and `answer_paths` say why its passages were chosen: in benchmarks over
@@ -34,7 +34,6 @@ class AnswerRow:
     right: bool
     em: float
     f1: float
-    explanation: str
     sources: tuple[str, ...]
     cost: Cost
     evidence: tuple[str, ...] = ()
@@ -74,7 +73,7 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
         right=verdict.right,
         em=verdict.em,
         f1=verdict.f1,
-        explanation=answer.explanation if answer else "",
+        decisions=answer.decisions if answer else (),
         sources=answer.sources if answer else (),
         cost=answer.cost if answer else Cost(),
     )

@@ -38,6 +38,7 @@ from fedrag_flwr.records import (
     PeerKey,
     SealedMessage,
     SealedMessages,
+    because,
 )
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
@@ -120,7 +121,8 @@ class Enclave:
     def _answered(self, confided: ConfidedQuestion, units: Sequence[EvidenceUnit]) -> Answer:
         question, start = confided.question, time.perf_counter()
         if not units:
-            return Answer(question.id, "", "abstained", 0.0, "no device found anything")
+            nothing = because("outcome", "no device found anything")
+            return Answer(question.id, "", "abstained", 0.0, decisions=nothing)
         reranker = LateInteractionReranker(self._toolbox.tokens or self._toolbox.encoder)
         scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
         ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]

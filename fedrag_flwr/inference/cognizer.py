@@ -13,19 +13,19 @@ from fedrag_flwr.inference.reader import SURE, Reading
 from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
-from fedrag_flwr.records import Cost, EvidenceUnit, Fact, MemoryItem
+from fedrag_flwr.records import Cost, Decision, EvidenceUnit, Explained, Fact, MemoryItem, because
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
 
 _NOT_FOUND = "the model found no answer in the evidence"
 _CUT = "the model's answer is longer than it may be"
-_SPAN = "; the likeliest span instead"
+_SPAN = Decision("evidence", "the likeliest span instead")
 _DECLINED = re.compile(rf"(?i:{UNKNOWN})(?!\w| [A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Explained):
     """What the model answered and whether the evidence bears it.
 
     `text` is empty where the device abstains; `score` is the nearness of the evidence, in [0, 1]; `setup` are seconds
@@ -35,7 +35,6 @@ class Verdict:
 
     text: str
     score: float
-    explanation: str
     cost: Cost
     setup: float = 0.0
     replayed: float = 0.0
@@ -49,7 +48,7 @@ class Verdict:
         """A later verdict over further evidence, with what both cost."""
         return replace(
             later,
-            explanation=f"{self.explanation}; asked again: {later.explanation}",
+            decisions=(*self.decisions, *because("second-look", f"asked again: {later.explanation}")),
             cost=self.cost + later.cost,
             setup=self.setup + later.setup,
             replayed=self.replayed + later.replayed,
@@ -150,31 +149,32 @@ class Cognizer:
         first = Shown(units, memories)
         score = first.nearness(analysis)
         if score < self.abstain_below and not always:
-            return Verdict("", score, f"evidence too far: {score:.2f} < {self.abstain_below:.2f}", Cost())
+            far = f"evidence too far: {score:.2f} < {self.abstain_below:.2f}"
+            return _without_model("", score, far, self.abstain_below)
         if text := told(question, units):
-            return Verdict(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}", Cost())
+            return _without_model(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}")
         free, known = reading is not None and self.free, reading.known if reading is not None else ""
         choices: Sequence[str] = ()
         if facts is not None:
             choices = candidates(question, analysis, facts, self.is_called)
             if not choices and not (free and further.units):
-                return Verdict("", score, _none_fits(analysis), Cost())
+                return _without_model("", score, _none_fits(analysis))
             known = known if free or _among(known, choices) else ""
         if known:
-            return Verdict(known, score, f"read from {len(units)} units, nearness {score:.2f}", Cost())
+            return _without_model(known, score, f"read from {len(units)} units, nearness {score:.2f}")
         if facts is not None and not free:
             return self._choose(question, first, choices, score)
         worded = wording or question
         if facts is None or choices:
             verdict = self._write(question, worded, analysis, first)
         else:
-            verdict = Verdict("", score, _none_fits(analysis), Cost())
+            verdict = _without_model("", score, _none_fits(analysis))
         return self._with_more(verdict, question, worded, analysis, first, further, reading)
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
         verdict = self._complete(closed_book_prompt(question), ANSWER_GRAMMAR)
-        return replace(verdict, explanation="the model alone" if verdict.text else "the model does not know")
+        return verdict.decided(Decision("model", "the model alone" if verdict.text else "the model does not know"))
 
     def _with_more(
         self,
@@ -192,11 +192,11 @@ class Cognizer:
             try:
                 verdict, shown = verdict.then(self._write(question, worded, analysis, further)), further
             except ModelError as error:  # a prompt that is too long takes nothing from the first one's answer
-                verdict = replace(verdict, explanation=f"{verdict.explanation}; not asked again: {error}")
+                verdict = verdict.decided(*because("second-look", f"not asked again: {error}"))
         if verdict.text or reading is None:
             return verdict
         span = next((text for text in reading.texts() if not why_not(text, worded, analysis, shown.texts())), "")
-        return replace(verdict, text=span, explanation=f"{verdict.explanation}{_SPAN if span else ''}")
+        return replace(verdict, text=span).decided(_SPAN) if span else verdict
 
     def _write(self, question: str, worded: str, analysis: QuestionAnalysis, shown: Shown) -> Verdict:
         """What the model writes over evidence, where that can be the answer."""
@@ -204,20 +204,24 @@ class Cognizer:
         score = shown.nearness(analysis)
         fault = why_not(verdict.text, worded, analysis, shown.texts()) if verdict.text else _NOT_FOUND
         text, why = ("", fault) if fault else (verdict.text, _answered(shown, score))
-        return replace(verdict, text=text, score=score, explanation=why)
+        return replace(verdict, text=text, score=score, decisions=because("model", why, score))
 
     def _choose(self, question: str, shown: Shown, choices: Sequence[str], score: float) -> Verdict:
         """Which of some answers the model chooses."""
         verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), choice_grammar(choices))
         text = chosen(verdict.text, choices)
         why = _answered(shown, score) if text else _CUT if verdict.text else _NOT_FOUND
-        return replace(verdict, text=text, score=score, explanation=why)
+        return replace(verdict, text=text, score=score, decisions=because("model", why, score))
 
     def _complete(self, prompt: Prompt, grammar: Grammar) -> Verdict:
         """What the model says, not judged yet."""
         (said,) = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
         cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
-        return Verdict(clean(said.text), 0.0, "", cost, said.setup, said.seconds if said.cached else 0.0)
+        return Verdict(clean(said.text), 0.0, cost, said.setup, said.seconds if said.cached else 0.0)
+
+
+def _without_model(text: str, score: float, said: str, threshold: float = 0.0) -> Verdict:
+    return Verdict(text, score, Cost(), decisions=because("evidence", said, score, threshold))
 
 
 def _none_fits(analysis: QuestionAnalysis) -> str:

@@ -19,12 +19,14 @@ from fedrag_flwr.records import (
     ChosenPath,
     Clock,
     Cost,
+    Decision,
     EvidenceUnit,
     Match,
     OpenQuestion,
     Question,
     Vector,
     Want,
+    because,
 )
 from fedrag_flwr.retrieval import Retriever
 
@@ -150,7 +152,7 @@ class Engine:
 
     def _recalled(self, question: Question, lead: Lead, known: Match, seconds: float) -> Answer:
         item = known.item
-        explanation = (
+        said = (
             f"memory {known.score:.2f} >= {self.leads.memorizer.delta:.2f} "
             f"(similarity {known.similarity:.2f}, anchors {known.cover:.2f}), {item.kind} item of {item.origin}"
         )
@@ -160,10 +162,18 @@ class Engine:
             text=item.answer,
             path="memorizer",
             score=known.score,
-            explanation=f"{explanation}{_hop(lead)}",
+            decisions=(*because("memory", said, known.score, self.leads.memorizer.delta), *_hop(lead)),
             sources=(f"{item.origin}/{item.id}", *self._via(lead), *owned)[:_MOST_SOURCES],
             cost=Cost(seconds=seconds),
         )
+
+    def _unknown(self, lead: Lead) -> tuple[Decision, ...]:
+        """Why memory did not answer."""
+        if not lead.matches:
+            return ()
+        best, delta = max(match.score for match in lead.matches), self.leads.memorizer.delta
+        said = f"memory {best:.2f} < {delta:.2f}" if best < delta else f"memory {best:.2f}, but no answer to this"
+        return because("memory", said, best, delta)
 
     def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
         """What home's evidence and foreign units say without the model."""
@@ -198,7 +208,8 @@ class Engine:
         told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
         verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
-        verdict = replace(verdict, explanation=f"{verdict.explanation}{_hop(lead)}")
+        before = (*self._unknown(lead), *_hop(lead), *_given(foreign))
+        verdict = replace(verdict, decisions=(*before, *verdict.decisions))
         remote = any(unit.origin != self.shelf.device for unit in units)
         answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)
         used = (f"{item.origin}/{item.id}" for item in memories)
@@ -293,12 +304,21 @@ class Engine:
             text=verdict.text,
             path=path if verdict.text else "abstained",
             score=verdict.score,
-            explanation=verdict.explanation,
+            decisions=verdict.decisions,
             sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
             cost=verdict.cost,
             evidence=tuple(units),
         )
 
 
-def _hop(lead: Lead) -> str:
-    return f'; "{lead.via.name}" ({lead.via.reach:.2f}) for what the question describes' if lead.via else ""
+def _hop(lead: Lead) -> tuple[Decision, ...]:
+    if not lead.via:
+        return ()
+    said = f'"{lead.via.name}" ({lead.via.reach:.2f}) for what the question describes'
+    return because("description", said, lead.via.reach)
+
+
+def _given(foreign: Sequence[EvidenceUnit]) -> tuple[Decision, ...]:
+    """Whose help came to home."""
+    owners = sorted({unit.origin for unit in foreign})
+    return because("help", f"evidence of {', '.join(owners)}") if owners else ()

@@ -80,12 +80,13 @@ class GateModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GateDecision:
     """Whether home answers, by which candidate (-1: none says anything), and why."""
 
     at_home: bool
     chosen: int
     trust: float
+    threshold: float
     explanation: str
 
 
@@ -110,7 +111,7 @@ class Gate:
         candidates: Sequence[str],
         units: Sequence[EvidenceUnit],
         lead: float = UNKNOWN_LEAD,
-    ) -> Decision:
+    ) -> GateDecision:
         """Trust or mistrust home's candidates; where none says anything the question leaves, whatever else holds.
 
         Parameters
@@ -129,7 +130,8 @@ class Gate:
         at_home = chosen >= 0 and trust >= self.model.threshold
         sign = ">=" if trust >= self.model.threshold else "<"
         why = f"gate: trust {trust:.2f} {sign} {self.model.threshold:.2f} ({signals})"
-        return Decision(at_home, chosen, trust, why if chosen >= 0 else f"no candidate says anything; {why}")
+        told = why if chosen >= 0 else f"no candidate says anything; {why}"
+        return GateDecision(at_home, chosen, trust, self.model.threshold, told)
 
 
 def fit_gate(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
-from fedrag_flwr.inference.gate import Decision, Gate
+from fedrag_flwr.inference.gate import Gate, GateDecision
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
 from fedrag_flwr.inference.support import distinct
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector
+from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.segment import under_title
 
@@ -128,11 +128,16 @@ def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit]
         text=verdict.text,
         path=path if verdict.text else "abstained",
         score=verdict.score,
-        explanation=verdict.explanation,
+        decisions=verdict.decisions,
         sources=sources_of(units),
         cost=verdict.cost,
         evidence=tuple(units),
     )
+
+
+def placed(verdict: Verdict, where: str) -> Verdict:
+    """A verdict that says where it was made."""
+    return replace(verdict, decisions=because("place", f"at the {where}")).decided(*verdict.decisions)
 
 
 def rescored(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
@@ -157,7 +162,7 @@ def sources_of(units: Sequence[EvidenceUnit]) -> tuple[str, ...]:
 
 
 def _drafted(
-    question: Question, decision: Decision, texts: Sequence[str], units: Sequence[EvidenceUnit], cost: Cost
+    question: Question, decision: GateDecision, texts: Sequence[str], units: Sequence[EvidenceUnit], cost: Cost
 ) -> Answer:
     drafted = texts[decision.chosen] if decision.chosen >= 0 else ""
     text = told(question.text, units) or drafted
@@ -166,7 +171,7 @@ def _drafted(
         text=text,
         path="cognizer" if text else "abstained",
         score=decision.trust,
-        explanation=decision.explanation,
+        decisions=because("gate", decision.explanation, decision.trust, decision.threshold),
         sources=sources_of(units),
         cost=cost,
         evidence=tuple(units),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fedrag_flwr.errors import FedragError
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, because
 
 Outcome = TypeVar("Outcome")
 _LOG = logging.getLogger(__name__)
@@ -19,4 +19,5 @@ def isolated(question_id: str, act: Callable[[], Outcome]) -> Outcome | Answer:
         return act()
     except FedragError as error:
         _LOG.error("question %s: %s", question_id, error.abroad)
-        return Answer(question_id, "", "abstained", 0.0, f"failed: {type(error).__name__}")
+        failed = f"failed: {type(error).__name__}"
+        return Answer(question_id, "", "abstained", 0.0, decisions=because("outcome", failed))

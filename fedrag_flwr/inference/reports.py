@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
+from fedrag_flwr.inference.graph_answers import answered, nearest, placed, rescored
 from fedrag_flwr.inference.reader import read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, forms
@@ -105,7 +105,7 @@ class Reporter:
         )
         report, cost, spared = self._report(question.text, reading.units(_MOST_NOTES))
         named = [*report, *_conflicts(analysis, verdict.text, candidates)]
-        told = replace(verdict, explanation=f"at the server: {verdict.explanation}", cost=verdict.cost + cost)
+        told = replace(placed(verdict, "server"), cost=verdict.cost + cost)
         told = told.timed(self.clock() - start - spared)
         answer = answered(question, told, chosen, remote=True)
         sources = tuple(dict.fromkeys(map(_reference, chosen)))

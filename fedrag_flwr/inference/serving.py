@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest
+from fedrag_flwr.inference.graph_answers import answered, nearest, placed
 from fedrag_flwr.records import Answer, EvidenceUnit, Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox
@@ -31,5 +30,4 @@ def answer_over(
     read = nearest(units, settings.inference.evidence_units)
     cognizer = Cognizer.of(settings, toolbox.generator)
     verdict = cognizer.answer(question.text, toolbox.pipeline.question(question.text), read, always=True)
-    told = replace(verdict, explanation=f"at the {where}: {verdict.explanation}")
-    return answered(question, told, read, remote=True)
+    return answered(question, placed(verdict, where), read, remote=True)

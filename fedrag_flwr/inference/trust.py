@@ -16,6 +16,7 @@ from typing import Self
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.inference.cognizer import Verdict
 from fedrag_flwr.inference.reader import Reading
+from fedrag_flwr.records import because
 from fedrag_flwr.text.anchors import normalise_anchor
 
 SHIPPED = Path(__file__).with_name("trust.json")
@@ -67,8 +68,8 @@ def judged(verdict: Verdict, reading: Reading, least: float) -> Verdict:
         return verdict
     trust = shipped_trust().of(features_of(verdict, reading))
     if trust < least:
-        return replace(verdict, text="", explanation=f"{verdict.explanation}; trust {trust:.2f} < {least:.2f}")
-    return replace(verdict, explanation=f"{verdict.explanation}, trust {trust:.2f}")
+        return replace(verdict, text="").decided(*because("trust", f"trust {trust:.2f} < {least:.2f}", trust, least))
+    return verdict.decided(*because("trust", f"trust {trust:.2f}", trust, least))
 
 
 def features_of(verdict: Verdict, reading: Reading) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fedrag_flwr.inference.cognizer import Verdict
 from fedrag_flwr.inference.support import evidence_texts, is_supported, is_yes_no
 from fedrag_flwr.memory.fusion.fusing import owners
-from fedrag_flwr.records import EvidenceUnit, MemoryItem
+from fedrag_flwr.records import EvidenceUnit, MemoryItem, because
 
 
 def voices(answer: str, home: str, units: Sequence[EvidenceUnit], notes: Sequence[MemoryItem]) -> frozenset[str]:
@@ -44,4 +44,5 @@ def heard(
     told_by = voices(verdict.text, home, units, notes)
     if home in told_by or len(told_by) >= least:
         return verdict
-    return replace(verdict, text="", explanation=f"{verdict.explanation}; told by {len(told_by)} < {least} devices")
+    said = f"told by {len(told_by)} < {least} devices"
+    return replace(verdict, text="").decided(*because("voices", said, len(told_by), least))

@@ -29,6 +29,7 @@ from fedrag_flwr.records import (
     SharedDocument,
     SubgraphSummary,
     Vector,
+    because,
 )
 from fedrag_flwr.text.base import Pipeline
 
@@ -264,7 +265,7 @@ class ExportDoor:
         return released
 
     def release_answer(self, answer: Answer) -> Answer:
-        """Release an answer: text and explanation rewritten, own sources opaque, evidence and answer paths dropped.
+        """Release an answer: text and decisions rewritten, own sources opaque, evidence and answer paths dropped.
 
         A refused answer leaves as an abstention that names the reason.
 
@@ -273,18 +274,21 @@ class ExportDoor:
         PrivacyError
             If an operator fails.
         """
-        [bundle] = self._operate([Bundle((clean(answer.text), clean(answer.explanation)))])
-        text, explanation = bundle.prose
+        [bundle] = self._operate([Bundle((clean(answer.text), *(clean(one.said) for one in answer.decisions)))])
+        text, *said = bundle.prose
         if bundle.refusal:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
             self._passed("answers", (), 1)
             reason = f"withheld: {bundle.refusal}"
-            return Answer(answer.question_id, "", "abstained", answer.score, reason, (), answer.cost)
+            told = because("outcome", reason)
+            return Answer(answer.question_id, "", "abstained", answer.score, (), answer.cost, decisions=told)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
         released = replace(
             answer,
             text=text[:MOST_LINE],
-            explanation=explanation[:MOST_LINE],
+            decisions=tuple(
+                replace(one, said=line[:MOST_LINE]) for one, line in zip(answer.decisions, said, strict=True)
+            ),
             sources=sources,
             evidence=(),
             paths=(),

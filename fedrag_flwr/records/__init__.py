@@ -1,6 +1,17 @@
 """The words of the system as frozen dataclasses; wire.py moves the ones that travel."""
 
-from fedrag_flwr.records.answers import Answer, Cost, EvidenceUnit, Match, MemoryItem, Question
+from fedrag_flwr.records.answers import (
+    MOST_DECISIONS,
+    Answer,
+    Cost,
+    Decision,
+    EvidenceUnit,
+    Explained,
+    Match,
+    MemoryItem,
+    Question,
+    because,
+)
 from fedrag_flwr.records.base import (
     MOST_LINE,
     MOST_PARTS,
@@ -24,6 +35,7 @@ from fedrag_flwr.records.base import (
     RetrieveBy,
     Seconds,
     Share,
+    Step,
     SumParts,
     TopicStage,
     Vector,
@@ -124,6 +136,7 @@ from fedrag_flwr.records.walking import (
 )
 
 __all__ = [
+    "MOST_DECISIONS",
     "MOST_LINE",
     "MOST_PARTS",
     "NOTHING_PENDING",
@@ -155,6 +168,7 @@ __all__ = [
     "Cost",
     "Count",
     "Cursor",
+    "Decision",
     "Delta",
     "DescribeRequest",
     "DeviceCard",
@@ -172,6 +186,7 @@ __all__ = [
     "EvidenceTuple",
     "EvidenceUnit",
     "Exchange",
+    "Explained",
     "Fact",
     "FinishRequest",
     "GossipReply",
@@ -219,6 +234,7 @@ __all__ = [
     "Share",
     "ShareRequest",
     "SharedDocument",
+    "Step",
     "SubgraphSummary",
     "SumParts",
     "SumTerm",
@@ -238,5 +254,6 @@ __all__ = [
     "WalkRequest",
     "Want",
     "Weight",
+    "because",
     "silent",
 ]

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
 
-from fedrag_flwr.records.base import AnswerPath, Bound, Cosine, Count, Line, Name, Paragraph, Seconds, Vector
+from fedrag_flwr.records.base import (
+    MOST_LINE,
+    AnswerPath,
+    Bound,
+    Cosine,
+    Count,
+    Line,
+    Name,
+    Paragraph,
+    Seconds,
+    Step,
+    Vector,
+    Weight,
+)
 from fedrag_flwr.records.documents import ChosenPath
+
+MOST_DECISIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +98,48 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Decision:
+    """One step on the way to an answer: what was decided, in words, and what decided it.
+
+    Parameters
+    ----------
+    step
+        What it was about.
+    said
+        The decision and its reason.
+    score, threshold
+        What was measured, and what it was compared with; both 0 where nothing was.
+    """
+
+    step: Step
+    said: Line
+    score: Weight = 0.0
+    threshold: Weight = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What came about by decisions, in the order in which they were made; beyond `MOST_DECISIONS` none is kept."""
+
+    decisions: Annotated[tuple[Decision, ...], Bound(items=MOST_DECISIONS)] = field(default=(), kw_only=True)
+
+    @property
+    def explanation(self) -> str:
+        """All decisions in one line."""
+        return "; ".join(one.said for one in self.decisions if one.said)[:MOST_LINE]
+
+    def decided(self, *later: Decision) -> Self:
+        """The same after further decisions."""
+        return replace(self, decisions=(*self.decisions, *later)[:MOST_DECISIONS])
+
+
+def because(step: Step, said: str, score: float = 0.0, threshold: float = 0.0) -> tuple[Decision, ...]:
+    """One decision alone, cut to the length that a line may have."""
+    return (Decision(step, said[:MOST_LINE], float(score), float(threshold)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Explained):
     """An answer, how it came about, and the ids by which it is traced to documents.
 
     `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
@@ -95,7 +151,6 @@ class Answer:
     text: Line
     path: AnswerPath
     score: float
-    explanation: Line
     sources: Annotated[tuple[Line, ...], Bound(items=64)] = ()
     cost: Cost = field(default_factory=Cost)
     evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})

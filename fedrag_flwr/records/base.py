@@ -16,6 +16,23 @@ AnswerPath = Literal["memorizer", "cognizer", "remote", "cache", "abstained"]
 AnswerMode = Literal[
     "closed-book", "passages", "controlled", "own-memory", "memory", "assisted", "graph", "gated", "walk", "routed"
 ]
+Step = Literal[
+    "memory",
+    "description",
+    "evidence",
+    "model",
+    "second-look",
+    "voices",
+    "trust",
+    "place",
+    "gate",
+    "routing",
+    "help",
+    "walk",
+    "cache",
+    "report",
+    "outcome",
+]
 RetrieveBy = Literal["hyperedges", "nearest", "sentences", "graph"]
 Share = Literal["memories"]
 Exchange = Literal["plain", "download", "encrypted"]

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fedrag_flwr.device.tracing import TraceLine
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.records import Answer, AnswerPath, ChosenPath
+from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
+class GivenAnswer(Explained):
     """An answer with what it rests on.
 
     `waiting` says that the question waits for the federation's help; once that came, `answer` is the federation's and
@@ -43,7 +43,6 @@ class GivenAnswer:
     score: float
     seconds: float
     llm_calls: int
-    explanation: str
     sources: tuple[str, ...]
     evidence: tuple[Shown, ...]
     paths: tuple[ChosenPath, ...]
@@ -70,7 +69,7 @@ def given(
         score=answer.score,
         seconds=answer.cost.seconds,
         llm_calls=answer.cost.llm_calls,
-        explanation=answer.explanation,
+        decisions=answer.decisions,
         sources=answer.sources,
         evidence=evidence,
         paths=answer.paths,

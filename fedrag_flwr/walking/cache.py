@@ -13,7 +13,7 @@ import numpy as np
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
-from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector
+from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector, because
 from fedrag_flwr.walking.notes import Json, Kind, WalkNotes
 
 _OF_QUESTIONS: tuple[Kind, ...] = ("given", "answer")
@@ -161,7 +161,8 @@ def _answer(question: Question, known_as: str, body: Json) -> Answer:
     score, sources = body["score"], body["sources"]
     assert isinstance(score, float)
     assert isinstance(sources, list)
-    return Answer(question.id, str(body["text"]), "cache", score, f"as {known_as} was answered", tuple(sources), Cost())
+    as_before = because("cache", f"as {known_as} was answered", score)
+    return Answer(question.id, str(body["text"]), "cache", score, tuple(sources), Cost(), decisions=as_before)
 
 
 def _asked(question: Question) -> str:

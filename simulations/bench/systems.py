@@ -12,7 +12,7 @@ from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_basel
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.records import Answer, BuildReport, Cost, Question
+from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.world import World
 from simulations.worlds.local_grid import LocalGrid
@@ -167,7 +167,8 @@ def memory_only(device: EdgeDevice, question: Question) -> Answer:
     start = engine.clock()
     if (known := engine.recall(question)) is not None:
         return known
-    return Answer(question.id, "", "abstained", 0.0, "memory does not know", cost=Cost(engine.clock() - start))
+    unknown = because("memory", "memory does not know")
+    return Answer(question.id, "", "abstained", 0.0, cost=Cost(engine.clock() - start), decisions=unknown)
 
 
 def model_only(device: EdgeDevice, question: Question) -> Answer:

@@ -60,7 +60,7 @@ class Tiers:
 
     def written(self, question: RecordQuestion, units: Sequence[EvidenceUnit]) -> Answer:
         """Write an answer."""
-        return Answer(question.id, "", "abstained", 0.0, "")
+        return Answer(question.id, "", "abstained", 0.0)
 
 
 class World(Tiers):

@@ -25,7 +25,7 @@ from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
-from fedrag_flwr.records import Answer, AnswerBatch, Question
+from fedrag_flwr.records import Answer, AnswerBatch, Question, because
 from fedrag_flwr.walking.notes import WalkNotes
 from fedrag_flwr.walking.peer import NOTES
 
@@ -213,7 +213,7 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
 
 def test_inspect_shows_what_a_server_answered(built: Any) -> None:
     assert parsed("inspect", "delivered", "--name", "desk", "--json") == []
-    answer = Answer("q1", "Odile [Varro]", "remote", 0.8, "at the server", ("people/x",))
+    answer = Answer("q1", "Odile [Varro]", "remote", 0.8, ("people/x",), decisions=because("place", "at the server"))
     with open_device("desk", None, existing_store("desk", None), list(CHANGES)) as device:
         device.keep(AnswerBatch("desk", (answer, replace(answer, question_id="q2")), (), 0.0))
     [newest] = parsed("inspect", "delivered", "--name", "desk", "--limit", "1", "--json")

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.records import Answer, Delta, MemoryItem, Question
+from fedrag_flwr.records import Answer, Delta, MemoryItem, Question, because
 from tests.strategies.federation import shared_federation
 
 ASKED = Question("q1", "Into which bay does the Ossel flow?", "people")
-GIVEN = Answer("q1", "Bay of Herons", "cognizer", 0.9, "why", sources=(f"rivers/{'f' * 32}", "rivers/gone"))
+GIVEN = Answer(
+    "q1",
+    "Bay of Herons",
+    "cognizer",
+    0.9,
+    decisions=because("model", "why"),
+    sources=(f"rivers/{'f' * 32}", "rivers/gone"),
+)
 VECTOR = np.full(384, 1 / np.sqrt(384), dtype=np.float32)
 
 

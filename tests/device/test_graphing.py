@@ -29,6 +29,7 @@ from fedrag_flwr.records import (
     SummaryBatch,
     SummaryOverview,
     SummaryRequest,
+    because,
     silent,
 )
 from fedrag_flwr.settings import Plain, Settings
@@ -263,7 +264,7 @@ def test_summaries_leave_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
-    answer = Answer("q1", "Odile Varro", "remote", 0.8, "at the server", ("people/x",))
+    answer = Answer("q1", "Odile Varro", "remote", 0.8, ("people/x",), decisions=because("place", "at the server", 0.8))
     device.keep(AnswerBatch("vessland", (answer,), (), 0.0))
     assert device.delivered.all() == {"q1": answer}
     with pytest.raises(WireError):
@@ -271,7 +272,7 @@ def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
 
 
 def test_the_oldest_answers_of_the_server_go(device: EdgeDevice) -> None:
-    first = [Answer(f"q{number}", "yes", "remote", 0.5, "at the server") for number in range(delivered.MOST)]
+    first = [Answer(f"q{number}", "yes", "remote", 0.5) for number in range(delivered.MOST)]
     device.keep(AnswerBatch("vessland", tuple(first), (), 0.0))
     again, new = replace(first[0], text="no"), replace(first[0], question_id="new")
     device.keep(AnswerBatch("vessland", (again, new), (), 0.0))

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from fedrag_flwr.evaluation import GoldQuestion, Manifest, SystemResult, Traffic, collect_manifest, score_system
-from fedrag_flwr.records import Answer, AnswerPath, BuildReport, Cost
+from fedrag_flwr.records import Answer, AnswerPath, BuildReport, Cost, because
 
 DEVICES = ("clinic", "archive", "harbour", "observatory", "school")
 FACTS = (
@@ -123,7 +123,6 @@ def make_answers(system: System, gold: Sequence[GoldQuestion], rng: np.random.Ge
                 text,
                 cast(AnswerPath, path),
                 score,
-                f"{path}: best memory scored {score:.2f} against 0.80",
                 tuple(f"{question.home}/m{rng.integers(1000, 9999)}" for _ in range(0 if abstained else 2)),
                 Cost(
                     float(typical * rng.lognormal(0, 0.4)),
@@ -132,6 +131,7 @@ def make_answers(system: System, gold: Sequence[GoldQuestion], rng: np.random.Ge
                     int(calls * rng.integers(3, 24)),
                     replayed=system.name == "no-rag" and question.home == "clinic",
                 ),
+                decisions=because("memory", f"{path}: best memory scored {score:.2f} against 0.80", score, 0.8),
             )
         )
     return answers

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summary, render_report, write_results
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
-from fedrag_flwr.records import AnswerPath
+from fedrag_flwr.records import AnswerPath, because
 from tests.evaluation.made_up_run import Run, make_run
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--'{{ 7 * 7 }}{% raw %}\u2028"
@@ -65,7 +65,11 @@ def hostile_run() -> Run:
         answers={
             name + HOSTILE: [
                 replace(
-                    a, text=HOSTILE, path=cast(AnswerPath, a.path + HOSTILE), explanation=HOSTILE, sources=(HOSTILE,)
+                    a,
+                    text=HOSTILE,
+                    path=cast(AnswerPath, a.path + HOSTILE),
+                    decisions=because("memory", HOSTILE),
+                    sources=(HOSTILE,),
                 )
                 for a in given
             ]
@@ -176,7 +180,7 @@ def test_a_run_without_measured_latency_renders(tmp_path: Path) -> None:
 def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
     run = make_run(900)
     noisy = {
-        name: [replace(a, explanation=f"{a.explanation} {digests(name + a.question_id)}") for a in given]
+        name: [a.decided(*because("evidence", digests(name + a.question_id))) for a in given]
         for name, given in run.answers.items()
     }
     _, _, page = results(replace(run, answers=noisy), tmp_path)

@@ -22,7 +22,7 @@ def gold(
 
 
 def said(text: str, path: AnswerPath = "memorizer", *, number: int = 0, cost: Cost | None = None) -> Answer:
-    return Answer(f"q{number}", text, path, 0.9, "", cost=cost or Cost(1.0, 1, 100, 10))
+    return Answer(f"q{number}", text, path, 0.9, cost=cost or Cost(1.0, 1, 100, 10))
 
 
 UNANSWERABLE = gold(answer="", kind="unanswerable")

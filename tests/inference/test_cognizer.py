@@ -314,7 +314,7 @@ def test_further_evidence_that_does_not_fit_into_the_context_costs_the_first_loo
 @pytest.mark.parametrize(("first", "second"), [(0.0, 0.0), (1.0, 0.0), (0.0, 2.0), (1.0, 2.0)])
 def test_each_replayed_generation_keeps_its_seconds_and_loading_counts_for_none(first: float, second: float) -> None:
     verdicts = [
-        Verdict("", 0.5, "", Cost(taken, 1, 10, 2, replayed=replayed > 0.0), 0.0 if replayed else 20.0, replayed)
+        Verdict("", 0.5, Cost(taken, 1, 10, 2, replayed=replayed > 0.0), 0.0 if replayed else 20.0, replayed)
         for taken, replayed in ((1.0, first), (2.0, second))
     ]
     live = sum(taken for taken, replayed in ((1.0, first), (2.0, second)) if not replayed)

@@ -257,8 +257,8 @@ def test_the_model_is_asked_where_no_span_is_sure_enough(people: EdgeDevice) -> 
         Engine(**parts | {"cognizer": replace(cognizer, sure=sure)}).finish(question, ()) for sure in (-100.0, 100.0)
     )
     assert (read.cost.llm_calls, said.cost.llm_calls) == (0, 1)
-    assert read.explanation.startswith("read from")
-    assert not said.explanation.startswith("read from")  # what a model says differs between processors
+    assert "read from" in read.explanation
+    assert "read from" not in said.explanation  # what a model says differs between processors
     assert {unit.id for unit in said.evidence} <= {unit.id for unit in read.evidence}  # which holds what told it, too
 
 

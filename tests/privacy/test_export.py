@@ -20,7 +20,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, SeededRandomness, make_door
 from fedrag_flwr.privacy.policy import PrivacyMode
 from fedrag_flwr.privacy.randomised_response import Randomness
-from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem
+from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, because
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
 
@@ -85,7 +85,14 @@ def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden
     anchors = (written, written.casefold(), "ward")
     unit = EvidenceUnit("unit-00000001", f"{question} Ask {written}.", "device-a", 0.5, f"On {written}")
     items = [item(question, "Ward 7", anchors=anchors), item(f"Where is the ward of {CANARIES[canary]}", written)]
-    answer = Answer("q", f"It was {written}: {question}", "cognizer", 0.5, question, ("device-a/unit-00000001",))
+    answer = Answer(
+        "q",
+        f"It was {written}: {question}",
+        "cognizer",
+        0.5,
+        ("device-a/unit-00000001",),
+        decisions=because("model", question),
+    )
     released = door.release_items(items)
     shown = _bytes(released, door.release_evidence([unit]), door.release_answer(answer), dict(door.counts))
     for secret in {canary, canary.lower(), canary.upper(), *canary.split(), *canary.lower().split()}:
@@ -175,13 +182,15 @@ def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
         "Maria Lopez flew.",
         "cognizer",
         0.7,
-        "Lopez is named in the evidence",
         ("device-a/passage-9#2.1", "device-b/0123abcd", "no reference"),
         evidence=(units[0],),
+        decisions=(*because("memory", "Maria Lopez is remembered", 0.4, 0.5), *because("evidence", "by Lopez")),
     )
     shown = door.release_answer(answer)
     assert shown.text == "[PERSON] flew."
-    assert shown.explanation == "[PERSON] is named in the evidence"
+    remembered, named = shown.decisions
+    assert (remembered.said, remembered.score, remembered.threshold) == ("[PERSON] is remembered", 0.4, 0.5)
+    assert (named.step, named.said) == ("evidence", "by [PERSON]")
     assert shown.sources == (f"device-a/{opaque('passage-9#2.1')}", "device-b/0123abcd")
     assert shown.evidence == ()
 
@@ -359,7 +368,7 @@ def test_no_socket_is_opened(
         ):
             door.release_items(items)
             door.release_evidence(units)
-            door.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, "", ()))
+            door.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))
         sanitised = len(events)
         socket.socket().close()  # so that a watch that sees nothing would show
     finally:

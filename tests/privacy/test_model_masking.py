@@ -26,7 +26,7 @@ from fedrag_flwr.privacy.model_masking import (
 )
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
-from fedrag_flwr.records import Answer, EvidenceUnit
+from fedrag_flwr.records import Answer, EvidenceUnit, because
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import Opaque, Saying
 
@@ -161,7 +161,9 @@ def test_what_the_model_cannot_vouch_for_stays_and_is_counted(
     unit = EvidenceUnit("record-0001", "The spare key lies under the third stone.", "ward", 0.5, "Keys")
     released = door.release_evidence([unit])
     assert (released.items, released.withheld) == ((), {reason: 1})
-    answer = door.release_answer(Answer("q", "under the third stone", "cognizer", 0.5, "as record-0001 says"))
+    answer = door.release_answer(
+        Answer("q", "under the third stone", "cognizer", 0.5, decisions=because("model", "as record-0001 says"))
+    )
     assert (answer.path, answer.text, answer.explanation) == ("abstained", "", f"withheld: {reason}")
     door.outgoing.write("run", "query.walk", 10)
     assert {(row.kind, row.count, row.withheld) for row in door.outgoing.by_kind()} == {

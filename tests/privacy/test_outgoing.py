@@ -15,7 +15,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import make_door
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger, weight
-from fedrag_flwr.records import Answer, EvidenceUnit
+from fedrag_flwr.records import Answer, EvidenceUnit, because
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import ItemMaker, Opaque
 
@@ -104,7 +104,9 @@ def test_the_door_counts_what_it_releases_and_keeps_no_text(
     )
     secret = "Maria Lopez"
     released = door.release_items([item(f"Where does {secret} live?", "In Lisbon"), item("Who?", secret, origin="b")])
-    answer = door.release_answer(Answer("q", "Lisbon", "memorizer", 0.9, "memory", ("device-a/item-1",)))
+    answer = door.release_answer(
+        Answer("q", "Lisbon", "memorizer", 0.9, ("device-a/item-1",), decisions=because("memory", "memory"))
+    )
     door.release_vector(encoder.encode(["a question"])[0])
     door.outgoing.write("run", "query.answer", 1234)
     counted = {row.kind: row for row in door.outgoing.by_kind()}

@@ -140,7 +140,7 @@ def test_every_answer_is_traced_to_documents_at_their_owners(first: FirstRun) ->
                 origin = source.partition("/")[0]
                 if origin == FUSION:
                     continue
-                answer = Answer("", "", "memorizer", 0.0, "", (source,))
+                answer = Answer("", "", "memorizer", 0.0, (source,))
                 lines = devices[origin].trace(answer)
                 assert lines, source
                 documents = {line.document for line in lines}
@@ -161,7 +161,7 @@ def test_gold_documents_are_among_the_traced(first: FirstRun) -> None:
     for question_id in HOME:
         home, documents = gold[question_id]
         with first.files.device(home) as device:
-            found = device.trace(Answer("", "", "memorizer", 0.0, "", answers[question_id].sources))
+            found = device.trace(Answer("", "", "memorizer", 0.0, answers[question_id].sources))
         assert set(documents) <= {line.document for line in found}
 
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem
+from fedrag_flwr.records import Answer, AnswerBatch, Delta, MemoryItem, because
 from fedrag_flwr.service.config import device_config
 from fedrag_flwr.service.resident import Resident
 from simulations.page_screenshots import served
@@ -226,7 +226,9 @@ def test_help_that_comes_later_appears_by_itself(opened: Opened, shown: Shown) -
     expect(page.locator("#view tbody tr")).to_contain_text("Duke of Pell")
     [waiting] = waiting_ids(shown)
     with shown.resident.device() as device:
-        answer = Answer(waiting, f"Lindmoor {HARM}", "remote", 0.8, "helped", ("museums/x", "people/y"))
+        answer = Answer(
+            waiting, f"Lindmoor {HARM}", "remote", 0.8, ("museums/x", "people/y"), decisions=because("help", "helped")
+        )
         device.keep(AnswerBatch("desk", (answer,), (), 0.0))
     page.goto(f"{shown.url}/#ask")
     expect(card.locator(".later .said")).to_have_text(f"Lindmoor {HARM}", timeout=10_000)

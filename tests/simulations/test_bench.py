@@ -26,7 +26,7 @@ from fedrag_flwr.errors import (
 )
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, because
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
@@ -154,7 +154,7 @@ def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -
 
 
 def test_a_torn_last_row_is_cut_and_a_broken_one_is_named(tmp_path: Path) -> None:
-    answer = Answer("q1", "Lindmoor", "memorizer", 0.9, "why")
+    answer = Answer("q1", "Lindmoor", "memorizer", 0.9, decisions=because("memory", "why"))
     rows = Rows(tmp_path, "d", {"digest": "d"})
     rows.add(Row("tiny", "a", "q1", answer))
     rows.add(Row("tiny", "a", "q2"))
@@ -263,8 +263,8 @@ def test_a_pool_lies_on_one_device(tmp_path: Path) -> None:
 
 def test_the_oracle_takes_memory_only_where_it_is_right() -> None:
     gold = [GoldQuestion(str(number), "?", "yes") for number in range(3)]
-    fast = [Answer("0", "yes", "memorizer", 1.0, ""), Answer("1", "no", "memorizer", 1.0, "")]
-    slow = [Answer(str(number), text, "cognizer", 0.5, "") for number, text in enumerate(("no", "yes", "no"))]
+    fast = [Answer("0", "yes", "memorizer", 1.0), Answer("1", "no", "memorizer", 1.0)]
+    slow = [Answer(str(number), text, "cognizer", 0.5) for number, text in enumerate(("no", "yes", "no"))]
     assert [answer.path for answer in oracle(gold, fast, slow)] == ["memorizer", "cognizer", "cognizer"]
 
 

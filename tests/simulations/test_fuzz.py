@@ -42,6 +42,7 @@ from fedrag_flwr.records import (
     TopicWeight,
     WaitingRequest,
     WalkRequest,
+    because,
 )
 from fedrag_flwr.wire_bytes import to_bytes
 from fedrag_flwr.wire_columns import RAW
@@ -66,7 +67,9 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "query.sealed_overview": SealedOverview(
         (PeerKey("people", b"k" * 32),), (SealedSummaries("people", 1, CANARY.encode() * 9, (BOX,)),)
     ),
-    "query.deliver": AnswerBatch("bridges", (Answer("f1", CANARY, "remote", 0.5, CANARY),), (), 1.0),
+    "query.deliver": AnswerBatch(
+        "bridges", (Answer("f1", CANARY, "remote", 0.5, decisions=because("place", CANARY)),), (), 1.0
+    ),
     "query.hits": HitsRequest((AskedQuestion("f1", CANARY),), 2, 1),
     "query.waiting": WaitingRequest(True, 3),
     "query.walk": WalkRequest(

@@ -71,7 +71,7 @@ def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp
 
 
 def test_marks_count_words_on_both_sides() -> None:
-    row = marked(Answer("q", "Ada Quent and more", "remote", 0.5, ""), "Ada Quent", {"hops": 1.0})
+    row = marked(Answer("q", "Ada Quent and more", "remote", 0.5), "Ada Quent", {"hops": 1.0})
     assert (row.em, row.precision, row.recall, row.acc) == (0.0, 0.5, 1.0, 1.0)
     assert row.f1 == pytest.approx(2 / 3)
     assert "| CRAG | - | - | - | - | 0.0 | 66.7 | 50.0 | 100.0 |" in table({"CRAG": [row]})[-1]

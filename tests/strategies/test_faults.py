@@ -27,6 +27,7 @@ from fedrag_flwr.records import (
     ImportReport,
     MemoryItem,
     Question,
+    because,
 )
 from fedrag_flwr.wire_columns import RAW
 from simulations.worlds.local_grid import LocalGrid
@@ -186,7 +187,10 @@ ANSWERED: dict[str, tuple[Change, str, str]] = {
     "what it was not asked": (
         record(
             AnswerBatch,
-            lambda sent: replace(sent, answers=(*sent.answers, Answer("f4", CANARY, "memorizer", 1.0, CANARY))),
+            lambda sent: replace(
+                sent,
+                answers=(*sent.answers, Answer("f4", CANARY, "memorizer", 1.0, decisions=because("memory", CANARY))),
+            ),
         ),
         "not asked",
         "",
@@ -194,7 +198,7 @@ ANSWERED: dict[str, tuple[Change, str, str]] = {
     "what nobody asked": (
         record(
             AnswerBatch,
-            lambda sent: replace(sent, answers=(*sent.answers, Answer("f99", CANARY, "memorizer", 1.0, ""))),
+            lambda sent: replace(sent, answers=(*sent.answers, Answer("f99", CANARY, "memorizer", 1.0))),
         ),
         "not asked",
         "",

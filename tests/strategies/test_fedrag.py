@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,8 +56,8 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     files = built.with_changes(memory__delta=1.0, memory__top_k=1, routing__devices=1, fedrag__cache=False)
     strategy, sent = run(files, FOREIGN)
     answer = strategy.answers["k2"]
-    assert "asked " in answer.explanation
-    assert "rivers" in answer.explanation.rpartition("asked ")[2]
+    assert "rivers" in asked_of(answer)
+    assert [one.step for one in answer.decisions][:3] == ["routing", "memory", "help"]
     assert any(source.startswith("rivers/") for source in answer.sources)
     asked = [data for data in sent if b"query.retrieve" in data]
     assert asked
@@ -73,11 +74,16 @@ def openly(request: pytest.FixtureRequest, built: Federation) -> tuple[bool, Fed
     return request.param, *exchanged(built, "plain", request.param)
 
 
+def asked_of(answer: Answer) -> set[str]:
+    """The devices that were asked for an answer."""
+    [said] = [one.said for one in answer.decisions if one.step == "routing"]
+    return set(said.removeprefix("asked ").removeprefix("routed at home to ").split(", "))
+
+
 def told(answer: Answer) -> tuple[Answer, set[str]]:
     """An answer but for its cost, and the devices that were asked for it."""
-    explanation, _, asked = answer.explanation.rpartition("; ")
-    names = asked.removeprefix("asked ").removeprefix("routed at home to ")
-    return replace(answer, explanation=explanation, cost=Cost()), set(names.split(", "))
+    rest = tuple(one for one in answer.decisions if one.step != "routing")
+    return replace(answer, decisions=rest, cost=Cost()), asked_of(answer)
 
 
 @pytest.mark.parametrize("exchange", ["download", "encrypted"])
@@ -149,7 +155,7 @@ def test_each_part_can_be_left_out(built: Federation) -> None:
     assert alone.answers["k2"].path != "remote"
     strategy, sent = told(owners=False)
     assert [data for data in sent if b"query.overview" in data]
-    assert strategy.answers["k2"].explanation.rpartition("asked ")[2] == "rivers"
+    assert asked_of(strategy.answers["k2"]) == {"rivers"}
     _, sent = told(bank=False)
     assert not [data for data in sent if b"query.share" in data]
     for exchange in ("download", "encrypted"):
@@ -203,6 +209,15 @@ def test_more_devices_are_asked_where_the_settings_say_so(built: Federation) -> 
             built.with_changes(memory__delta=1.0, routing__devices=devices, routing__summaries=40, fedrag__cache=False),
             FOREIGN,
         )
-        return len(strategy.answers["k2"].explanation.rpartition("asked ")[2].split(", "))
+        return len(asked_of(strategy.answers["k2"]))
 
     assert asked(1) <= asked(4) == len(DEVICES) - 1
+
+
+def test_beyond_its_quota_a_home_still_asks_whom_its_memories_name(built: Federation, tmp_path: Path) -> None:
+    hidden: dict[str, Plain] = {"memory__delta": 1.0, "exchange": "encrypted", "fedrag__cache": False}
+    limited = built.copy_to(tmp_path).with_changes(routing__quota=1, **hidden)
+    strategy, _ = run(limited, FOREIGN, FRIGATE)
+    assert strategy.counts["scored"] == 1
+    assert "quota" in strategy.outcome().traffic.missing["bridges"]
+    assert all(asked_of(answer) != {"nobody"} for answer in strategy.answers.values())

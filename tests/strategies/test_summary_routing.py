@@ -10,7 +10,7 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.evaluation.results import read_summary
-from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch
+from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch, because
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
@@ -130,7 +130,7 @@ def test_evidence_in_another_s_name_is_dropped_and_the_draft_stands(built: Feder
     strategy, _ = run(files, FOREIGN, tamper=tampering(EvidenceBatch, lie))
     assert "another's name" in strategy.outcome().traffic.missing["rivers"]
     answer = strategy.answers["f7"]
-    assert answer.explanation.startswith("nobody could help")
+    assert answer.decisions[-1] == because("outcome", "nobody could help")[0]
     assert not any(source.startswith("harbours/") for source in answer.sources)
 
 
@@ -144,7 +144,9 @@ def test_evidence_that_is_too_long_for_the_server_costs_one_question_its_answer(
     files = mistrusting(built, routing__answers_at="server")
     strategy, _ = run(files, *asked, tamper=tampering(EvidenceBatch, flood))
     assert strategy.answers["long"].path == "abstained"
-    assert strategy.answers["long"].explanation.startswith("failed: ModelError; routed by rivers")
+    routed, failed = (one.said for one in strategy.answers["long"].decisions)
+    assert routed.startswith("routed by rivers")
+    assert failed == "failed: ModelError"
     assert "failed" not in strategy.answers["other"].explanation
     assert strategy.answers["other"].cost.llm_calls == 2
 
@@ -156,7 +158,7 @@ def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
     files = mistrusting(built, federation__round_timeout=20.0, routing__answers_at="server")
     strategy, _ = run(files, FOREIGN, tamper=silent)
     answer: Answer = strategy.answers["f7"]
-    assert answer.explanation.startswith("nobody could help")
+    assert answer.decisions[-1] == because("outcome", "nobody could help")[0]
     assert answer.cost.llm_calls == 1
 
 

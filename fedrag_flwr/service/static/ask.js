@@ -82,7 +82,7 @@ function said(answer) {
     el("p", { class: "meta" },
       el("span", { class: `tag ${answer.path}` }, PATHS[answer.path] || answer.path),
       `score ${answer.score.toFixed(2)}`, answer.seconds ? ` · ${seconds(answer.seconds)} · ${cost}` : null),
-    answer.explanation ? el("p", { class: "soft" }, answer.explanation) : null,
+    answer.decisions.length ? el("p", { class: "soft" }, answer.decisions.map((one) => one.said).join("; ")) : null,
     origins.length && !declined ? el("p", { class: "soft" }, `Rests on what these devices hold: ${origins.join(", ")}.`) : null,
     evidence(answer, declined), paths(answer), verdict(answer));
 }
