@@ -5,7 +5,8 @@
 
 Each device is asked dev questions of its own domain and of each other. `local-rag` is the paper's Naive RAG,
 `local-graph` its Local RAG. Answers are kept as they come, so that a stopped run goes on. Graphs are built by
-`bench_routing_hits.py`, or here where they are not.
+`bench_routing_hits.py`, or here where they are not. Seconds by phase (DGRAG fig. 3b) are of the questions that this
+call asked.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
+from strategies.outcome import RunOutcome
 
 SYSTEMS = "local-rag,local-graph,summary-routing"
 AT_ONCE = 8  # questions of one round
@@ -52,8 +54,7 @@ class Row:
 
 def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str) -> list[Row]:
     """The answers of a system; those given before are read back."""
-    variant = f"{system}-{where}" if system == "summary-routing" else system
-    kept = made.home / f"answers-{made.name}-{made.most}-{variant}.jsonl"
+    kept = _kept(made, system, where)
     known = {row["id"]: Row(**row) for row in map(json.loads, kept.read_text().splitlines())} if kept.is_file() else {}
     golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}
     waiting = [name for name in golds if name not in known]
@@ -64,15 +65,38 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
         grid = LocalGrid(app, [{"partition-id": number} for number in range(len(made.devices))], settings.flat())
         strategy = make_strategy(system, settings, (), tools)
         strategy.prepare(grid, str(grid.run.run_id))
+        prepared = strategy.outcome()
         for start in range(0, len(waiting), AT_ONCE):
             batch = waiting[start : start + AT_ONCE]
             strategy.ask([as_asked(*golds[name]) for name in batch])
             for name in batch:
-                known[name] = marked(strategy.answers[name], *golds[name], variant)
+                known[name] = marked(strategy.answers[name], *golds[name], system)
             with kept.open("a", encoding="utf-8") as out:
                 out.writelines(json.dumps(asdict(known[name])) + "\n" for name in batch)
-            print(f"{variant}: {start + len(batch)}/{len(waiting)}", flush=True)
+            print(f"{system}: {start + len(batch)}/{len(waiting)}", flush=True)
+        told = _phases(system, prepared, strategy.outcome(), len(waiting))
+        kept.with_suffix(".md").write_text(told, encoding="utf-8")
     return [known[name] for name in golds]
+
+
+def _kept(made: SummaryWorld, system: str, where: str) -> Path:
+    """Where a system's answers are kept; their seconds by phase lie beside them."""
+    variant = f"{system}-{where}" if system == "summary-routing" else system
+    return made.home / f"answers-{made.name}-{made.most}-{variant}.jsonl"
+
+
+def _phases(system: str, before: RunOutcome, after: RunOutcome, asked: int) -> str:
+    """Rows of a phase's seconds before the first question, and of a question on average."""
+    lines = []
+    for phase, took in _seconds(after).items():
+        first = _seconds(before).get(phase, 0.0)
+        lines.append(f"| {system} | {phase} | {first:.1f} | {(took - first) / asked:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _seconds(outcome: RunOutcome) -> dict[str, float]:
+    waited = {phase: one.seconds for phase, one in outcome.traffic.by_phase.items()}
+    return {**waited, "the server's own work": outcome.server_seconds}
 
 
 def marked(answer: Answer, question: DomainQuestion, home: str, system: str) -> Row:
@@ -177,6 +201,10 @@ def main() -> None:
     lines = table(rows)
     if arguments.judged:
         lines += ["", *judged(made, rows, arguments.judged)]
+    lines += ["", "| system | phase | before, s | a question, s |", "|---|---|---|---|"]
+    for name in rows:
+        measured = _kept(made, name, arguments.answers_at).with_suffix(".md")
+        lines += measured.read_text(encoding="utf-8").splitlines() if measured.is_file() else []
     print("\n".join(lines))
     target = arguments.out / f"summary_routing_{arguments.set}.md"
     target.write_text("\n".join([*lines, ""]), encoding="utf-8")

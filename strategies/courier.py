@@ -158,7 +158,9 @@ class Courier:
                     self.progress(phase, len(replies), total)
             if (waiting or awaited) and not arrived:
                 time.sleep(self.poll)
-        self.waited += self.clock() - start
+        took = self.clock() - start
+        self.waited += took
+        self.traffic = self.traffic.waited(phase, took)
         for errand in (*awaited.values(), *waiting):
             self.miss(errand.node_id, f"no reply to {phase} within {patience:g} s")
         return replies

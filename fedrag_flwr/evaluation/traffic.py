@@ -1,4 +1,4 @@
-"""What a run sent over the network, by phase, and which devices it lost."""
+"""What a run sent over the network and how long it took, by phase, and which devices it lost."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class PhaseTraffic:
-    """Messages (requests and replies) and payload bytes of one phase; up is device to server."""
+    """Messages (requests and replies), payload bytes and the server's seconds of waiting of one phase.
+
+    Up is device to server. Seconds run from the first request to the last reply of each round.
+    """
 
     messages: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
+    seconds: float = 0.0
 
     def __add__(self, other: PhaseTraffic) -> PhaseTraffic:
         return PhaseTraffic(
-            self.messages + other.messages, self.bytes_up + other.bytes_up, self.bytes_down + other.bytes_down
+            self.messages + other.messages,
+            self.bytes_up + other.bytes_up,
+            self.bytes_down + other.bytes_down,
+            self.seconds + other.seconds,
         )
 
 
@@ -47,6 +54,10 @@ class Traffic:
         return self + Traffic(
             messages, bytes_up, bytes_down, {phase: PhaseTraffic(messages, bytes_up, bytes_down)}, missing={}
         )
+
+    def waited(self, phase: str, seconds: float) -> Traffic:
+        """Return the traffic with a round's seconds of a phase added."""
+        return self + Traffic(by_phase={phase: PhaseTraffic(seconds=seconds)})
 
     def lose(self, device: str, reason: str) -> Traffic:
         """Return the traffic with a device marked as missing; the first reason stands."""

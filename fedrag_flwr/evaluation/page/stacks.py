@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fedrag_flwr.evaluation.measures import number, size
+from fedrag_flwr.evaluation.measures import number, seconds, size
 from fedrag_flwr.evaluation.page.cells import Segment, Stack
 from fedrag_flwr.evaluation.scoring import PATHS, SystemResult
 
@@ -37,6 +37,7 @@ def traffic(systems: Mapping[str, SystemResult]) -> list[tuple[str, str, list[St
             both = (("up", sent.bytes_up), ("down", sent.bytes_down))
             segments = tuple(Segment(kind, amount / total, size(amount)) for kind, amount in both if amount)
             text = f"{size(sent.bytes_up)} up, {size(sent.bytes_down)} down, {number(sent.messages)} messages"
+            text += f", {seconds(sent.seconds)}" if sent.seconds else ""
             stacks.append(Stack(phase, total / most, segments, text))
         totals = f"{size(result.bytes_up)} up, {size(result.bytes_down)} down, {number(result.messages)} messages"
         found.append((name, totals, stacks))
