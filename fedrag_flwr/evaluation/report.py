@@ -77,7 +77,7 @@ def _highlights(systems: Mapping[str, SystemResult]) -> list[tuple[str, str, str
     """Pick what a reader asks first: who is right most often, who is fastest, who abstains when it should."""
     found = []
     top = max(systems, key=lambda name: systems[name].acc)
-    interval = systems[top].acc_interval
+    interval = systems[top].intervals.get("ACC")
     note = f"95% interval {points(interval.low)} to {points(interval.high)}" if interval else ""
     found.append(("Most accurate", top, f"ACC {points(systems[top].acc)}" + (f", {note}" if note else "")))
     timed = {name: r.latency_s.mean for name, r in systems.items() if r.latency_s.mean is not None}
@@ -96,10 +96,11 @@ def _dots(systems: Mapping[str, SystemResult]) -> list[Dot]:
             name,
             result.latency_s.mean,
             result.acc,
-            result.acc_interval.low if result.acc_interval else result.acc,
-            result.acc_interval.high if result.acc_interval else result.acc,
+            interval.low if interval else result.acc,
+            interval.high if interval else result.acc,
         )
         for name, result in systems.items()
+        for interval in [result.intervals.get("ACC")]
         if result.latency_s.mean is not None
     ]
 

@@ -91,8 +91,9 @@ class SystemResult:
         Means over all questions of a kind, and over all questions that took a path.
     devices
         Results of each device at which questions were asked.
-    acc_interval, versus
-        95 % bootstrap intervals of ACC, and of the ACC difference to each other system.
+    intervals, versus
+        95 % bootstrap intervals of ACC, F1, EM and mean latency by their headings, and of the ACC difference to each
+        other system.
     """
 
     acc: Share
@@ -120,7 +121,7 @@ class SystemResult:
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
     missing_devices: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, Number] = field(default_factory=dict)
-    acc_interval: Interval | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
     versus: Mapping[str, Interval] = field(default_factory=dict)
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fedrag_flwr.evaluation.bootstrap import mean_interval, paired_difference
+from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.scoring import Amount, Number, Share, SystemResult
-from fedrag_flwr.evaluation.verdicts import judge_all
+from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
 from fedrag_flwr.records import Answer, BuildReport
 
 
@@ -60,21 +60,38 @@ def summarise(
     *,
     rng: np.random.Generator,
 ) -> Summary:
-    """Put a run's results together and add the bootstrap intervals of ACC (95 %, paired, drawn within devices)."""
+    """Put a run's results together and add the bootstrap intervals (95 %, drawn within devices; differences paired)."""
     homes = [question.home for question in gold]
-    right = {name: [verdict.acc for verdict in judge_all(gold, answers.get(name, ()))] for name in systems}
+    verdicts = {name: judge_all(gold, answers.get(name, ())) for name in systems}
+    right = {name: [verdict.acc for verdict in judged] for name, judged in verdicts.items()}
     compared: dict[str, SystemResult] = {}
     for name, result in systems.items():
         compared[name] = replace(
             result,
-            acc_interval=mean_interval(right[name], rng=rng, groups=homes),
+            intervals={"ACC": mean_interval(right[name], rng=rng, groups=homes)},
             versus={
                 other: paired_difference(right[name], right[other], rng=rng, groups=homes)
                 for other in systems
                 if other != name
             },
         )
+    for name, result in compared.items():
+        compared[name] = replace(result, intervals={**result.intervals, **_intervals(verdicts[name], rng)})
     return Summary(compared, _devices(compared, build_reports), manifest)
+
+
+def _intervals(verdicts: Sequence[Verdict], rng: np.random.Generator) -> dict[str, Interval]:
+    """Of F1 and EM, and of the seconds that were measured, if any were."""
+    homes = [verdict.gold.home for verdict in verdicts]
+    found = {
+        "F1": mean_interval([verdict.f1 for verdict in verdicts], rng=rng, groups=homes),
+        "EM": mean_interval([verdict.em for verdict in verdicts], rng=rng, groups=homes),
+    }
+    timed = [one for one in verdicts if one.answer is not None and not one.answer.cost.replayed]
+    if timed:
+        seconds = [one.answer.cost.seconds for one in timed if one.answer is not None]
+        found["Mean latency"] = mean_interval(seconds, rng=rng, groups=[one.gold.home for one in timed])
+    return found
 
 
 def _devices(systems: Mapping[str, SystemResult], reports: Sequence[BuildReport]) -> dict[str, DeviceSummary]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
-from fedrag_flwr.evaluation.measures import COST, QUALITY
+from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure
 from fedrag_flwr.evaluation.results import read_summary, write_results
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
@@ -99,19 +99,25 @@ def table_csv(summary: Summary) -> str:
 
 
 def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
-    heads = ["system", *(measure.heading for measure in MEASURES), "ACC 95 %", "Memorizer %"]
+    bounded = [measure for measure in MEASURES if any(measure.heading in r.intervals for r in summary.systems.values())]
+    heads = ["system", *(measure.heading for measure in MEASURES)]
+    heads += [*(f"{measure.heading} 95 %" for measure in bounded), "Memorizer %"]
     lines = []
     for name, result in summary.systems.items():
-        interval = result.acc_interval
         lines.append(
             [
                 name,
                 *(measure.show(measure.value(result)) for measure in MEASURES),
-                f"{100 * interval.low:.0f} to {100 * interval.high:.0f}" if interval else "",
+                *(_interval(result, measure) for measure in bounded),
                 f"{100 * result.paths.get('memorizer', 0.0):.1f}",
             ]
         )
     return heads, lines
+
+
+def _interval(result: SystemResult, measure: Measure) -> str:
+    found = result.intervals.get(measure.heading)
+    return f"{measure.show(found.low)} to {measure.show(found.high)}" if found else ""
 
 
 def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> None:

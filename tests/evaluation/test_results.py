@@ -48,7 +48,7 @@ def test_the_summary_comes_back(written: Path) -> None:
     assert summary == read_summary(written / "summary.json")
     assert list(summary.systems) == list(run.systems)
     for name, result in run.systems.items():
-        assert replace(summary.systems[name], acc_interval=None, versus={}) == result
+        assert replace(summary.systems[name], intervals={}, versus={}) == result
     assert summary.manifest == run.manifest
     clinic = summary.devices["clinic"]
     assert (clinic.documents, clinic.items, clinic.build_seconds) == (24, 280, 41.0)
@@ -59,8 +59,13 @@ def test_the_summary_comes_back(written: Path) -> None:
 def test_intervals_compare_the_systems(written: Path) -> None:
     systems = read_summary(written).systems
     first, second = systems["memory-fusion"], systems["local-rag"]
-    assert first.acc_interval is not None
-    assert first.acc_interval.low <= first.acc <= first.acc_interval.high
+    for heading, value in {"ACC": first.acc, "F1": first.f1, "EM": first.em}.items():
+        interval = first.intervals[heading]
+        assert interval.low < value < interval.high
+        assert interval.value == pytest.approx(value)
+    mean = first.latency_s.mean
+    assert mean is not None
+    assert first.intervals["Mean latency"].low < mean < first.intervals["Mean latency"].high
     assert first.versus["local-rag"].value == pytest.approx(first.acc - second.acc)
     assert second.versus["memory-fusion"].value == pytest.approx(second.acc - first.acc)
 

@@ -19,8 +19,8 @@ def quality(systems: Mapping[str, SystemResult]) -> Grid:
         cells = []
         for measure, highest in zip(measures, tops, strict=True):
             value = measure.value(result)
-            interval = result.acc_interval if measure.heading == "ACC" else None
-            note = f"{points(interval.low)}–{points(interval.high)}" if interval else ""
+            interval = result.intervals.get(measure.heading)
+            note = f"{measure.show(interval.low)}–{measure.show(interval.high)}" if interval else ""
             cells.append(Cell(measure.show(value), value, best=value is not None and value == highest, note=note))
         difference = result.versus.get(top)
         behind = (
@@ -37,7 +37,7 @@ def quality(systems: Mapping[str, SystemResult]) -> Grid:
     headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
     return Grid(
         "quality",
-        "Answer quality in points (means over devices; 95% interval of ACC below it) and latency per answer",
+        "Answer quality in points (means over devices; 95% intervals below them) and latency per answer",
         tuple(headings),
         tuple(rows),
     )
