@@ -12,7 +12,6 @@ from flwr.serverapp import Grid
 from fedrag_flwr.errors import FederationError, FedragError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.records import (
-    Answer,
     AnswerBatch,
     AnswerMode,
     ConfideRequest,
@@ -20,14 +19,12 @@ from fedrag_flwr.records import (
     Question,
     SealedMessage,
     SealedMessages,
-    because,
+    declined,
 )
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
 from strategies.outcome import RunOutcome
 from strategies.sealed_post import fetch_sealed
-
-_SILENT = because("outcome", "the enclave did not answer")
 
 
 class ConfidentialBroadcast(FederatedRag):
@@ -73,7 +70,7 @@ class ConfidentialBroadcast(FederatedRag):
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
         for question in questions:
-            self.answers[question.id] = Answer(question.id, "", "abstained", 0.0, decisions=_SILENT)
+            self.answers[question.id] = declined(question.id, "the enclave did not answer")
         try:
             self._ask_through_boxes(self._started_enclave())
         except FedragError as error:  # whatever stops the enclave costs answers, not the run

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from fedrag_flwr.records import MOST_DECISIONS, because
+from fedrag_flwr.records import because
 from strategies.base import EVERY_EXCHANGE
 from strategies.memory_fusion import MemoryFusion
 from strategies.summary_routing import SummaryRouting
@@ -54,5 +52,5 @@ class FedRag(SummaryRouting, MemoryFusion):
         for name in asked.keys() & self.answers.keys():
             answer = self.answers[name]
             told = because("routing", f"asked {', '.join(sorted(asked[name])) or 'nobody'}")
-            self.answers[name] = replace(answer, decisions=(*told, *answer.decisions)[:MOST_DECISIONS])
+            self.answers[name] = answer.after(told)
         self._count({name: tuple(sorted(devices)) for name, devices in asked.items()})

@@ -26,6 +26,7 @@ from fedrag_flwr.records import (
     ImportReport,
     Question,
     because,
+    declined,
 )
 from strategies.base import FederatedRag
 from strategies.courier import Letter
@@ -126,7 +127,8 @@ class HybridFusion(FederatedRag):
             if (cached := self.caches.answer(question.text, self.versions)) is not None:
                 self.counts["cache-answers"] += 1
                 cost = Cost(seconds=time.perf_counter() - start)
-                self.answers[question.id] = replace(cached, question_id=question.id, path="cache", cost=cost)
+                again = replace(cached, question_id=question.id, path="cache", cost=cost)
+                self.answers[question.id] = again.after(because("cache", "as the same question was answered"))
         request = self._request([question for question in self.asking if self._needs_devices(question)])
         nodes = self.builds if request.questions else ()
         return self._courier.messages([Letter(node_id, request) for node_id in nodes], "query.hits")
@@ -181,8 +183,7 @@ class HybridFusion(FederatedRag):
         """An answer from what devices told, which is kept if all of them did."""
         units, whole = self._input(question, told)
         if not units:
-            nothing = because("outcome", "no device holds anything on it")
-            return Answer(question.id, "", "abstained", 0.0, decisions=nothing)
+            return declined(question.id, "no device holds anything on it")
         answer = self.reporter.answer(question, units)
         if whole:
             self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
@@ -222,4 +223,4 @@ class HybridFusion(FederatedRag):
 
 def _with_report(answer: Answer) -> Answer:
     """An answer whose decisions hold its report, for the people at home."""
-    return answer.decided(*because("report", answer.report)) if answer.report else answer
+    return answer.decided(because("report", answer.report)) if answer.report else answer

@@ -230,7 +230,7 @@ class OverlayWalk(HelpingRag):
         self.charge(name, one.given.seconds)
         if one.walk.found is not None and (answer := self.answers.get(name)) is not None:
             told = f"walked {' > '.join(self._names(one.walk.found.path))}"
-            self.answers[name] = answer.decided(*because("walk", told))
+            self.answers[name] = answer.after(because("walk", told))
 
     def _note(self, one: Wanderer, lessons: Sequence[WalkLesson[int]]) -> None:
         """Keep lessons for peers until they are sent something."""

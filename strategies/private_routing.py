@@ -99,7 +99,10 @@ class PrivateRouter:
         return self._routed({node_id: self._request(asked) for node_id, asked in waiting.items()})
 
     def _by_memories(self, waiting: Waiting) -> Boxes:
-        """What has no scores goes to the owners that homes' memories name, where homes ask these at all."""
+        """What a home got no scores for goes to the owners that its memories name, where homes ask these at all.
+
+        A home that did not reply, or broke the protocol, is not asked again.
+        """
         return self._by_themselves(waiting) if self._by == "nearest" else {}
 
     def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
@@ -145,9 +148,8 @@ class PrivateRouter:
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
                 requests[node_id] = self._request(asked, self._owners, scores)
-            if rest := [question for question in waiting[node_id] if question.id not in ids]:
-                unscored[node_id] = rest
-        scored, named = self._routed(requests), self._by_memories(unscored)
+            unscored[node_id] = [question for question in waiting[node_id] if question.id not in ids]
+        scored, named = self._routed(requests), self._by_memories({n: rest for n, rest in unscored.items() if rest})
         return {n: [*scored.get(n, ()), *named.get(n, ())] for n in scored.keys() | named.keys()}
 
     def _scores(self, node_id: int, encrypted: EncryptedQuestions) -> tuple[EncryptedScores, ...]:

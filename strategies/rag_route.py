@@ -8,7 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from fedrag_flwr.records import Answer, AnswerMode, CentroidBatch, CentroidRequest, Cost, EvidenceRequest, because
+from fedrag_flwr.records import (
+    AnswerMode,
+    CentroidBatch,
+    CentroidRequest,
+    Cost,
+    EvidenceRequest,
+    because,
+    declined,
+)
 from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
 from strategies.courier import Letter
 from strategies.helping import Help
@@ -80,9 +88,9 @@ class RagRoute(ServingRag):
         told = ", ".join(f"{self._courier.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
         answer = self.answers.get(question_id)
         if answer is None or question_id in self.open:
-            nobody = because("outcome", "nobody could help")
-            answer = Answer(question_id, "", "abstained", 0.0, decisions=nobody)
+            answer = declined(question_id, "nobody could help")
             self.open.pop(question_id, None)
         cost = answer.cost + Cost(seconds=given.seconds)
         best = max(route.values(), default=0.0)
-        self.answers[question_id] = replace(answer, cost=cost).decided(*because("routing", f"routed by {told}", best))
+        routed = because("routing", f"routed by {told}", best, self.settings.routing.router_threshold)
+        self.answers[question_id] = replace(answer, cost=cost).after(routed)

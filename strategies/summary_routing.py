@@ -10,7 +10,6 @@ from functools import cached_property
 from fedrag_flwr.errors import SettingError, WireError
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
-    MOST_DECISIONS,
     Answer,
     AnswerBatch,
     AnswerMode,
@@ -214,15 +213,14 @@ class SummaryRouting(ServingRag):
                     )
         return requests
 
-    def _settle(self, question_id: str, routed: tuple[Decision, ...], seconds: float, draft: Answer) -> None:
+    def _settle(self, question_id: str, routed: Decision, seconds: float, draft: Answer) -> None:
         """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
         answer = self.answers.get(question_id)
         if answer is None:
-            answer = replace(draft, decisions=because("outcome", "nobody could help"), cost=Cost())
+            answer = replace(draft, decisions=(because("outcome", "nobody could help"),), cost=Cost())
             self.open.pop(question_id, None)
         cost = answer.cost + draft.cost + Cost(seconds=seconds)
-        told = (*draft.decisions, *routed, *answer.decisions)[:MOST_DECISIONS]
-        self.answers[question_id] = replace(answer, cost=cost, decisions=told)
+        self.answers[question_id] = replace(answer, cost=cost).after(*draft.decisions, routed)
 
 
 def draft_of(asking: OpenQuestion) -> Answer:

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr import errors, records, wire
-from fedrag_flwr.records import Bound, Cost, Fact, Passage, Sentence
+from fedrag_flwr.records import MOST_DECISIONS, MOST_LINE, Answer, Bound, Cost, Fact, Passage, Sentence, because
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
     "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate Cost "
-    "Cursor Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest EncryptRequest "
-    "EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest EvidenceTuple "
-    "EvidenceUnit Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest HitSummary HitsBatch "
-    "HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion OwnedRows Passage PathStep "
-    "PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest SealRequest SealedFinish "
-    "SealedMessage SealedMessages SealedOverview SealedSummaries Sentence ShareRequest SharedDocument SubgraphSummary "
-    "SumTerm SummaryBatch SummaryOverview SummaryRequest Told TopicRequest TopicUpdate TopicWeight WaitingBatch "
-    "WaitingRequest WalkReply WalkRequest Want"
+    "Cursor Decision Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest "
+    "EncryptRequest EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest "
+    "EvidenceTuple EvidenceUnit Explained Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest "
+    "HitSummary HitsBatch HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion "
+    "OwnedRows Passage PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest "
+    "SealRequest SealedFinish SealedMessage SealedMessages SealedOverview SealedSummaries Sentence ShareRequest "
+    "SharedDocument SubgraphSummary SumTerm SummaryBatch SummaryOverview SummaryRequest Told TopicRequest TopicUpdate "
+    "TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",
@@ -132,3 +132,13 @@ def test_errors_say_what_where_and_the_fix(kind: type[errors.FedragError]) -> No
 
 def test_vectors_are_single_precision() -> None:
     assert get_args(get_args(records.Vector)[1])[0] is np.float32
+
+
+def test_decisions_are_told_in_one_line_and_bounded() -> None:
+    first = Answer("q", "", "abstained", 0.0, decisions=(because("gate", "mistrusted"), because("evidence", "")))
+    later = first.decided(because("trust", "too little", 0.2, 0.5)).after(because("routing", "asked nobody"))
+    assert [one.step for one in later.decisions] == ["routing", "gate", "evidence", "trust"]
+    assert later.explanation == "asked nobody; mistrusted; too little"
+    long = because("evidence", "x" * 3_000)
+    assert len(first.decided(*(long,) * 20).decisions) == len(first.after(*(long,) * 20).decisions) == MOST_DECISIONS
+    assert len(first.decided(long, long).explanation) == len(long.said) == MOST_LINE

@@ -30,6 +30,7 @@ from fedrag_flwr.records import (
     ControllerRequest,
     ControllerUpdate,
     Cost,
+    Decision,
     Delta,
     DescribeRequest,
     DeviceCard,
@@ -201,7 +202,7 @@ def test_an_int_stands_for_a_float() -> None:
 def test_evidence_of_an_answer_stays_at_home() -> None:
     kept = EvidenceUnit("s1", f"The {SECRET} sails at dawn.", "ferries", 0.9, "Ferries")
     answer = Answer(
-        "q1", "dawn", "cognizer", 0.9, ("ferries/s1",), Cost(1.0), (kept,), decisions=because("evidence", "read")
+        "q1", "dawn", "cognizer", 0.9, ("ferries/s1",), Cost(1.0), (kept,), decisions=(because("evidence", "read"),)
     )
     content = wire.encode(AnswerBatch("ferries", (answer,), (), 1.0), run=RUN)
     assert SECRET.encode() not in recorddict_to_proto(content).SerializeToString()
@@ -252,6 +253,15 @@ def term(parts: tuple[bytes, ...], made: bytes = b"") -> TopicUpdate:
 
 
 ONE_TOO_MANY: dict[str, tuple[object, object]] = {  # just within a bound, and just beyond it
+    "decisions": (answer(decisions=(because("memory", "e"),) * 16), answer(decisions=(because("memory", "e"),) * 17)),
+    "what was decided": (
+        answer(decisions=(Decision("memory", "x" * 2_000),)),
+        answer(decisions=(Decision("memory", "x" * 2_001),)),
+    ),
+    "measured": (
+        answer(decisions=(because("memory", "e", 1e6, -1e6),)),
+        answer(decisions=(because("memory", "e", 1.1e6),)),
+    ),
     "name": (DescribeRequest("x" * 200), DescribeRequest("x" * 201)),
     "line": (sharing(question="x" * 2_000), sharing(question="x" * 2_001)),
     "anchor": (sharing(anchors=("x" * 2_000,)), sharing(anchors=("x" * 2_001,))),
@@ -347,6 +357,8 @@ def loose(record: object) -> RecordDict:
 
 UNFIT: dict[str, object] = {
     "word that is no choice": answer(path="telepathy"),
+    "step that is no choice": answer(decisions=(Decision("telepathy", "e"),)),  # type: ignore[arg-type]
+    "measure that is no number": answer(decisions=(because("memory", "e", math.nan),)),
     "mode that is no choice": AnswerRequest("guess", ()),  # type: ignore[arg-type]
     "number for a text": DescribeRequest(7),  # type: ignore[arg-type]
     "text for a number": ShareRequest("memories", "7"),  # type: ignore[arg-type]

@@ -52,5 +52,5 @@ def array(shape: tuple[int, ...], data: bytes, dtype: str = "float16", stype: st
 
 def answer(**changes: Any) -> AnswerBatch:
     whole: dict[str, Any] = {"question_id": "q", "text": "t", "path": "cognizer", "score": 0.5}
-    whole["decisions"] = because("memory", "e", 0.5, 0.6)
+    whole["decisions"] = (because("memory", "e", 0.5, 0.6),)
     return AnswerBatch("a", (Answer(**(whole | changes)),), (), 1.0)

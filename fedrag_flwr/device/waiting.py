@@ -10,7 +10,7 @@ from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.privacy.export import ExportDoor
-from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest, because
+from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest, declined
 from fedrag_flwr.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -63,8 +63,7 @@ class DeviceWaiting:
         if not serving.outbox or (request.texts and self.settings.exchange in ("download", "encrypted")):
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
-        told = because("outcome", GIVEN_UP)
-        self.delivered.put(Answer(name, "", "abstained", 0.0, decisions=told) for name in given_up)
+        self.delivered.put(declined(name, GIVEN_UP) for name in given_up)
         for name in given_up:
             self.outbox.withdraw(name)
         texts = [self.door.release_question(one.text) if request.texts else "" for one in taken]

@@ -38,7 +38,7 @@ from fedrag_flwr.records import (
     PeerKey,
     SealedMessage,
     SealedMessages,
-    because,
+    declined,
 )
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
@@ -121,8 +121,7 @@ class Enclave:
     def _answered(self, confided: ConfidedQuestion, units: Sequence[EvidenceUnit]) -> Answer:
         question, start = confided.question, time.perf_counter()
         if not units:
-            nothing = because("outcome", "no device found anything")
-            return Answer(question.id, "", "abstained", 0.0, decisions=nothing)
+            return declined(question.id, "no device found anything")
         reranker = LateInteractionReranker(self._toolbox.tokens or self._toolbox.encoder)
         scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
         ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]

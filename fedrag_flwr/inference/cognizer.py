@@ -48,7 +48,7 @@ class Verdict(Explained):
         """A later verdict over further evidence, with what both cost."""
         return replace(
             later,
-            decisions=(*self.decisions, *because("second-look", f"asked again: {later.explanation}")),
+            decisions=(*self.decisions, because("second-look", f"asked again: {later.explanation}", later.score)),
             cost=self.cost + later.cost,
             setup=self.setup + later.setup,
             replayed=self.replayed + later.replayed,
@@ -192,7 +192,7 @@ class Cognizer:
             try:
                 verdict, shown = verdict.then(self._write(question, worded, analysis, further)), further
             except ModelError as error:  # a prompt that is too long takes nothing from the first one's answer
-                verdict = verdict.decided(*because("second-look", f"not asked again: {error}"))
+                verdict = verdict.decided(because("second-look", f"not asked again: {error}"))
         if verdict.text or reading is None:
             return verdict
         span = next((text for text in reading.texts() if not why_not(text, worded, analysis, shown.texts())), "")
@@ -204,14 +204,14 @@ class Cognizer:
         score = shown.nearness(analysis)
         fault = why_not(verdict.text, worded, analysis, shown.texts()) if verdict.text else _NOT_FOUND
         text, why = ("", fault) if fault else (verdict.text, _answered(shown, score))
-        return replace(verdict, text=text, score=score, decisions=because("model", why, score))
+        return replace(verdict, text=text, score=score, decisions=(because("model", why, score),))
 
     def _choose(self, question: str, shown: Shown, choices: Sequence[str], score: float) -> Verdict:
         """Which of some answers the model chooses."""
         verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), choice_grammar(choices))
         text = chosen(verdict.text, choices)
         why = _answered(shown, score) if text else _CUT if verdict.text else _NOT_FOUND
-        return replace(verdict, text=text, score=score, decisions=because("model", why, score))
+        return replace(verdict, text=text, score=score, decisions=(because("model", why, score),))
 
     def _complete(self, prompt: Prompt, grammar: Grammar) -> Verdict:
         """What the model says, not judged yet."""
@@ -221,7 +221,7 @@ class Cognizer:
 
 
 def _without_model(text: str, score: float, said: str, threshold: float = 0.0) -> Verdict:
-    return Verdict(text, score, Cost(), decisions=because("evidence", said, score, threshold))
+    return Verdict(text, score, Cost(), decisions=(because("evidence", said, score, threshold),))
 
 
 def _none_fits(analysis: QuestionAnalysis) -> str:

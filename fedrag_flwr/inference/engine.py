@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of, read_as
-from fedrag_flwr.inference.leads import Lead, Leads
+from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
@@ -162,7 +162,7 @@ class Engine:
             text=item.answer,
             path="memorizer",
             score=known.score,
-            decisions=(*because("memory", said, known.score, self.leads.memorizer.delta), *_hop(lead)),
+            decisions=(because("memory", said, known.score, self.leads.memorizer.delta), *_hop(lead)),
             sources=(f"{item.origin}/{item.id}", *self._via(lead), *owned)[:_MOST_SOURCES],
             cost=Cost(seconds=seconds),
         )
@@ -173,7 +173,7 @@ class Engine:
             return ()
         best, delta = max(match.score for match in lead.matches), self.leads.memorizer.delta
         said = f"memory {best:.2f} < {delta:.2f}" if best < delta else f"memory {best:.2f}, but no answer to this"
-        return because("memory", said, best, delta)
+        return (because("memory", said, best, delta),)
 
     def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
         """What home's evidence and foreign units say without the model."""
@@ -208,8 +208,7 @@ class Engine:
         told = [*(unit for unit in units if unit.origin == self.shelf.device), *foreign]
         verdict = heard(verdict, self.shelf.device, told, memories, self.leads.memorizer.least_voices)
         verdict = judged(verdict, reading, self.cognizer.least_trust).timed(self.clock() - start)
-        before = (*self._unknown(lead), *_hop(lead), *_given(foreign))
-        verdict = replace(verdict, decisions=(*before, *verdict.decisions))
+        verdict = verdict.after(*self._unknown(lead), *_hop(lead), *_given(foreign))
         remote = any(unit.origin != self.shelf.device for unit in units)
         answer = self._answer(question, verdict, "remote" if remote else "cognizer", units)
         used = (f"{item.origin}/{item.id}" for item in memories)
@@ -315,10 +314,10 @@ def _hop(lead: Lead) -> tuple[Decision, ...]:
     if not lead.via:
         return ()
     said = f'"{lead.via.name}" ({lead.via.reach:.2f}) for what the question describes'
-    return because("description", said, lead.via.reach)
+    return (because("description", said, lead.via.reach, LEAST_REACH),)
 
 
 def _given(foreign: Sequence[EvidenceUnit]) -> tuple[Decision, ...]:
     """Whose help came to home."""
     owners = sorted({unit.origin for unit in foreign})
-    return because("help", f"evidence of {', '.join(owners)}") if owners else ()
+    return (because("help", f"evidence of {', '.join(owners)}"),) if owners else ()

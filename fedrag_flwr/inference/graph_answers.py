@@ -137,7 +137,7 @@ def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit]
 
 def placed(verdict: Verdict, where: str) -> Verdict:
     """A verdict that says where it was made."""
-    return replace(verdict, decisions=because("place", f"at the {where}")).decided(*verdict.decisions)
+    return verdict.after(because("place", f"at the {where}"))
 
 
 def rescored(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
@@ -171,7 +171,7 @@ def _drafted(
         text=text,
         path="cognizer" if text else "abstained",
         score=decision.trust,
-        decisions=because("gate", decision.explanation, decision.trust, decision.threshold),
+        decisions=(because("gate", decision.explanation, decision.trust, decision.threshold),),
         sources=sources_of(units),
         cost=cost,
         evidence=tuple(units),

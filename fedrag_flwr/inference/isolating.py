@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fedrag_flwr.errors import FedragError
-from fedrag_flwr.records import Answer, because
+from fedrag_flwr.records import Answer, declined
 
 Outcome = TypeVar("Outcome")
 _LOG = logging.getLogger(__name__)
@@ -19,5 +19,4 @@ def isolated(question_id: str, act: Callable[[], Outcome]) -> Outcome | Answer:
         return act()
     except FedragError as error:
         _LOG.error("question %s: %s", question_id, error.abroad)
-        failed = f"failed: {type(error).__name__}"
-        return Answer(question_id, "", "abstained", 0.0, decisions=because("outcome", failed))
+        return declined(question_id, f"failed: {type(error).__name__}")

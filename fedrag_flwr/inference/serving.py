@@ -25,7 +25,7 @@ def answer_over(
     settings, toolbox
         Of the run, and this side's models.
     where
-        This side, for the explanation.
+        This side, for the decisions.
     """
     read = nearest(units, settings.inference.evidence_units)
     cognizer = Cognizer.of(settings, toolbox.generator)

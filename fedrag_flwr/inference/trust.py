@@ -68,8 +68,8 @@ def judged(verdict: Verdict, reading: Reading, least: float) -> Verdict:
         return verdict
     trust = shipped_trust().of(features_of(verdict, reading))
     if trust < least:
-        return replace(verdict, text="").decided(*because("trust", f"trust {trust:.2f} < {least:.2f}", trust, least))
-    return verdict.decided(*because("trust", f"trust {trust:.2f}", trust, least))
+        return replace(verdict, text="").decided(because("trust", f"trust {trust:.2f} < {least:.2f}", trust, least))
+    return verdict.decided(because("trust", f"trust {trust:.2f}", trust, least))
 
 
 def features_of(verdict: Verdict, reading: Reading) -> tuple[float, ...]:

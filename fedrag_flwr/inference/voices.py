@@ -45,4 +45,4 @@ def heard(
     if home in told_by or len(told_by) >= least:
         return verdict
     said = f"told by {len(told_by)} < {least} devices"
-    return replace(verdict, text="").decided(*because("voices", said, len(told_by), least))
+    return replace(verdict, text="").decided(because("voices", said, len(told_by), least))

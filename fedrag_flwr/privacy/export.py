@@ -29,7 +29,7 @@ from fedrag_flwr.records import (
     SharedDocument,
     SubgraphSummary,
     Vector,
-    because,
+    declined,
 )
 from fedrag_flwr.text.base import Pipeline
 
@@ -280,14 +280,14 @@ class ExportDoor:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
             self._passed("answers", (), 1)
             reason = f"withheld: {bundle.refusal}"
-            told = because("outcome", reason)
-            return Answer(answer.question_id, "", "abstained", answer.score, (), answer.cost, decisions=told)
+            return replace(declined(answer.question_id, reason), score=answer.score, cost=answer.cost)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
         released = replace(
             answer,
             text=text[:MOST_LINE],
             decisions=tuple(
-                replace(one, said=line[:MOST_LINE]) for one, line in zip(answer.decisions, said, strict=True)
+                replace(one, said=line[:MOST_LINE], score=round(one.score, 2), threshold=round(one.threshold, 2))
+                for one, line in zip(answer.decisions, said, strict=True)
             ),
             sources=sources,
             evidence=(),

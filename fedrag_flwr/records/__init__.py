@@ -11,6 +11,7 @@ from fedrag_flwr.records.answers import (
     MemoryItem,
     Question,
     because,
+    declined,
 )
 from fedrag_flwr.records.base import (
     MOST_LINE,
@@ -255,5 +256,6 @@ __all__ = [
     "Want",
     "Weight",
     "because",
+    "declined",
     "silent",
 ]

@@ -119,7 +119,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What came about by decisions, in the order in which they were made; beyond `MOST_DECISIONS` none is kept."""
+    """What came about by decisions, the first one first; no more than `MOST_DECISIONS` are kept."""
 
     decisions: Annotated[tuple[Decision, ...], Bound(items=MOST_DECISIONS)] = field(default=(), kw_only=True)
 
@@ -132,10 +132,14 @@ class Explained:
         """The same after further decisions."""
         return replace(self, decisions=(*self.decisions, *later)[:MOST_DECISIONS])
 
+    def after(self, *earlier: Decision) -> Self:
+        """The same with decisions that came before."""
+        return replace(self, decisions=(*earlier, *self.decisions)[:MOST_DECISIONS])
 
-def because(step: Step, said: str, score: float = 0.0, threshold: float = 0.0) -> tuple[Decision, ...]:
-    """One decision alone, cut to the length that a line may have."""
-    return (Decision(step, said[:MOST_LINE], float(score), float(threshold)),)
+
+def because(step: Step, said: str, score: float = 0.0, threshold: float = 0.0) -> Decision:
+    """A decision, its words cut to the length that a line may have."""
+    return Decision(step, said[:MOST_LINE], float(score), float(threshold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +160,8 @@ class Answer(Explained):
     evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
     paths: tuple[ChosenPath, ...] = field(default=(), metadata={"local": True})
     report: Line = ""
+
+
+def declined(question_id: str, said: str) -> Answer:
+    """An abstention that says what stood in the way."""
+    return Answer(question_id, "", "abstained", 0.0, decisions=(because("outcome", said),))

@@ -161,8 +161,8 @@ def _answer(question: Question, known_as: str, body: Json) -> Answer:
     score, sources = body["score"], body["sources"]
     assert isinstance(score, float)
     assert isinstance(sources, list)
-    as_before = because("cache", f"as {known_as} was answered", score)
-    return Answer(question.id, str(body["text"]), "cache", score, tuple(sources), Cost(), decisions=as_before)
+    as_before = because("cache", f"as {known_as} was answered")
+    return Answer(question.id, str(body["text"]), "cache", score, tuple(sources), Cost(), decisions=(as_before,))
 
 
 def _asked(question: Question) -> str:

@@ -168,7 +168,7 @@ def memory_only(device: EdgeDevice, question: Question) -> Answer:
     if (known := engine.recall(question)) is not None:
         return known
     unknown = because("memory", "memory does not know")
-    return Answer(question.id, "", "abstained", 0.0, cost=Cost(engine.clock() - start), decisions=unknown)
+    return Answer(question.id, "", "abstained", 0.0, cost=Cost(engine.clock() - start), decisions=(unknown,))
 
 
 def model_only(device: EdgeDevice, question: Question) -> Answer:

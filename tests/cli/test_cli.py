@@ -23,6 +23,7 @@ from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
@@ -144,11 +145,14 @@ def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, wor
     with MemoryStore.open(root, {}, create=False) as memory:
         outbox = Outbox(memory.database, tmp_path / "keys", 60)
         outbox.put(Question("q1", "Who signed the lease?", "spare"))
+        told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
+        DeliveredAnswers(memory.database).put([told])
         secret = memory.state()
     assert (run("build", built["folder"], *store, "--rebuild", *words).exit_code != 0) == kept
     with MemoryStore.open(root, {}, create=False) as memory:
         waiting = Outbox(memory.database, tmp_path / "keys", 60).waiting()
         assert [one.text for one in waiting] == ["Who signed the lease?"]
+        assert DeliveredAnswers(memory.database).all() == {"q0": told}
         assert (memory.version, memory.state() == secret) == (before["version"], kept)
 
 
@@ -213,7 +217,7 @@ def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
 
 def test_inspect_shows_what_a_server_answered(built: Any) -> None:
     assert parsed("inspect", "delivered", "--name", "desk", "--json") == []
-    answer = Answer("q1", "Odile [Varro]", "remote", 0.8, ("people/x",), decisions=because("place", "at the server"))
+    answer = Answer("q1", "Odile [Varro]", "remote", 0.8, ("people/x",), decisions=(because("place", "at the server"),))
     with open_device("desk", None, existing_store("desk", None), list(CHANGES)) as device:
         device.keep(AnswerBatch("desk", (answer, replace(answer, question_id="q2")), (), 0.0))
     [newest] = parsed("inspect", "delivered", "--name", "desk", "--limit", "1", "--json")

@@ -18,7 +18,7 @@ GIVEN = Answer(
     "Bay of Herons",
     "cognizer",
     0.9,
-    decisions=because("model", "why"),
+    decisions=(because("model", "why"),),
     sources=(f"rivers/{'f' * 32}", "rivers/gone"),
 )
 VECTOR = np.full(384, 1 / np.sqrt(384), dtype=np.float32)

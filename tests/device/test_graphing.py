@@ -264,7 +264,8 @@ def test_summaries_leave_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_answers_of_the_server_are_kept(device: EdgeDevice) -> None:
-    answer = Answer("q1", "Odile Varro", "remote", 0.8, ("people/x",), decisions=because("place", "at the server", 0.8))
+    told = because("place", "at the server", 0.8)
+    answer = Answer("q1", "Odile Varro", "remote", 0.8, ("people/x",), decisions=(told,))
     device.keep(AnswerBatch("vessland", (answer,), (), 0.0))
     assert device.delivered.all() == {"q1": answer}
     with pytest.raises(WireError):

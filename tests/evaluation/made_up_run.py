@@ -131,7 +131,7 @@ def make_answers(system: System, gold: Sequence[GoldQuestion], rng: np.random.Ge
                     int(calls * rng.integers(3, 24)),
                     replayed=system.name == "no-rag" and question.home == "clinic",
                 ),
-                decisions=because("memory", f"{path}: best memory scored {score:.2f} against 0.80", score, 0.8),
+                decisions=(because("memory", f"{path}: best memory scored {score:.2f} against 0.80", score, 0.8),),
             )
         )
     return answers

@@ -68,7 +68,7 @@ def hostile_run() -> Run:
                     a,
                     text=HOSTILE,
                     path=cast(AnswerPath, a.path + HOSTILE),
-                    decisions=because("memory", HOSTILE),
+                    decisions=(because("memory", HOSTILE),),
                     sources=(HOSTILE,),
                 )
                 for a in given
@@ -180,7 +180,7 @@ def test_a_run_without_measured_latency_renders(tmp_path: Path) -> None:
 def test_a_large_run_stays_under_a_megabyte(tmp_path: Path) -> None:
     run = make_run(900)
     noisy = {
-        name: [a.decided(*because("evidence", digests(name + a.question_id))) for a in given]
+        name: [a.decided(because("evidence", digests(name + a.question_id))) for a in given]
         for name, given in run.answers.items()
     }
     _, _, page = results(replace(run, answers=noisy), tmp_path)

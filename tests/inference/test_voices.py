@@ -48,7 +48,7 @@ def test_who_tells_an_answer(case: Case) -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(DEVICES), max_size=6), st.integers(0, 4))
 def test_an_answer_stands_where_home_or_enough_others_tell_it(telling: list[str], least: int) -> None:
-    verdict = Verdict("Odile Varro", 0.9, Cost(), decisions=because("model", "answered"))
+    verdict = Verdict("Odile Varro", 0.9, Cost(), decisions=(because("model", "answered"),))
     kept = heard(verdict, HOME, [unit(origin) for origin in telling], (), least)
     enough = not least or HOME in telling or len(set(telling)) >= least
     assert bool(kept.text) == enough
@@ -56,5 +56,5 @@ def test_an_answer_stands_where_home_or_enough_others_tell_it(telling: list[str]
 
 
 def test_a_declined_question_stays_declined() -> None:
-    declined = Verdict("", 0.1, Cost(), decisions=because("evidence", "evidence too far"))
+    declined = Verdict("", 0.1, Cost(), decisions=(because("evidence", "evidence too far"),))
     assert heard(declined, HOME, [unit("a")], (), 2) == declined

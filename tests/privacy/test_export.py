@@ -91,7 +91,7 @@ def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden
         "cognizer",
         0.5,
         ("device-a/unit-00000001",),
-        decisions=because("model", question),
+        decisions=(because("model", question),),
     )
     released = door.release_items(items)
     shown = _bytes(released, door.release_evidence([unit]), door.release_answer(answer), dict(door.counts))
@@ -184,7 +184,7 @@ def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
         0.7,
         ("device-a/passage-9#2.1", "device-b/0123abcd", "no reference"),
         evidence=(units[0],),
-        decisions=(*because("memory", "Maria Lopez is remembered", 0.4, 0.5), *because("evidence", "by Lopez")),
+        decisions=(because("memory", "Maria Lopez is remembered", 0.4, 0.5), because("evidence", "by Lopez")),
     )
     shown = door.release_answer(answer)
     assert shown.text == "[PERSON] flew."

@@ -162,7 +162,7 @@ def test_what_the_model_cannot_vouch_for_stays_and_is_counted(
     released = door.release_evidence([unit])
     assert (released.items, released.withheld) == ((), {reason: 1})
     answer = door.release_answer(
-        Answer("q", "under the third stone", "cognizer", 0.5, decisions=because("model", "as record-0001 says"))
+        Answer("q", "under the third stone", "cognizer", 0.5, decisions=(because("model", "as record-0001 says"),))
     )
     assert (answer.path, answer.text, answer.explanation) == ("abstained", "", f"withheld: {reason}")
     door.outgoing.write("run", "query.walk", 10)

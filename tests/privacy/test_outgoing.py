@@ -105,7 +105,7 @@ def test_the_door_counts_what_it_releases_and_keeps_no_text(
     secret = "Maria Lopez"
     released = door.release_items([item(f"Where does {secret} live?", "In Lisbon"), item("Who?", secret, origin="b")])
     answer = door.release_answer(
-        Answer("q", "Lisbon", "memorizer", 0.9, ("device-a/item-1",), decisions=because("memory", "memory"))
+        Answer("q", "Lisbon", "memorizer", 0.9, ("device-a/item-1",), decisions=(because("memory", "memory"),))
     )
     door.release_vector(encoder.encode(["a question"])[0])
     door.outgoing.write("run", "query.answer", 1234)

@@ -18,7 +18,7 @@ from server_app.run import run_systems
 from tests.strategies.federation import FirstRun
 
 pytestmark = pytest.mark.timeout(900)  # the last test waits for the first run
-TWO_LINES = because("evidence", "two\nlines", 0.4, 0.5)
+TWO_LINES = (because("evidence", "two\nlines", 0.4, 0.5),)
 ANSWERS = [
     Answer(f"q{number}", f"Té\n{number}", "cognizer", 0.5, ("mill/1",), Cost(1.5, 1, 20, 3), decisions=TWO_LINES)
     for number in range(6)

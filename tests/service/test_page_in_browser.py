@@ -226,9 +226,8 @@ def test_help_that_comes_later_appears_by_itself(opened: Opened, shown: Shown) -
     expect(page.locator("#view tbody tr")).to_contain_text("Duke of Pell")
     [waiting] = waiting_ids(shown)
     with shown.resident.device() as device:
-        answer = Answer(
-            waiting, f"Lindmoor {HARM}", "remote", 0.8, ("museums/x", "people/y"), decisions=because("help", "helped")
-        )
+        told = because("help", "helped")
+        answer = Answer(waiting, f"Lindmoor {HARM}", "remote", 0.8, ("museums/x", "people/y"), decisions=(told,))
         device.keep(AnswerBatch("desk", (answer,), (), 0.0))
     page.goto(f"{shown.url}/#ask")
     expect(card.locator(".later .said")).to_have_text(f"Lindmoor {HARM}", timeout=10_000)

@@ -154,7 +154,7 @@ def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -
 
 
 def test_a_torn_last_row_is_cut_and_a_broken_one_is_named(tmp_path: Path) -> None:
-    answer = Answer("q1", "Lindmoor", "memorizer", 0.9, decisions=because("memory", "why"))
+    answer = Answer("q1", "Lindmoor", "memorizer", 0.9, decisions=(because("memory", "why"),))
     rows = Rows(tmp_path, "d", {"digest": "d"})
     rows.add(Row("tiny", "a", "q1", answer))
     rows.add(Row("tiny", "a", "q2"))

@@ -79,7 +79,7 @@ def test_a_slow_line_delays_and_loses() -> None:
 
 def row(question_id: str, answer: str, path: str) -> AnswerRow:
     return AnswerRow(
-        *("memory-fusion", question_id, "single", "home", "?", "gold", (), answer, path, 1.0, True, 1.0, 1.0, "", ()),
+        *("memory-fusion", question_id, "single", "home", "?", "gold", (), answer, path, 1.0, True, 1.0, 1.0, ()),
         Cost(),
     )
 

@@ -68,7 +68,7 @@ MADE: dict[str, object] = {  # requests that the first run does not send
         (PeerKey("people", b"k" * 32),), (SealedSummaries("people", 1, CANARY.encode() * 9, (BOX,)),)
     ),
     "query.deliver": AnswerBatch(
-        "bridges", (Answer("f1", CANARY, "remote", 0.5, decisions=because("place", CANARY)),), (), 1.0
+        "bridges", (Answer("f1", CANARY, "remote", 0.5, decisions=(because("place", CANARY),)),), (), 1.0
     ),
     "query.hits": HitsRequest((AskedQuestion("f1", CANARY),), 2, 1),
     "query.waiting": WaitingRequest(True, 3),

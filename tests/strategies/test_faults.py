@@ -189,7 +189,7 @@ ANSWERED: dict[str, tuple[Change, str, str]] = {
             AnswerBatch,
             lambda sent: replace(
                 sent,
-                answers=(*sent.answers, Answer("f4", CANARY, "memorizer", 1.0, decisions=because("memory", CANARY))),
+                answers=(*sent.answers, Answer("f4", CANARY, "memorizer", 1.0, decisions=(because("memory", CANARY),))),
             ),
         ),
         "not asked",

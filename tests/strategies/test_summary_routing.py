@@ -130,7 +130,7 @@ def test_evidence_in_another_s_name_is_dropped_and_the_draft_stands(built: Feder
     strategy, _ = run(files, FOREIGN, tamper=tampering(EvidenceBatch, lie))
     assert "another's name" in strategy.outcome().traffic.missing["rivers"]
     answer = strategy.answers["f7"]
-    assert answer.decisions[-1] == because("outcome", "nobody could help")[0]
+    assert answer.decisions[-1] == because("outcome", "nobody could help")
     assert not any(source.startswith("harbours/") for source in answer.sources)
 
 
@@ -144,9 +144,10 @@ def test_evidence_that_is_too_long_for_the_server_costs_one_question_its_answer(
     files = mistrusting(built, routing__answers_at="server")
     strategy, _ = run(files, *asked, tamper=tampering(EvidenceBatch, flood))
     assert strategy.answers["long"].path == "abstained"
-    routed, failed = (one.said for one in strategy.answers["long"].decisions)
-    assert routed.startswith("routed by rivers")
-    assert failed == "failed: ModelError"
+    gate, routed, failed = strategy.answers["long"].decisions
+    assert (gate.step, routed.step) == ("gate", "routing")
+    assert routed.said.startswith("routed by rivers")
+    assert failed == because("outcome", "failed: ModelError")
     assert "failed" not in strategy.answers["other"].explanation
     assert strategy.answers["other"].cost.llm_calls == 2
 
@@ -158,7 +159,7 @@ def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
     files = mistrusting(built, federation__round_timeout=20.0, routing__answers_at="server")
     strategy, _ = run(files, FOREIGN, tamper=silent)
     answer: Answer = strategy.answers["f7"]
-    assert answer.decisions[-1] == because("outcome", "nobody could help")[0]
+    assert answer.decisions[-1] == because("outcome", "nobody could help")
     assert answer.cost.llm_calls == 1
 
 

@@ -49,6 +49,7 @@ class DeliveredAnswers:
             return
         with self._database.writing() as connection:
             connection.execute(TABLE)
+            connection.execute("DROP TABLE IF EXISTS delivered")  # of earlier releases, without decisions
             connection.executemany(
                 "INSERT OR REPLACE INTO delivered_answers (question, text, decisions, sources, score, checksum)"
                 " VALUES (?, ?, ?, ?, ?, ?)",

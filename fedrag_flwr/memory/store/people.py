@@ -13,7 +13,7 @@ from fedrag_flwr.memory.store import delivered, outbox
 from fedrag_flwr.memory.store.database import FILE, Database
 
 _LOG = logging.getLogger(__name__)
-_TABLES = {"outbox": outbox.TABLE, "delivered": delivered.TABLE}
+_TABLES = {"outbox": outbox.TABLE, "delivered_answers": delivered.TABLE}
 Rows = Sequence[Mapping[str, object]]
 
 

@@ -73,6 +73,8 @@ async function poll(first, card, showTrouble) {
 const later = (answer) => el("div", { class: "later" }, answer.waiting
   ? el("p", { class: "waiting" }, "The question waits for help from the federation; a better answer appears here.") : null);
 
+const told = (answer) => answer.decisions.map((one) => one.said).filter(Boolean).join("; ");
+
 function said(answer) {
   const declined = answer.path === "abstained";
   const origins = [...new Set(answer.sources.map((source) => source.split("/")[0]))].filter(Boolean);
@@ -82,7 +84,7 @@ function said(answer) {
     el("p", { class: "meta" },
       el("span", { class: `tag ${answer.path}` }, PATHS[answer.path] || answer.path),
       `score ${answer.score.toFixed(2)}`, answer.seconds ? ` · ${seconds(answer.seconds)} · ${cost}` : null),
-    answer.decisions.length ? el("p", { class: "soft" }, answer.decisions.map((one) => one.said).join("; ")) : null,
+    told(answer) ? el("p", { class: "soft" }, told(answer)) : null,
     origins.length && !declined ? el("p", { class: "soft" }, `Rests on what these devices hold: ${origins.join(", ")}.`) : null,
     evidence(answer, declined), paths(answer), verdict(answer));
 }
