@@ -158,5 +158,8 @@ def test_traffic_adds_up() -> None:
     assert first.by_phase == {"build": PhaseTraffic(3, 6, 7)}
     assert (both.messages, both.bytes_up, both.bytes_down) == (7, 6, 10)
     assert both.by_phase["share"] == PhaseTraffic(4, 0, 3)
+    waited = both.waited("share", 1.5).waited("share", 0.5)
+    assert waited.by_phase["share"] == PhaseTraffic(4, 0, 3, 2.0)
+    assert (waited.messages, waited.missing) == (both.messages, both.missing)
     assert both.missing == {"c": "died"}
     assert Traffic() == Traffic()

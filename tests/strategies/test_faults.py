@@ -291,6 +291,7 @@ def test_honest_evidence_arrives(built: Federation) -> None:
     outcome = ask(built, grid, OPEN)
     assert outcome.traffic.missing == {}
     assert {"query.retrieve", "query.finish"} <= outcome.traffic.by_phase.keys()
+    assert all(phase.seconds > 0 for phase in outcome.traffic.by_phase.values())
     closed = next(answer for answer in outcome.answers if answer.question_id == "open")
     assert any(source.startswith("people/") for source in closed.sources)
 
