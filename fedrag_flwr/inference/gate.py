@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
-from fedrag_flwr.inference.gate_signals import SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
+from fedrag_flwr.inference.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 
 ALONE = Path(__file__).with_name("gate_alone.json")  # for a device that knows nothing of others
 INFORMED = Path(__file__).with_name("gate_informed.json")  # for one that holds the vectors of all summaries
 Floats = NDArray[np.float64]
+_UNKNOWN = 0.5  # what a signal counts for that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,24 @@ class GateModel:
         logit = self.bias + sum(w * getattr(signals, name) for name, w in zip(self.signals, self.weights, strict=True))
         return float(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
 
+    def pushes(self, signals: Signals) -> dict[str, float]:
+        """By how much each signal moves trust's log-odds, beside its being unknown: above 0 towards home."""
+        weights = zip(self.signals, self.weights, strict=True)
+        return {name: weight * (getattr(signals, name) - _UNKNOWN) for name, weight in weights}
+
+    def explained(self, signals: Signals) -> str:
+        """Each signal with its meaning and its push, the strongest first."""
+        pushes = self.pushes(signals)
+        told = [
+            f"{name} {getattr(signals, name):.2f}, {MEANINGS[name]}: {pushes[name]:+.2f}"
+            for name in sorted(pushes, key=lambda name: (-abs(pushes[name]), name))
+        ]
+        return "; ".join(told + [f"{name} left out" for name in SIGNALS if name not in pushes])
+
     def without(self, signals: Sequence[str]) -> GateModel:
         """The same, blind to some signals: each counts as a half, as what is unknown does."""
         weights = dict(zip(self.signals, self.weights, strict=True))
-        held = sum(weights.pop(name, 0.0) for name in signals) / 2
+        held = _UNKNOWN * sum(weights.pop(name, 0.0) for name in signals)
         return replace(self, signals=tuple(weights), weights=tuple(weights.values()), bias=self.bias + held)
 
     def save(self, path: Path) -> None:
@@ -129,7 +144,7 @@ class Gate:
         trust = self.model.trust(signals)
         at_home = chosen >= 0 and trust >= self.model.threshold
         sign = ">=" if trust >= self.model.threshold else "<"
-        why = f"gate: trust {trust:.2f} {sign} {self.model.threshold:.2f} ({signals})"
+        why = f"gate: trust {trust:.2f} {sign} {self.model.threshold:.2f} ({self.model.explained(signals)})"
         told = why if chosen >= 0 else f"no candidate says anything; {why}"
         return GateDecision(at_home, chosen, trust, self.model.threshold, told)
 

@@ -68,11 +68,18 @@ class Signals:
         """The signals in the order of `SIGNALS`."""
         return astuple(self)
 
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value:.2f}" for name, value in zip(SIGNALS, self.values, strict=True))
-
 
 SIGNALS: tuple[str, ...] = tuple(field.name for field in fields(Signals))
+MEANINGS: Mapping[str, str] = {
+    "certain": "candidates that say something",
+    "cosine": "likeness of their vectors",
+    "jaccard": "words that they share",
+    "claims": "names and amounts that they share",
+    "supported": "candidates whose words stand in the evidence",
+    "nearness": "of the evidence",
+    "coverage": "of what the question names by the evidence",
+    "lead": "of home's summaries over others', from 0.50",
+}
 PARTS: Mapping[str, tuple[str, ...]] = {
     "confidence": ("certain",),
     "similarity": ("cosine", "jaccard", "claims"),

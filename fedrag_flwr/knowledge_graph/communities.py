@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,9 @@ def modularity(edges: Edges, assignment: Mapping[str, int], resolution: float = 
 
 
 def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> Assignment:
-    """Cut a graph into communities of `least` to `most` vertices where its shape allows.
+    """Cut a graph into communities of at most `most` vertices, and at least `least` where its shape allows.
+
+    What Leiden cannot split to the limit, such as a star around one vertex, is divided along its heaviest edges.
 
     Parameters
     ----------
@@ -97,7 +99,8 @@ def cut(edges: Edges, vectors: Mapping[str, Floats], settings: CutSettings) -> A
     settings
         The limits.
     """
-    return merge_small(edges, vectors, _with_lonely(leiden(edges, settings), vectors), settings)
+    bounded = _divided(edges, leiden(edges, settings), settings.most)
+    return merge_small(edges, vectors, _with_lonely(bounded, vectors), settings)
 
 
 def merge_small(
@@ -224,6 +227,46 @@ class _Merger:
             if other != target:
                 self.between[target][other] += weight
                 self.between[other][target] += weight
+
+
+def _divided(edges: Edges, assignment: Mapping[str, int], most: int) -> Assignment:
+    """The same with communities of more than `most` vertices cut into pieces of as many, each grown along edges."""
+    members: defaultdict[int, list[str]] = defaultdict(list)
+    for name in sorted(assignment):
+        members[assignment[name]].append(name)
+    large = {number for number, names in members.items() if len(names) > most}
+    if not large:
+        return dict(assignment)
+    inner: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for (one, other), weight in edges.items():
+        if assignment[one] == assignment[other] and assignment[one] in large:
+            inner[one][other] = inner[other][one] = weight
+    whole, number = dict(assignment), max(members)
+    for community in sorted(large):
+        for place, name in enumerate(_walked(members[community], inner)):
+            number += place % most == 0
+            whole[name] = number
+    return whole
+
+
+def _walked(names: Sequence[str], inner: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Vertices from the heaviest one on, each time the one that the heaviest edge leads to; names decide ties."""
+    import heapq
+
+    def by_weight(name: str) -> tuple[float, str]:
+        return -sum(inner.get(name, {}).values()), name
+
+    found: dict[str, None] = {}
+    for start in sorted(names, key=by_weight):
+        waiting = [(0.0, start)]
+        while waiting:
+            _, name = heapq.heappop(waiting)
+            if name not in found:
+                found[name] = None
+                for other, weight in inner.get(name, {}).items():
+                    if other not in found:
+                        heapq.heappush(waiting, (-weight, other))
+    return list(found)
 
 
 def _with_lonely(assignment: Mapping[str, int], vectors: Mapping[str, Floats]) -> Assignment:

@@ -16,6 +16,8 @@ from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, SignalReader, Sig
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.toolbox import Toolbox
 
+unit_interval = st.floats(0.0, 1.0)
+signal_sets = st.builds(Signals, *[unit_interval] * len(SIGNALS))
 UNITS = (
     EvidenceUnit("s1", "Tarn Bridge was designed by the engineer Odile Varro in 1924.", "a", 0.8, "Tarn Bridge"),
     EvidenceUnit("s2", "It crosses the river Ossel.", "a", 0.4, "Tarn Bridge"),
@@ -92,6 +94,20 @@ def test_where_no_candidate_says_anything_the_question_leaves(toolbox: Toolbox) 
     told = gate.decide(analysis, ["Odile Varro"], UNITS)
     assert (told.at_home, told.chosen) == (True, 0)
     assert all(name in told.explanation for name in SIGNALS)
+    assert "Varro" not in told.explanation
+
+
+@given(signal_sets, st.integers(0, 2**16))
+def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: int) -> None:
+    weights = tuple(np.random.default_rng(seed).normal(0.0, 2.0, len(SIGNALS)).tolist())
+    model = GateModel(SIGNALS, weights, 0.3, 0.5)
+    trust = 1.0 / (1.0 + np.exp(-(0.3 + sum(weights) / 2 + sum(model.pushes(signals).values()))))
+    assert model.trust(signals) == pytest.approx(trust)
+    told = model.explained(signals).split("; ")
+    pushed = [abs(float(one.rpartition(": ")[2])) for one in told]
+    assert pushed == sorted(pushed, reverse=True)
+    assert {one.partition(" ")[0] for one in told} == set(SIGNALS)
+    assert model.without(PARTS["similarity"]).explained(signals).count("left out") == 3
 
 
 def test_a_gate_that_does_not_heed_silence_takes_it_for_agreement(toolbox: Toolbox) -> None:
@@ -100,10 +116,6 @@ def test_a_gate_that_does_not_heed_silence_takes_it_for_agreement(toolbox: Toolb
     )
     assert (signals.certain, signals.cosine, signals.jaccard, signals.claims) == pytest.approx((0.0, 1.0, 1.0, 1.0))
     assert chosen == 0
-
-
-unit_interval = st.floats(0.0, 1.0)
-signal_sets = st.builds(Signals, *[unit_interval] * len(SIGNALS))
 
 
 @given(signal_sets, st.sampled_from(SIGNALS), unit_interval)

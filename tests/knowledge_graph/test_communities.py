@@ -87,6 +87,36 @@ def test_every_vertex_has_a_community_and_none_is_too_large(count: int, size: in
     assert found == cut(dict(reversed(edges.items())), vectors, SMALL)  # and the order of edges decides nothing
 
 
+def star(name: str, points: int) -> dict[tuple[str, str], float]:
+    return {(f"{name}-hub", f"{name}-{number:03d}"): 1.0 + number for number in range(points)}
+
+
+def clique(size: int) -> dict[tuple[str, str], float]:
+    return {(f"c-{one:02d}", f"c-{other:02d}"): 1.0 for one in range(size) for other in range(one + 1, size)}
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [star("s", 200), clique(70), star("a", 90) | star("b", 90) | {("a-hub", "b-hub"): 5.0}, star("s", 30) | clique(40)],
+    ids=["star", "clique", "two stars", "star and clique"],
+)
+def test_what_cannot_be_split_keeps_to_the_limit_too(edges: dict[tuple[str, str], float]) -> None:
+    vectors = vectors_of(edges)
+    found = cut(edges, vectors, SMALL)
+    sizes = Counter(found.values())
+    assert found.keys() == vectors.keys()
+    assert max(sizes.values()) <= SMALL.most
+    assert sum(size < SMALL.least for size in sizes.values()) <= 1
+    assert found == cut(dict(reversed(edges.items())), vectors, SMALL)
+
+
+def test_the_heaviest_points_stay_with_the_hub() -> None:
+    edges = star("s", 100)
+    found = cut(edges, vectors_of(edges), SMALL)
+    heavy = [f"s-{number:03d}" for number in range(100 - (SMALL.most - 1), 100)]
+    assert {found[name] for name in heavy} == {found["s-hub"]}
+
+
 def test_the_lonely_join_the_nearest() -> None:
     edges = blocks(2, 6, 1.0, 0.0, seed=1)
     vectors = vectors_of(edges)
