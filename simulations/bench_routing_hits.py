@@ -45,6 +45,7 @@ def build(made: SummaryWorld) -> list[dict[str, object]]:
                     "entities": graph.entities,
                     "relations": graph.relations,
                     "communities": graph.communities,
+                    "largest": graph.largest,
                     "modularity": round(graph.modularity, 3),
                     "seconds": round(time.perf_counter() - start, 1),
                 }

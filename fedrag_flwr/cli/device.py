@@ -235,6 +235,8 @@ def show_report(report: BuildReport) -> None:
     out.print(f"{report.cost.seconds:.1f} s, {report.cost.llm_calls} LLM calls, {report.cost.tokens_out} output tokens")
     if report.rejects:
         out.print("rejected: " + ", ".join(report.rejects))
+    if report.graph:
+        out.print("graph: " + ", ".join(report.graph))
     for failure in report.failed:
         name, _, reason = failure.rpartition(": ")
         if reason == NO_MEMORY:

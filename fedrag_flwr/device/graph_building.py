@@ -29,17 +29,24 @@ class GraphReport:
     """What a refresh found and made.
 
     `read`, `encoded` and `summarised` count documents, vectors and communities that were new; the others all there are.
+    `largest` is the number of entities in the largest community.
     """
 
     statements: int
     entities: int
     relations: int
     communities: int
+    largest: int
     modularity: float
     read: int
     encoded: int
     summarised: int
     seconds: float
+
+    def told(self) -> tuple[str, ...]:
+        """What the graph holds, as a build's report tells it."""
+        counts = ("entities", "relations", "communities", "largest")
+        return (*(f"{name}={getattr(self, name)}" for name in counts), f"modularity={self.modularity:.3f}")
 
 
 class GraphBuilder:
@@ -98,6 +105,7 @@ class GraphBuilder:
             len(graph.entities),
             len(graph.relations),
             len(groups),
+            max(map(len, groups.values()), default=0),
             modularity(graph.edges, assignment),
             read,
             encoded,

@@ -83,12 +83,13 @@ class DeviceGraph:
         return self._builder().refresh(progress)
 
     def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
-        """Refresh after a build, and add the seconds and the model's work to its report."""
+        """Refresh after a build, and add what it holds, the seconds and the model's work to its report."""
         summarizer = make_summarizer(self.settings.graph, self.toolbox, self.settings.seed)
         made = self._builder(summarizer).refresh(progress)
         self._retriever = None
         cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
-        return replace(report, cost=replace(cost, seconds=report.cost.seconds + made.seconds))
+        seconds = report.cost.seconds + made.seconds
+        return replace(report, cost=replace(cost, seconds=seconds), graph=made.told())
 
     def knowledge(self) -> KnowledgeGraph:
         """The graph over the statements that are kept."""

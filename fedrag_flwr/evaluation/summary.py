@@ -21,7 +21,7 @@ class DeviceSummary:
 
     Seconds, calls and tokens are summed over the device's builds in this run; counts are those after the last one.
     `tokens_per_kilotoken` is generated tokens per 1,000 corpus tokens; `failed` and `orphans` are numbers of documents
-    and units.
+    and units; `graph` tells the size and modularity of a knowledge graph, where there is one.
     """
 
     build_seconds: Amount = 0.0
@@ -39,6 +39,7 @@ class DeviceSummary:
     failed: Number = 0
     replayed: bool = False
     rejects: tuple[str, ...] = ()
+    graph: tuple[str, ...] = ()
     acc: Mapping[str, Share] = field(default_factory=dict)
 
 
@@ -129,4 +130,5 @@ def _built(reports: Sequence[BuildReport]) -> DeviceSummary:
         failed=len(last.failed),
         replayed=any(report.cost.replayed for report in reports),
         rejects=last.rejects,
+        graph=last.graph,
     )

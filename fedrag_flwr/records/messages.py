@@ -107,6 +107,9 @@ class BuildReport:
     cost: Cost
     peak_rss_mb: Seconds
     state: Name = ""  # see `DocumentState`
+    graph: Annotated[
+        tuple[Name, ...], Bound(items=8)
+    ] = ()  # "communities=count", "modularity=share", where there is one
 
 
 @dataclass(frozen=True, slots=True)

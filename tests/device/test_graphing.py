@@ -89,6 +89,7 @@ def test_a_second_build_does_nothing(device: EdgeDevice) -> None:
     assert first.read == len(ALL)
     assert min(first.entities, first.relations, first.communities, first.encoded, first.summarised) > 0
     assert first.modularity > 0.3
+    assert 1 < first.largest <= device.settings.graph.community_most
     assert (again.read, again.encoded, again.summarised) == (0, 0, 0)
     assert everything(device) == kept
 

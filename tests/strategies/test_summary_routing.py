@@ -171,6 +171,11 @@ def test_the_run_reports_it(built: Federation, tmp_path: Path) -> None:
     assert set(summary.systems) == {"summary-routing", "local-graph"}
     taken = {path for path, share in summary.systems["local-graph"].paths.items() if share}
     assert taken <= {"cognizer", "abstained"}
+    for device in summary.devices.values():
+        held = dict(one.split("=") for one in device.graph)
+        assert int(held["communities"]) > 0
+        assert 1 < int(held["largest"]) <= files.settings.graph.community_most
+        assert -0.5 <= float(held["modularity"]) <= 1.0
 
 
 def test_summaries_without_end_are_cut_off(built: Federation, tmp_path: Path) -> None:
