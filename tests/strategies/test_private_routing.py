@@ -80,6 +80,14 @@ def test_private_routing_chooses_and_answers_as_in_the_open(
     assert strategy.counts["scored"] == (len(ASKED) if mode == "encrypted" else 0)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_all_sealed_questions_for_an_owner_are_one_message(files: Federation, mode: str) -> None:
+    one_owner = files.with_changes(routing__devices=1, **MODES[mode])
+    strategy, sent = run(one_owner, *(replace(FOREIGN, id=f"q{number}") for number in range(3)))
+    assert [len(asked) for asked in strategy.routes.values()] == [1, 1, 1]
+    assert len([data for data in sent if b"query.retrieve_sealed" in data]) == 2  # the message and its reply
+
+
 def test_vectors_stay_at_home_and_keys_travel_once(files: Federation) -> None:
     encrypted = files.with_changes(exchange="encrypted")
     asked = ASKED[:1]

@@ -10,6 +10,7 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.evaluation.results import read_summary
+from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch, because
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
@@ -61,6 +62,22 @@ def test_a_foreign_question_goes_to_who_knows(built: Federation, where: str) -> 
     assert not any(FOREIGN.text.encode() in data for data in asked)
     with built.device("bridges") as home:
         assert (question.id in home.delivered.all()) == (where == "server")
+
+
+@pytest.mark.parametrize("exchange", ["plain", "download"])
+def test_where_homes_answer_the_server_runs_no_model(built: Federation, exchange: str) -> None:
+    def refused() -> Generator:
+        raise AssertionError("the server asked for a model")
+
+    files = mistrusting(built, routing__answers_at="home", exchange=exchange)
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = replace(toolbox(), generator=refused)
+    strategy = SummaryRouting(files.settings, (FOREIGN,), tools)
+    strategy.run(files.grid(None), "1")
+    tools.close()
+    answer = strategy.answers["f7"]
+    assert answer.cost.llm_calls == 2
+    assert any(source.startswith("rivers/") for source in answer.sources)
 
 
 def test_all_questions_for_an_owner_are_one_message(built: Federation) -> None:
