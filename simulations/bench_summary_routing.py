@@ -5,8 +5,9 @@
 
 Each device is asked dev questions of its own domain and of each other. `local-rag` is the paper's Naive RAG,
 `local-graph` its Local RAG. Answers are kept as they come, so that a stopped run goes on. Graphs are built by
-`bench_routing_hits.py`, or here where they are not. Seconds by phase (DGRAG fig. 3b) are of the questions that this
-call asked.
+`bench_routing_hits.py`, or here where they are not. Systems without a part, such as
+`summary-routing-no-graph` (DGRAG table 3), are named as in `fedrag bench`. Beside marks come seconds by phase (DGRAG
+fig. 3b).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from client_app.app import app
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
+from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
 from simulations.reporting.folders import out_folder
 from simulations.worlds.local_grid import LocalGrid
@@ -52,6 +54,14 @@ class Row:
     option: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds by phase for so many questions; for none: before the first of a call."""
+
+    asked: int
+    seconds: dict[str, float]
+
+
 def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str) -> list[Row]:
     """The answers of a system; those given before are read back."""
     kept = _kept(made, system, where)
@@ -59,44 +69,55 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
     golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}
     waiting = [name for name in golds if name not in known]
     if waiting:
-        settings = made.settings(strategy=system, routing__answers_at=where)
+        strategy_name, changes = VARIANTS.get(system, (system, {}))
+        changed = {key.replace(".", "__").replace("-", "_"): value for key, value in changes.items()}
+        settings = made.settings(strategy=strategy_name, routing__answers_at=where, **changed)
         tools = ServerTools(settings)
         tools.__dict__["toolbox"] = made.toolbox
         grid = LocalGrid(app, [{"partition-id": number} for number in range(len(made.devices))], settings.flat())
-        strategy = make_strategy(system, settings, (), tools)
+        strategy = make_strategy(strategy_name, settings, (), tools)
         strategy.prepare(grid, str(grid.run.run_id))
-        prepared = strategy.outcome()
+        spent = _seconds(strategy.outcome())
+        _spend(kept, 0, {}, spent)
         for start in range(0, len(waiting), AT_ONCE):
             batch = waiting[start : start + AT_ONCE]
             strategy.ask([as_asked(*golds[name]) for name in batch])
+            before, spent = spent, _seconds(strategy.outcome())
+            _spend(kept, len(batch), before, spent)
             for name in batch:
                 known[name] = marked(strategy.answers[name], *golds[name], system)
             with kept.open("a", encoding="utf-8") as out:
                 out.writelines(json.dumps(asdict(known[name])) + "\n" for name in batch)
             print(f"{system}: {start + len(batch)}/{len(waiting)}", flush=True)
-        told = _phases(system, prepared, strategy.outcome(), len(waiting))
-        kept.with_suffix(".md").write_text(told, encoding="utf-8")
     return [known[name] for name in golds]
 
 
 def _kept(made: SummaryWorld, system: str, where: str) -> Path:
-    """Where a system's answers are kept; their seconds by phase lie beside them."""
-    variant = f"{system}-{where}" if system == "summary-routing" else system
+    """Where a system's answers are kept; the seconds that each call spent lie beside them."""
+    variant = f"{system}-{where}" if system.startswith("summary-routing") else system
     return made.home / f"answers-{made.name}-{made.most}-{variant}.jsonl"
-
-
-def _phases(system: str, before: RunOutcome, after: RunOutcome, asked: int) -> str:
-    """Rows of a phase's seconds before the first question, and of a question on average."""
-    lines = []
-    for phase, took in _seconds(after).items():
-        first = _seconds(before).get(phase, 0.0)
-        lines.append(f"| {system} | {phase} | {first:.1f} | {(took - first) / asked:.2f} |")
-    return "\n".join(lines) + "\n"
 
 
 def _seconds(outcome: RunOutcome) -> dict[str, float]:
     waited = {phase: one.seconds for phase, one in outcome.traffic.by_phase.items()}
     return {**waited, "the server's own work": outcome.server_seconds}
+
+
+def _spend(kept: Path, asked: int, before: Mapping[str, float], after: Mapping[str, float]) -> None:
+    spent = Spent(asked, {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()})
+    with kept.with_suffix(".phases").open("a", encoding="utf-8") as out:
+        out.write(json.dumps(asdict(spent)) + "\n")
+
+
+def phases(system: str, spent: Sequence[Spent]) -> list[str]:
+    """Rows of a phase's seconds before the first question, the most of any call, and of a question on average."""
+    asked = sum(one.asked for one in spent)
+    rows = []
+    for phase in dict.fromkeys(phase for one in spent for phase in one.seconds):
+        before = max((one.seconds.get(phase, 0.0) for one in spent if not one.asked), default=0.0)
+        each = sum(one.seconds.get(phase, 0.0) for one in spent if one.asked) / asked
+        rows.append(f"| {system} | {phase} | {before:.1f} | {each:.2f} |")
+    return rows
 
 
 def marked(answer: Answer, question: DomainQuestion, home: str, system: str) -> Row:
@@ -203,10 +224,12 @@ def main() -> None:
         lines += ["", *judged(made, rows, arguments.judged)]
     lines += ["", "| system | phase | before, s | a question, s |", "|---|---|---|---|"]
     for name in rows:
-        measured = _kept(made, name, arguments.answers_at).with_suffix(".md")
-        lines += measured.read_text(encoding="utf-8").splitlines() if measured.is_file() else []
+        spent = _kept(made, name, arguments.answers_at).with_suffix(".phases")
+        if spent.is_file():
+            lines += phases(name, [Spent(**one) for one in map(json.loads, spent.read_text().splitlines())])
     print("\n".join(lines))
-    target = arguments.out / f"summary_routing_{arguments.set}.md"
+    at = "" if arguments.answers_at == "home" else "_server"
+    target = arguments.out / f"summary_routing_{arguments.set}{at}.md"
     target.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 

@@ -44,8 +44,7 @@ def test_what_says_nothing_of_a_thing_is_left_out(head: str, tail: str) -> None:
 
 def test_types_come_from_the_passage() -> None:
     typed = Passage("p", "d", "Mill", "In 1924.", (Sentence("s", "p", "In 1924.", (Fact("1924", "DATE", "1924"),)),))
-    [stated] = statements_of(
-        [EvidenceTuple("Mill", "opened in", "1924", "p", factual=0.5, confidence=0.5)], {"p": typed}
-    )
+    told = EvidenceTuple("Mill", "opened in", "1924", "p", factual=0.5, confidence=0.5)
+    [stated] = statements_of([told], {"p": typed})
     assert (stated.tail.type, stated.weight) == ("DATE", 0.25)
     assert [end.text for end in stated.things] == ["Mill"]
