@@ -13,6 +13,7 @@ fig. 3b).
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from client_app.app import app
+from fedrag_flwr.cli.console import toml_value
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
@@ -95,7 +97,9 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
 def _kept(made: SummaryWorld, system: str, where: str) -> Path:
     """Where a system's answers are kept; the seconds that each call spent lie beside them."""
     variant = f"{system}-{where}" if system.startswith("summary-routing") else system
-    return made.home / f"answers-{made.name}-{made.most}-{variant}.jsonl"
+    told = json.dumps(dict(made.changes), sort_keys=True)
+    mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if made.changes else ""
+    return made.home / f"answers-{made.name}-{made.most}-{variant}{mark}.jsonl"
 
 
 def _seconds(outcome: RunOutcome) -> dict[str, float]:
@@ -213,10 +217,13 @@ def main() -> None:
     parser.add_argument("--foreign", type=int, default=20, help="of each other domain")
     parser.add_argument("--judged", type=int, default=0, help="home and foreign questions that the model judges")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--change", action="append", default=[], metavar="KEY=VALUE", help="a setting of all systems")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    made = world(arguments.set, arguments.documents, arguments.data)
+    pairs = (told.partition("=") for told in arguments.change)
+    changes = {key.strip(): toml_value(value.strip()) for key, _, value in pairs}
+    made = world(arguments.set, arguments.documents, arguments.data, changes)
     asked = made.domains.dealt("dev", arguments.home, arguments.foreign, arguments.seed)
     rows = {name: answers(made, name, asked, arguments.answers_at) for name in arguments.systems.split(",")}
     lines = table(rows)

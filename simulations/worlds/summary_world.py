@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -31,11 +31,14 @@ class SummaryWorld:
         Documents of a device, those with most questions; 0 for all.
     data
         The folder of evaluation data.
+    changes
+        Settings of all runs that differ from the defaults.
     """
 
     name: str
     most: int
     data: Path
+    changes: Mapping[str, Plain] = field(default_factory=dict)
 
     @property
     def home(self) -> Path:
@@ -70,6 +73,7 @@ class SummaryWorld:
                 "privacy.export": "none",
                 "federation.devices": len(self.devices),
                 "federation.round-timeout": 360_000.0,
+                **self.changes,
                 **named,
             }
         )
@@ -108,12 +112,12 @@ class SummaryWorld:
         return found
 
 
-def world(name: str, most: int, data: Path | None) -> SummaryWorld:
+def world(name: str, most: int, data: Path | None, changes: Mapping[str, Plain] | None = None) -> SummaryWorld:
     """The world of a set; raises SourceError where there is no data."""
     folder = data or data_root()
     if folder is None:
         raise SourceError("there is no data", where="--data", fix="name its folder, or set FEDRAG_DATA")
-    return SummaryWorld(name, most, folder)
+    return SummaryWorld(name, most, folder, changes or {})
 
 
 def as_asked(question: DomainQuestion, home: str) -> Question:
