@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ ASKED = {
 }
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> None:
+def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in rows)
 
