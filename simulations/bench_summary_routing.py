@@ -1,7 +1,7 @@
 """Answers over devices of one domain each: naive, local and routed by summaries (DGRAG 4.5 and 4.6).
 
     python simulations/bench_summary_routing.py --set openstax --documents 25 [--home 12] [--foreign 4]
-        [--systems local-rag,local-graph,summary-routing] [--answers-at home] [--judged 10]
+        [--systems local-rag,local-graph,summary-routing] [--answers-at home] [--judged 10] [--change KEY=VALUE]
 
 Each device is asked dev questions of its own domain and of each other. `local-rag` is the paper's Naive RAG,
 `local-graph` its Local RAG. Answers are kept as they come, so that a stopped run goes on. Graphs are built by

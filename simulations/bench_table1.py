@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.errors import ProcessError
-from fedrag_flwr.evaluation.measures import NONE, number, points, seconds
+from fedrag_flwr.evaluation.measures import number, points, seconds
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.scoring import SystemResult
-from fedrag_flwr.sources.benchmark import data_root
+from simulations.corpora.sentences import find_data
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
@@ -121,13 +121,11 @@ def table(out: Path, datasets: Sequence[str]) -> str:
     for setting, systems in SYSTEMS.items():
         lines.append(f"| **{setting}** |{' |' * 4 * len(datasets)}")
         results = [read_summary(out / Part(setting, name).name).systems for name in datasets]
-        lines += [f"| {one} | {' | '.join(_cells(found.get(one)) for found in results)} |" for one in systems]
+        lines += [f"| {one} | {' | '.join(_cells(found[one]) for found in results)} |" for one in systems]
     return "\n".join(lines) + "\n"
 
 
-def _cells(result: SystemResult | None) -> str:
-    if result is None:
-        return " | ".join([NONE] * 4)
+def _cells(result: SystemResult) -> str:
     told = (points(result.f1), points(result.acc), seconds(result.latency_s.mean), number(result.llm_calls))
     return " | ".join(told)
 
@@ -135,7 +133,7 @@ def _cells(result: SystemResult | None) -> str:
 def main() -> None:
     """Run what is not done yet and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=data_root())
+    parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS))
     parser.add_argument("--questions", type=int, default=40)
     parser.add_argument("--devices", type=int, default=5)
@@ -147,7 +145,7 @@ def main() -> None:
     further += [word for change in (*SETTINGS, *options.changes) for word in ("--set", change)]
     parts = [Part(setting, name) for setting, name in IN_TURN if name in options.datasets]
     start = time.monotonic()
-    run_all(parts, options.jobs, options.data, options.out, further)
+    run_all(parts, options.jobs, find_data(options.data), options.out, further)
     told = table(options.out, options.datasets)
     (options.out / "table1.md").write_text(told, encoding="utf-8")
     print(told)
