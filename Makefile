@@ -8,7 +8,7 @@ SIMULATE_FLAGS ?=
 # llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits.
 export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON)
 
-.PHONY: demo demo-hybrid test check install models clean
+.PHONY: demo demo-hybrid test test-slow install models clean
 
 demo: models            ## run the main job: five devices, real models, results with a report
 	$(BIN)/fedrag simulate $(SIMULATE_FLAGS)
@@ -21,6 +21,9 @@ test: install           ## pass the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+test-slow: install      ## the tests that take minutes each: another's retrieval on its own data, Table 1 in small
+	$(BIN)/pytest --numprocesses 2 --dist loadfile -m slow
 
 install: $(VENV)/.ready ## make the environment
 

@@ -12,10 +12,14 @@ from simulations.corpora.sentences import encoded
 
 THEIRS = {"R@5": 67.8, "R@10": 77.8}  # HippoRAG 2's code over the same tuples, with the same encoder
 
-pytestmark = pytest.mark.skipif(
-    (data := data_root()) is None or not (data / "reference" / "hipporag").is_dir(),
-    reason="reference/hipporag is not among the data; set FEDRAG_DATA",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),  # 1,890 passages, 16,228 vertices and 17,033 facts are encoded
+    pytest.mark.skipif(
+        (data := data_root()) is None or not (data / "reference" / "hipporag").is_dir(),
+        reason="reference/hipporag is not among the data; set FEDRAG_DATA",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ SMALL = ("models.generator=smollm2-135m", "models.context-tokens=2048", "memory.
 LOG = "local-hotpotqa.log"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_all_rows_stand_in_one_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
