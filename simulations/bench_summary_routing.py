@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from client_app.app import app
-from fedrag_flwr.cli.console import toml_value
+from fedrag_flwr.cli.console import changed
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
 from fedrag_flwr.records import Answer
@@ -221,9 +221,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    pairs = (told.partition("=") for told in arguments.change)
-    changes = {key.strip(): toml_value(value.strip()) for key, _, value in pairs}
-    made = world(arguments.set, arguments.documents, arguments.data, changes)
+    made = world(arguments.set, arguments.documents, arguments.data, changed(arguments.change))
     asked = made.domains.dealt("dev", arguments.home, arguments.foreign, arguments.seed)
     rows = {name: answers(made, name, asked, arguments.answers_at) for name in arguments.systems.split(",")}
     lines = table(rows)

@@ -71,7 +71,9 @@ class RetrievalSettings:
     entities, relations, chunks
         Nearest ones that are taken of each.
     neighbours
-        Heaviest neighbours of each entity.
+        Heaviest neighbours of each entity, whose passages are led to as well.
+    neighbours_share
+        What a neighbour with all of an entity's edge weight counts beside that entity.
     passages
         Passages whose sentences compete.
     levels
@@ -82,6 +84,7 @@ class RetrievalSettings:
     relations: int = 10
     chunks: int = 10
     neighbours: int = 3
+    neighbours_share: float = 0.5
     passages: int = 8
     levels: frozenset[Level] = LEVELS
 
@@ -157,19 +160,21 @@ class GraphRetriever:
         return [name for name, _ in index.chunks.nearest(vector, most.chunks)]
 
     def _by_entities(self, near: Sequence[tuple[str, float]]) -> list[str]:
-        """Passages of near entities and of their heaviest edges, by the sum of the cosines that lead there."""
-        graph = self._index.graph
+        """Passages of near entities and of their heaviest neighbours, by the sum of what leads there.
+
+        An entity leads with its cosine, a neighbour with its share of the entity's edge weight of that.
+        """
+        graph, most = self._index.graph, self._settings
         weights: dict[str, float] = {}
         for name, cosine in near:
             if name not in graph.entities:
                 continue
-            beside = sorted(graph.neighbours.get(name, {}).items(), key=lambda pair: (-pair[1], pair[0]))
-            for passage in self._told_in(graph.entities[name].statements):
-                weights[passage] = weights.get(passage, 0.0) + cosine
-            for other, _ in beside[: self._settings.neighbours]:
-                shared = set(graph.entities[name].statements) & set(graph.entities[other].statements)
-                for passage in self._told_in(sorted(shared)):
-                    weights[passage] = weights.get(passage, 0.0) + 0.5 * cosine
+            edges = graph.neighbours.get(name, {})
+            beside = sorted(edges.items(), key=lambda pair: (-pair[1], pair[0]))[: most.neighbours]
+            parts = {name: 1.0, **{other: most.neighbours_share * w / sum(edges.values()) for other, w in beside}}
+            for one, part in parts.items():
+                for passage in self._told_in(graph.entities[one].statements):
+                    weights[passage] = weights.get(passage, 0.0) + part * cosine
         return sorted(weights, key=lambda passage: (-weights[passage], passage))
 
     def _told_in(self, rows: Iterable[int]) -> list[str]:

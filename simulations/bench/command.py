@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, toml_value, with_errors
+from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, settings_from, with_errors
 
 if TYPE_CHECKING:
     from simulations.bench.plan import Setting, Split
@@ -41,6 +41,7 @@ def bench(
     if systems == "list":
         out.print("\n".join(system_names()))
         return
+    settings_from(changes)  # refuses what is wrong
     plan = BenchPlan(
         data=tuple(path.expanduser() for path in data or ()),
         systems=named(systems, system_names()),
@@ -48,7 +49,7 @@ def bench(
         devices=devices,
         questions=questions,
         seed=seed,
-        changes=_changes(changes),
+        changes=changed(changes),
         split=cast("Split", split),
     )
     start = time.monotonic()
@@ -81,9 +82,3 @@ def report(
         return
     for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
         out.print(table)
-
-
-def _changes(options: list[str] | None) -> dict[str, bool | int | float | str]:
-    settings_from(options)  # refuses what is wrong
-    pairs = (option.partition("=") for option in options or ())
-    return {key.strip(): toml_value(value.strip()) for key, _, value in pairs}

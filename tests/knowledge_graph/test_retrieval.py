@@ -55,7 +55,7 @@ def retriever(*levels: Level, **settings: int) -> GraphRetriever:
 
 
 # (level, the passages that it leads to)
-CASES: list[tuple[Level, set[str]]] = [("entity", {"p1#0"}), ("relation", {"p3#0"}), ("chunk", {"p4#0"})]
+CASES: list[tuple[Level, set[str]]] = [("entity", {"p1#0", "p2#0"}), ("relation", {"p3#0"}), ("chunk", {"p4#0"})]
 
 
 @pytest.mark.parametrize(("level", "passages"), CASES)
@@ -65,15 +65,20 @@ def test_each_level_leads_elsewhere(level: Level, passages: set[str]) -> None:
 
 def test_all_levels_lead_to_all() -> None:
     found = retriever("entity", "relation", "chunk").passages(QUESTION)
-    assert {one.id for one, _ in found} == {"p1#0", "p3#0", "p4#0"}
+    assert {one.id for one, _ in found} == {"p1#0", "p2#0", "p3#0", "p4#0"}
+
+
+def test_a_neighbour_s_passages_come_after_the_entity_s_own() -> None:
+    assert [one.id for one, _ in retriever("entity").passages(QUESTION)] == ["p1#0", "p2#0"]
+    assert [one.id for one, _ in retriever("entity", neighbours=0).passages(QUESTION)] == ["p1#0"]
 
 
 @given(st.integers(1, 12))
 def test_the_nearest_sentences_of_those_passages_come_back(budget: int) -> None:
     units = retriever("entity", "relation", "chunk").retrieve(QUESTION, budget)
-    assert len(units) == min(budget, 6)
+    assert len(units) == min(budget, 8)
     assert [unit.score for unit in units] == sorted((unit.score for unit in units), reverse=True)
-    assert all(unit.id.endswith(".1") for unit in units[: min(budget, 3)])
+    assert all(unit.id.endswith(".1") for unit in units[: min(budget, 4)])
     assert {unit.origin for unit in units} == {"home"}
 
 
