@@ -154,6 +154,7 @@ class GraphSettings(_Group):
     detail: Literal["full", "erased"] = "full"
     most_copied: float = Field(0.1, ge=0, le=1)
     share: Literal["text", "vector", "sealed"] = "text"
+    vectors: Literal["sentences", "summary"] = "sentences"
     retrieval: Literal["graph", "chunks"] = "graph"
 
 

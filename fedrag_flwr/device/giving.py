@@ -102,7 +102,7 @@ class DeviceGiving:
         keeper.inform()
         while True:
             names = keeper.door.names_known()
-            batch = self.graph.share(request, f"{keeper.generation()}.{names}")
+            batch = self.graph.share(request, f"{keeper.generation()}.{names}.{keeper.settings.graph.vectors}")
             if keeper.door.names_known() == names:
                 return batch
             request = SummaryRequest("", ())

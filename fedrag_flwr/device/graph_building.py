@@ -162,25 +162,24 @@ class GraphBuilder:
         """The members of each community, by the id that stands for its content."""
         vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
         known = self._graphs.communities()
-        titles = {passage.id: passage.title for passage in self._store.passages()}
+        titles, sentences = self._told()
         changed = {
             member
             for name, one in known.items()
-            if _content(name) != _content(self._id(graph, one.members, titles))
+            if _content(name) != _content(self._id(graph, one.members, titles, sentences))
             for member in one.members
         }
         assignment = recut(graph.edges, vectors, as_dict(known), changed, self._settings)
         groups: defaultdict[int, list[str]] = defaultdict(list)
         for name, number in assignment.items():
             groups[number].append(name)
-        return {self._id(graph, names, titles): tuple(names) for names in groups.values()}
+        return {self._id(graph, names, titles, sentences): tuple(names) for names in groups.values()}
 
     def _summarise(self, graph: KnowledgeGraph, groups: Mapping[str, Sequence[str]], progress: Progress) -> int:
         known = self._graphs.communities()
         new = [name for name in groups if name not in known]
         gone = [name for name in known if name not in groups]
-        titles = {passage.id: passage.title for passage in self._store.passages()} if new else {}
-        sentences = {one.id: one.text for one in self._store.sentences()} if new else {}
+        titles, sentences = self._told() if new else ({}, {})
         if gone:
             self._graphs.put_communities((), gone)
         for done in range(0, len(new), _COMMUNITIES_AT_ONCE):
@@ -198,14 +197,22 @@ class GraphBuilder:
         progress("summarise", len(new), len(new))
         return len(new)
 
-    def _id(self, graph: KnowledgeGraph, members: Iterable[str], titles: Mapping[str, str]) -> str:
-        """Stands for the members, all that is stated of them and under which titles, and the way of summing up."""
+    def _told(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The title of each passage and the text of each sentence."""
+        titles = {passage.id: passage.title for passage in self._store.passages()}
+        return titles, {one.id: one.text for one in self._store.sentences()}
+
+    def _id(
+        self, graph: KnowledgeGraph, members: Iterable[str], titles: Mapping[str, str], sentences: Mapping[str, str]
+    ) -> str:
+        """Stands for the members, all that is stated of them in which words and titles, and the way of summing up."""
         present = [name for name in sorted(members) if name in graph.entities]
         told = [graph.statements[row] for row in _rows(graph, present)]
         content = [
             *present,
             *(f"{one.passage_id} {one.head.text} {one.relation} {one.tail.text}" for one in told),
             *(titles[one.passage_id] for one in told),
+            *(sentences[one.sentence_id] for one in told),
         ]
         return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.chain import OperatorChain
+from fedrag_flwr.privacy.contents import Content, mean_vectors
 from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, shown_item, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import clean
@@ -213,13 +214,17 @@ class ExportDoor:
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
         return replace(self._released("evidence", tuple(released), withheld), removed=MappingProxyType(dict(removed)))
 
-    def release_summaries(self, summaries: Mapping[str, str], *, text: bool = True) -> Released[SubgraphSummary]:
-        """Release summaries of own subgraphs under opaque ids: text rewritten, and the vector of what was written.
+    def release_summaries(
+        self, summaries: Mapping[str, str], contents: Mapping[str, Content] | None = None, *, text: bool = True
+    ) -> Released[SubgraphSummary]:
+        """Release summaries of own subgraphs under opaque ids: text rewritten, and a vector of what was rewritten.
 
         Parameters
         ----------
         summaries
             Their texts by own id.
+        contents
+            Sentences by own id, whose mean the vector is; without, or where they are too few, it is the text's.
         text
             Whether the text leaves, or its vector alone.
 
@@ -237,7 +242,7 @@ class ExportDoor:
             withheld[reason] += bool(reason)
             if not reason:
                 passed[own_id] = shown
-        vectors = self._encoder.encode(list(passed.values())) if passed else ()
+        vectors = self._summary_vectors(passed, contents or {})
         released = [
             SubgraphSummary(self._hide(own_id), shown if text else "", self._round(vector), self._device)
             for (own_id, shown), vector in zip(passed.items(), vectors, strict=True)
@@ -360,6 +365,13 @@ class ExportDoor:
             for change in bundle.changes
         )
         return current
+
+    def _summary_vectors(self, passed: Mapping[str, str], contents: Mapping[str, Content]) -> list[Vector]:
+        told = {name: contents[name] for name in passed if name in contents}
+        means = dict(zip(told, mean_vectors(list(told.values()), self._operate, self._encoder.encode), strict=True))
+        alone = [name for name in passed if means.get(name) is None]
+        own = dict(zip(alone, self._encoder.encode([passed[name] for name in alone]) if alone else (), strict=True))
+        return [own[name] if (mean := means.get(name)) is None else mean for name in passed]
 
     def _embeddings(self, passed: Sequence[tuple[MemoryItem, Bundle]]) -> list[Vector]:
         # Also where a surrogate happens to be the name itself: a vector that is only then the stored one would tell.
