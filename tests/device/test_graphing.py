@@ -12,12 +12,14 @@ import pytest
 from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
+from fedrag_flwr.device.graph_contents import contents_of
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.gate_signals import PARTS
 from fedrag_flwr.inference.graph_answers import rescored
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import delivered
 from fedrag_flwr.memory.store.graph_store import GraphStore
+from fedrag_flwr.privacy.contents import FEWEST
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import (
     Answer,
@@ -151,19 +153,54 @@ def shared(device: EdgeDevice, *known: str, generation: str = "1") -> SummaryBat
     return device.graph.share(SummaryRequest("1", known), generation)
 
 
-def test_summaries_leave_through_the_door(device: EdgeDevice) -> None:
-    built(device)
-    batch = shared(device)
-    own = tables(device).communities()
+@pytest.mark.parametrize("erased", [{"graph.vectors": "summary"}, {"graph.detail": "erased"}])
+def test_summaries_leave_through_the_door(tmp_path: Path, erased: dict[str, Plain]) -> None:
+    write(tmp_path)
+    with device_at(tmp_path, **erased) as device:
+        built(device)
+        batch = shared(device)
+        own = tables(device).communities()
     assert len(batch.summaries) == len(own)
-    assert "Enno Tveit" in repr(own)
+    assert "Enno Tveit" in repr(own) or "graph.detail" in erased
     assert "Tveit" not in repr(batch)
-    assert "[PERSON]" in repr(batch)
+    assert "[PERSON]" in repr(batch) or "graph.detail" in erased
     assert not {one.id for one in batch.summaries} & own.keys()
     texts = [one.text for one in batch.summaries]
-    again = device.toolbox.encoder.encode(texts)
+    again = toolbox().encoder.encode(texts)
     for one, vector in zip(batch.summaries, again, strict=True):
         assert np.allclose(one.vector, vector, atol=2e-3)  # of what was written, not of what was masked
+
+
+def test_a_vector_is_the_mean_of_the_sentences_that_state_the_community(tmp_path: Path) -> None:
+    write(tmp_path)
+    with device_at(tmp_path, **{"privacy.export": "none"}) as device:
+        built(device)
+        own, graph = tables(device).communities(), device.graph.knowledge()
+        contents = contents_of(device.store, graph, {name: one.members for name, one in own.items()})
+        device.graph.hide.prepare(own)
+        shown = {one.id: one for one in shared(device).summaries}
+        assert {len(one.texts) >= FEWEST for one in contents.values()} == {True, False}
+        for name, one in contents.items():
+            released = shown[device.graph.hide(name)]
+            assert np.allclose(one.vectors, device.toolbox.encoder.encode(one.texts), atol=1e-5)
+            mean = one.vectors.mean(axis=0)
+            few = len(one.texts) < FEWEST
+            wanted = device.toolbox.encoder.encode([released.text])[0] if few else mean / np.linalg.norm(mean)
+            assert np.allclose(released.vector, wanted, atol=2e-3)
+
+
+def test_a_sentence_that_ends_otherwise_makes_its_communities_anew(device: EdgeDevice) -> None:
+    built(device)
+    store = tables(device)
+    before, stated = store.communities(), store.statements()
+    assert device.documents is not None
+    page = device.documents / "mount-cairl.md"
+    page.write_text(page.read_text(encoding="utf-8").rstrip().removesuffix(".") + "!", encoding="utf-8")
+    built(device)
+    after = store.communities()
+    assert store.statements() == stated
+    assert before.keys() - after.keys()
+    assert before.keys() & after.keys()
 
 
 def test_only_news_travel_and_what_is_void_is_named(device: EdgeDevice) -> None:
