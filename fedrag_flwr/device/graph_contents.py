@@ -14,10 +14,8 @@ from fedrag_flwr.text.segment import under_title
 MOST = 16  # sentences of a community, those nearest to the mean of all
 
 
-def contents_of(
-    store: MemoryStore, graph: KnowledgeGraph, communities: Mapping[str, Sequence[str]]
-) -> dict[str, Content]:
-    """Of each community, given by its entities, the sentences that state its relations, the most central ones.
+class CommunityContents:
+    """Finds the sentences that state a community's relations.
 
     Parameters
     ----------
@@ -25,30 +23,34 @@ def contents_of(
         Holds the sentences with their vectors.
     graph
         The whole graph.
-    communities
-        Entities by the community's id.
     """
-    stating = {
-        name: {
-            graph.statements[row].sentence_id
-            for one in members
-            if one in graph.entities
-            for row in graph.entities[one].statements
+
+    def __init__(self, store: MemoryStore, graph: KnowledgeGraph) -> None:
+        self._store = store
+        self._graph = graph
+        self._units = store.units("sentence")
+        self._rows = {unit_id: row for row, unit_id in enumerate(self._units.ids)}
+        self._titles = {passage.id: passage.title for passage in store.passages()}
+
+    def of(self, communities: Mapping[str, Sequence[str]]) -> dict[str, Content]:
+        """The most central sentences of each community, which is given by its entities; each has one at least."""
+        chosen = {name: rows for name, members in communities.items() if (rows := self._central(members))}
+        wanted = sorted({row for rows in chosen.values() for row in rows})
+        told = self._store.sentences([self._units.ids[row] for row in wanted])
+        texts = {
+            row: under_title(self._titles[one.passage_id], one.text) for row, one in zip(wanted, told, strict=True)
         }
-        for name, members in communities.items()
-    }
-    if not any(stating.values()):
-        return {}
-    units = store.units("sentence")
-    rows = {unit_id: row for row, unit_id in enumerate(units.ids)}
-    chosen: dict[str, list[int]] = {}
-    for name, sentences in stating.items():
-        held = np.array(sorted(rows[one] for one in sentences if one in rows), dtype=np.intp)
-        if len(held):
-            nearness = units.vectors[held] @ units.vectors[held].mean(axis=0)
-            chosen[name] = held[np.argsort(-nearness, kind="stable")[:MOST]].tolist()
-    wanted = sorted({row for found in chosen.values() for row in found})
-    told = store.sentences([units.ids[row] for row in wanted])
-    titles = {passage.id: passage.title for passage in store.passages()}
-    texts = {row: under_title(titles[one.passage_id], one.text) for row, one in zip(wanted, told, strict=True)}
-    return {name: Content(tuple(texts[row] for row in found), units.vectors[found]) for name, found in chosen.items()}
+        return {
+            name: Content(tuple(texts[row] for row in rows), self._units.vectors[rows]) for name, rows in chosen.items()
+        }
+
+    def _central(self, members: Sequence[str]) -> list[int]:
+        graph = self._graph
+        stated = {row for one in members if one in graph.entities for row in graph.entities[one].statements}
+        names = {graph.statements[row].sentence_id for row in stated}
+        rows = np.array(sorted(self._rows[name] for name in names if name in self._rows), dtype=np.intp)
+        if not len(rows):
+            return []
+        nearness = self._units.vectors[rows] @ self._units.vectors[rows].mean(axis=0)
+        central: list[int] = rows[np.argsort(-nearness, kind="stable")[:MOST]].tolist()
+        return central

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport
-from fedrag_flwr.device.graph_contents import contents_of
+from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.device.sharing import OpaqueIds
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.cognizer import Cognizer
@@ -31,7 +31,6 @@ from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
-from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.records import (
     Answer,
@@ -118,13 +117,14 @@ class DeviceGraph:
         self.hide.prepare(texts)
         shown = {name: self.hide(name) for name in texts}
         new = [name for name in texts if shown[name] not in known]
-        contents = self._contents({name: summaries[name].members for name in new})
+        contents = self._contents() if new else None
         released: list[SubgraphSummary] = []
         withheld: Counter[str] = Counter()
         done, size = 0, 0
         while done < len(new) and size < self.settings.federation.page_bytes:  # what is withheld fills no page
             part = {name: texts[name] for name in new[done : done + TOGETHER]}
-            passed = self.door.release_summaries(part, contents, text=self.settings.graph.share == "text")
+            told = contents.of({name: summaries[name].members for name in part}) if contents else None
+            passed = self.door.release_summaries(part, told, text=self.settings.graph.share == "text")
             released += passed.items
             withheld.update(passed.withheld)
             size += sum(len(one.text.encode()) + 2 * len(one.vector) + _EACH for one in passed.items)
@@ -223,12 +223,12 @@ class DeviceGraph:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _contents(self, communities: Mapping[str, Sequence[str]]) -> dict[str, Content]:
+    def _contents(self) -> CommunityContents | None:
         """The sentences whose mean a summary's vector is; none where it is to tell no more than the summary's words."""
         graph = self.settings.graph
-        if not communities or graph.vectors == "summary" or graph.detail == "erased":
-            return {}
-        return contents_of(self.store, self.knowledge(), communities)
+        if graph.vectors == "summary" or graph.detail == "erased":
+            return None
+        return CommunityContents(self.store, self.knowledge())
 
     def _make_retriever(self) -> GraphRetriever:
         """Loads the graph with its vectors; a device keeps it while its documents stay as they are."""

@@ -12,7 +12,7 @@ import pytest
 from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
-from fedrag_flwr.device.graph_contents import contents_of
+from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.gate_signals import PARTS
 from fedrag_flwr.inference.graph_answers import rescored
@@ -176,7 +176,7 @@ def test_a_vector_is_the_mean_of_the_sentences_that_state_the_community(tmp_path
     with device_at(tmp_path, **{"privacy.export": "none"}) as device:
         built(device)
         own, graph = tables(device).communities(), device.graph.knowledge()
-        contents = contents_of(device.store, graph, {name: one.members for name, one in own.items()})
+        contents = CommunityContents(device.store, graph).of({name: one.members for name, one in own.items()})
         device.graph.hide.prepare(own)
         shown = {one.id: one for one in shared(device).summaries}
         assert {len(one.texts) >= FEWEST for one in contents.values()} == {True, False}
