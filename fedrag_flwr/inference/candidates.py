@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr.inference.prompts import UNKNOWN
@@ -13,6 +14,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import GENERIC
 
 MOST = 64
+_OPTIONS = re.compile(r"\bOptions: (?P<listed>[^\n]+?)\.?\s*\Z")
 NAMES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}
 )
@@ -70,6 +72,13 @@ def candidates(
     ):
         fitting = [text for text in fitting if is_called(text, analysis.asks) is not False] or fitting
     return fitting[:MOST]
+
+
+def options_of(question: str) -> tuple[str, ...]:
+    """The answers that a question itself lists, as in "Options: salt; copper; tin."; none where it lists none."""
+    found = _OPTIONS.search(question)
+    options = _distinct(found["listed"].split(";")) if found else []
+    return tuple(options[:MOST]) if len(options) > 1 else ()
 
 
 def choice_grammar(choices: Sequence[str]) -> Grammar:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, chosen, unknown
+from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, chosen, options_of, unknown
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading
 from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
@@ -243,9 +243,10 @@ def why_not(text: str, question: str, analysis: QuestionAnalysis, texts: Sequenc
         return (
             "the model said yes or no to another kind of question" if analysis.answer_type not in ("", "YESNO") else ""
         )
-    if not is_supported(text, texts):
+    options = options_of(question)
+    if not is_supported(text, [*texts, *options]):
         return "the evidence does not hold the model's answer"
-    if not is_choice(question) and is_supported(text, [question]):
+    if not options and not is_choice(question) and is_supported(text, [question]):
         return "the question holds the model's answer itself"
     return ""
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen
+from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen, options_of
 from fedrag_flwr.inference.prompts import UNKNOWN
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Fact
@@ -45,6 +45,20 @@ OFFERED: list[tuple[str, str, tuple[Fact, ...], list[str]]] = [
 @pytest.mark.parametrize(("question", "kind", "held", "offered"), OFFERED)
 def test_what_is_offered(question: str, kind: str, held: tuple[Fact, ...], offered: list[str]) -> None:
     assert candidates(question, QuestionAnalysis(held, (), kind), EVIDENCE) == offered
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        ("What is mined? Options: salt; copper; tin ore.", ("salt", "copper", "tin ore")),
+        ("What is mined? Options: salt;; Salt ;copper", ("salt", "copper")),
+        ("What is mined? Options: salt.", ()),
+        ("Which Options: page lists salt; copper?\nAnd where?", ()),
+        ("Is it salt; or copper?", ()),
+    ],
+)
+def test_options_are_those_that_a_question_lists(question: str, options: tuple[str, ...]) -> None:
+    assert options_of(question) == options
 
 
 def test_at_most_so_many_are_offered() -> None:

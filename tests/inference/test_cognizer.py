@@ -380,3 +380,17 @@ def test_why_what_a_model_wrote_is_not_taken(text: str, wording: str, fault: str
     said = why_not(text, wording or QUESTION, pipeline.question(QUESTION), [f"{TEXT} The engineer was young."])
     assert bool(said) == bool(fault)
     assert fault in said
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("salt", ""),  # an option, in the evidence or not
+        ("Copper", ""),
+        ("hills", ""),  # the evidence's own words
+        ("tin", "the evidence does not hold the model's answer"),
+    ],
+)
+def test_of_options_one_may_be_said_though_the_question_holds_it(text: str, fault: str, pipeline: Pipeline) -> None:
+    asked = "What is mined there? Options: salt; copper."
+    assert why_not(text, asked, pipeline.question(asked), ["Salt is mined in the hills."]) == fault
