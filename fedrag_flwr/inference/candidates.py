@@ -14,7 +14,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import GENERIC
 
 MOST = 64
-_OPTIONS = re.compile(r"\bOptions: (?P<listed>[^\n]+?)\.?\s*\Z")
+_OPTIONS = re.compile(r"\bOptions: (?P<listed>[^\n]+?)\.?\s*\Z")  # as `with_options` writes them
 NAMES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LAW", "LANGUAGE"}
 )
@@ -72,6 +72,11 @@ def candidates(
     ):
         fitting = [text for text in fitting if is_called(text, analysis.asks) is not False] or fitting
     return fitting[:MOST]
+
+
+def with_options(question: str, options: Sequence[str]) -> str:
+    """A question that lists the answers among which it lets choose; the same question where there are none."""
+    return f"{question} Options: {'; '.join(options)}." if options else question
 
 
 def options_of(question: str) -> tuple[str, ...]:

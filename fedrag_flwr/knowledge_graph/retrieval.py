@@ -19,6 +19,7 @@ from fedrag_flwr.records import EvidenceUnit, Passage, Vector
 Floats = NDArray[np.float32]
 Level = Literal["entity", "relation", "chunk"]
 LEVELS: frozenset[Level] = frozenset({"entity", "relation", "chunk"})
+NEIGHBOUR = 0.5  # what a neighbour with all of an entity's edge weight counts beside that entity
 RANK_OFFSET = 60.0  # of reciprocal rank fusion (Cormack et al. 2009)
 
 
@@ -72,8 +73,6 @@ class RetrievalSettings:
         Nearest ones that are taken of each.
     neighbours
         Heaviest neighbours of each entity, whose passages are led to as well.
-    neighbours_share
-        What a neighbour with all of an entity's edge weight counts beside that entity.
     passages
         Passages whose sentences compete.
     levels
@@ -84,7 +83,6 @@ class RetrievalSettings:
     relations: int = 10
     chunks: int = 10
     neighbours: int = 3
-    neighbours_share: float = 0.5
     passages: int = 8
     levels: frozenset[Level] = LEVELS
 
@@ -164,15 +162,15 @@ class GraphRetriever:
 
         An entity leads with its cosine, a neighbour with its share of the entity's edge weight of that.
         """
-        graph, most = self._index.graph, self._settings
+        graph, most = self._index.graph, self._settings.neighbours
         weights: dict[str, float] = {}
         for name, cosine in near:
             if name not in graph.entities:
                 continue
             edges = graph.neighbours.get(name, {})
-            beside = sorted(edges.items(), key=lambda pair: (-pair[1], pair[0]))[: most.neighbours]
-            parts = {name: 1.0, **{other: most.neighbours_share * w / sum(edges.values()) for other, w in beside}}
-            for one, part in parts.items():
+            beside = sorted(edges.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+            whole = sum(edges.values())
+            for one, part in [(name, 1.0), *((other, NEIGHBOUR * weight / whole) for other, weight in beside)]:
                 for passage in self._told_in(graph.entities[one].statements):
                     weights[passage] = weights.get(passage, 0.0) + part * cosine
         return sorted(weights, key=lambda passage: (-weights[passage], passage))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,31 +25,32 @@ class Content:
 
 
 def mean_vectors(
-    contents: Sequence[Content],
+    contents: Mapping[str, Content],
     operate: Callable[[list[Bundle]], list[Bundle]],
     encode: Callable[[list[str]], NDArray[np.float32]],
-) -> list[Vector | None]:
-    """The direction of each content's sentences as they are shown, shape (dimension,); None where too few are.
+) -> dict[str, Vector]:
+    """The direction of each content's sentences as they are shown, shape (dimension,), where at least `FEWEST` are.
 
     A sentence that the operators leave as it is counts with the vector that is kept; one that they rewrite is encoded
     anew, and one that they refuse does not count.
     """
-    texts = [clean(text) for content in contents for text in content.texts]
-    shown = operate([Bundle((text,)) for text in texts])
-    rewritten = [
-        row
-        for row, (text, bundle) in enumerate(zip(texts, shown, strict=True))
-        if not bundle.refusal and (bundle.changes or bundle.prose[0] != text)
-    ]
-    vectors = np.concatenate([content.vectors for content in contents]) if contents else np.zeros((0, 0), np.float32)
-    if rewritten:
-        vectors[rewritten] = encode([shown[row].prose[0] for row in rewritten])
-    kept = np.array([not bundle.refusal for bundle in shown], dtype=bool)
-    means: list[Vector | None] = []
-    start = 0
-    for content in contents:
-        rows = np.arange(start, start + len(content.texts))[kept[start : start + len(content.texts)]]
-        start += len(content.texts)
-        mean = vectors[rows].mean(axis=0) if len(rows) >= FEWEST else None
-        means.append(None if mean is None else mean / max(float(np.linalg.norm(mean)), 1e-12))
+    texts = [clean(text) for content in contents.values() for text in content.texts]
+    shown = iter(zip(texts, operate([Bundle((text,)) for text in texts]), strict=True))
+    means: dict[str, Vector] = {}
+    for name, content in contents.items():
+        kept: list[int] = []
+        rewritten: dict[int, str] = {}
+        for row, (text, bundle) in enumerate(islice(shown, len(content.texts))):
+            if bundle.refusal:
+                continue
+            kept.append(row)
+            if bundle.changes or bundle.prose[0] != text:
+                rewritten[row] = bundle.prose[0]
+        if len(kept) < FEWEST:
+            continue
+        vectors = content.vectors.copy()
+        if rewritten:
+            vectors[list(rewritten)] = encode(list(rewritten.values()))
+        mean = vectors[kept].mean(axis=0)
+        means[name] = mean / max(float(np.linalg.norm(mean)), 1e-12)
     return means

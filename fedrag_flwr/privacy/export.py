@@ -244,8 +244,8 @@ class ExportDoor:
                 passed[own_id] = shown
         vectors = self._summary_vectors(passed, contents or {})
         released = [
-            SubgraphSummary(self._hide(own_id), shown if text else "", self._round(vector), self._device)
-            for (own_id, shown), vector in zip(passed.items(), vectors, strict=True)
+            SubgraphSummary(self._hide(own_id), shown if text else "", self._round(vectors[own_id]), self._device)
+            for own_id, shown in passed.items()
         ]
         return self._released("summaries", tuple(released), withheld)
 
@@ -366,12 +366,11 @@ class ExportDoor:
         )
         return current
 
-    def _summary_vectors(self, passed: Mapping[str, str], contents: Mapping[str, Content]) -> list[Vector]:
+    def _summary_vectors(self, passed: Mapping[str, str], contents: Mapping[str, Content]) -> dict[str, Vector]:
         told = {name: contents[name] for name in passed if name in contents}
-        means = dict(zip(told, mean_vectors(list(told.values()), self._operate, self._encoder.encode), strict=True))
-        alone = [name for name in passed if means.get(name) is None]
-        own = dict(zip(alone, self._encoder.encode([passed[name] for name in alone]) if alone else (), strict=True))
-        return [own[name] if (mean := means.get(name)) is None else mean for name in passed]
+        means = mean_vectors(told, self._operate, self._encoder.encode)
+        alone = [name for name in passed if name not in means]
+        return means | dict(zip(alone, self._encoder.encode([passed[name] for name in alone]), strict=True))
 
     def _embeddings(self, passed: Sequence[tuple[MemoryItem, Bundle]]) -> list[Vector]:
         # Also where a surrogate happens to be the name itself: a vector that is only then the stored one would tell.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.nodes import store_root
@@ -122,8 +123,7 @@ def world(name: str, most: int, data: Path | None, changes: Mapping[str, Plain] 
 
 def as_asked(question: DomainQuestion, home: str) -> Question:
     """A question as a device is asked it, with its choices where it has some."""
-    options = f" Options: {'; '.join(question.choices)}." if question.choices else ""
-    return Question(f"{question.id}@{home}"[:200], f"{question.text}{options}"[:2000], home)
+    return Question(f"{question.id}@{home}"[:200], with_options(question.text, question.choices)[:2000], home)
 
 
 def texts_of(questions: Iterable[DomainQuestion]) -> list[str]:

@@ -44,23 +44,21 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def test_what_stays_counts_as_kept_and_what_is_rewritten_anew() -> None:
     told = content((*PLAIN, NAMED, "It is secret."))
-    (mean,) = mean_vectors([told], operate, encode)
+    mean = mean_vectors({"told": told}, operate, encode)["told"]
     expected = np.vstack([told.vectors[:4], encode([NAMED.replace("Lopez", "[PERSON]")])]).mean(axis=0)
-    assert mean is not None
     assert np.allclose(mean, unit(expected), atol=1e-6)
 
 
 @given(st.lists(st.integers(0, 7), max_size=4), st.integers(0, 3))
 def test_each_content_has_a_mean_of_its_own_or_none(sizes: list[int], secret: int) -> None:
-    contents = [
-        content(tuple([f"It is secret {n}." for n in range(secret)] + [f"Sentence {n}." for n in range(size)]), seed)
-        for seed, size in enumerate(sizes)
-    ]
+    hidden = tuple(f"It is secret {n}." for n in range(secret))
+    contents = {
+        str(seed): content((*hidden, *(f"Sentence {n}." for n in range(size))), seed) for seed, size in enumerate(sizes)
+    }
     means = mean_vectors(contents, operate, encode)
-    for one, mean, size in zip(contents, means, sizes, strict=True):
-        assert (mean is None) == (size < FEWEST)
-        if mean is not None:
-            assert np.allclose(mean, unit(one.vectors[secret:].mean(axis=0)), atol=1e-6)
+    assert list(means) == [str(seed) for seed, size in enumerate(sizes) if size >= FEWEST]
+    for name, mean in means.items():
+        assert np.allclose(mean, unit(contents[name].vectors[secret:].mean(axis=0)), atol=1e-6)
 
 
 @pytest.fixture(scope="module")
