@@ -18,13 +18,12 @@ from flwr.app import Message, RecordDict
 from flwr.common.serde import message_to_proto
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.records import Answer, AnswerMode, AnswerRequest, EvidenceRequest, Question, ShareRequest
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
@@ -176,8 +175,8 @@ class Blabbermouth:
     ) -> list[Completion]:
         return [Completion(self.secret, 1, 1, 0.0)] * n
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros(len(continuations))
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        return Scores(np.zeros(len(continuations)), 1, 0.0)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -102,7 +102,7 @@ class Judge:
 
     def _leaning(self, question: str, one: str, two: str, criterion: Criterion) -> float:
         """Log-odds that the model replies with the first place's number."""
-        scores = self.generator().score(judging_prompt(question, one, two, criterion), ("1", "2"))
+        scores = self.generator().score(judging_prompt(question, one, two, criterion), ("1", "2")).logprobs
         return float(scores[0] - scores[1])
 
 

@@ -79,11 +79,13 @@ def with_options(question: str, options: Sequence[str]) -> str:
     return f"{question} Options: {'; '.join(options)}." if options else question
 
 
-def options_of(question: str) -> tuple[str, ...]:
-    """The answers that a question itself lists, as in "Options: salt; copper; tin."; none where it lists none."""
+def without_options(question: str) -> tuple[str, tuple[str, ...]]:
+    """A question without the answers that it lists ("Options: salt; copper; tin."), and these, if there are two."""
     found = _OPTIONS.search(question)
     options = _distinct(found["listed"].split(";")) if found else []
-    return tuple(options[:MOST]) if len(options) > 1 else ()
+    if found is None or len(options) < 2:
+        return question, ()
+    return question[: found.start()].rstrip(), tuple(options[:MOST])
 
 
 def choice_grammar(choices: Sequence[str]) -> Grammar:

@@ -6,8 +6,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.inference.candidates import NAMES, IsCalled, candidates, choice_grammar, chosen, options_of, unknown
+from fedrag_flwr.inference.candidates import (
+    NAMES,
+    IsCalled,
+    candidates,
+    choice_grammar,
+    chosen,
+    unknown,
+    without_options,
+)
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading
 from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
@@ -138,19 +148,23 @@ class Cognizer:
     ) -> Verdict:
         """Answer over evidence units and memories (eq. 15).
 
-        A question that asks to be told something gets the nearest sentences themselves (`inference.telling`). Where the
-        evidence's typed `facts` hold none that fits the question, the model is not asked; nor where a `reading` of the
-        evidence is sure of an answer that fits. With facts the model can only choose among those that fit, unless it is
-        `free` and there is a reading: where nothing fits, it finds none, or what it wrote cannot be the answer, it is
-        asked over `further` evidence; and if that is in vain, too, the reading's likeliest span that can be the answer
-        takes its place. `wording` is the question as it came, where a name stands for one of its descriptions now. With
-        `always` the model is asked over any evidence, however far, as plain retrieval-augmented generation does.
+        Of the answers that a question lists itself the likeliest is given (`rank`). One that asks to be told something
+        gets the nearest sentences themselves (`inference.telling`). Where the evidence's typed `facts` hold none that
+        fits the question, the model is not asked; nor where a `reading` of the evidence is sure of an answer that fits.
+        With facts the model can only choose among those that fit, unless it is `free` and there is a reading: where
+        nothing fits, it finds none, or what it wrote cannot be the answer, it is asked over `further` evidence; and if
+        that is in vain, too, the reading's likeliest span that can be the answer takes its place. `wording` is the
+        question as it came, where a name stands for one of its descriptions now. With `always` the model is asked over
+        any evidence, however far, as plain retrieval-augmented generation does.
         """
         first = Shown(units, memories)
         score = first.nearness(analysis)
         if score < self.abstain_below and not always:
             far = f"evidence too far: {score:.2f} < {self.abstain_below:.2f}"
             return _without_model("", score, far, self.abstain_below)
+        stem, options = without_options(question)
+        if options:
+            return self.rank(stem, first, options, score)
         if text := told(question, units):
             return _without_model(text, score, f"told by the nearest of {len(units)} units, nearness {score:.2f}")
         free, known = reading is not None and self.free, reading.known if reading is not None else ""
@@ -170,6 +184,28 @@ class Cognizer:
         else:
             verdict = _without_model("", score, _none_fits(analysis))
         return self._with_more(verdict, question, worded, analysis, first, further, reading)
+
+    def rank(self, question: str, shown: Shown, options: Sequence[str], score: float) -> Verdict:
+        """The likeliest of some answers, by the mean log-probability of their words after the question alone.
+
+        Shown the options, a small model copies one of them; what it would have said tells more.
+
+        Parameters
+        ----------
+        question
+            Without its options.
+        shown
+            The evidence.
+        options
+            The answers, at least one.
+        score
+            How near the evidence comes to the question.
+        """
+        found = self.generator().score(evidence_prompt(question, *shown.both), options)
+        likeliest = int(np.argmax(found.logprobs / [max(len(option.split()), 1) for option in options]))
+        why = because("model", f"the likeliest of {len(options)} options, nearness {score:.2f}", score)
+        cost = Cost(found.seconds, 1, found.tokens_in)
+        return Verdict(options[likeliest], score, cost, found.setup, decisions=(why,))
 
     def recite(self, question: str) -> Verdict:
         """Answer from the model's own knowledge, without evidence."""
@@ -243,10 +279,9 @@ def why_not(text: str, question: str, analysis: QuestionAnalysis, texts: Sequenc
         return (
             "the model said yes or no to another kind of question" if analysis.answer_type not in ("", "YESNO") else ""
         )
-    options = options_of(question)
-    if not is_supported(text, [*texts, *options]):
+    if not is_supported(text, texts):
         return "the evidence does not hold the model's answer"
-    if not options and not is_choice(question) and is_supported(text, [question]):
+    if not is_choice(question) and is_supported(text, [question]):
         return "the question holds the model's answer itself"
     return ""
 

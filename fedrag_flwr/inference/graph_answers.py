@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedrag_flwr.inference.cognizer import Cognizer, Verdict, clean
+from fedrag_flwr.inference.candidates import without_options
+from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean
 from fedrag_flwr.inference.gate import Gate, GateDecision
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
 from fedrag_flwr.inference.support import distinct
@@ -90,7 +91,14 @@ class GraphAnswers:
         return self._reasoned(question, analysis, nearest(units, self.units, self.device), start)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
-        """Candidates over one prompt state with their cost, and the seconds of loading the model."""
+        """Candidates over one prompt state with their cost, and the seconds of loading the model.
+
+        Of answers that the question lists itself the likeliest is the only candidate.
+        """
+        stem, options = without_options(question)
+        if options:
+            ranked = self.cognizer.rank(stem, Shown(units), options, max((unit.score for unit in units), default=0.0))
+            return [ranked.text], ranked.cost, ranked.setup
         drawn = self.cognizer.generator().complete(
             evidence_prompt(question, units),
             grammar=ANSWER_GRAMMAR,

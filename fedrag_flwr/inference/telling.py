@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fedrag_flwr.inference.candidates import without_options
 from fedrag_flwr.inference.support import forms
 from fedrag_flwr.records import EvidenceUnit
 
@@ -52,9 +53,9 @@ def asks_to_be_told(question: str) -> bool:
 def told(question: str, units: Sequence[EvidenceUnit]) -> str:
     """The two sentences nearest to a question that asks to be told something, nearest first; "" for any other question.
 
-    Sentences that hardly say more than the question are left out.
+    Sentences that hardly say more than the question are left out. One that lists its answers asks to choose.
     """
-    if not asks_to_be_told(question):
+    if without_options(question)[1] or not asks_to_be_told(question):
         return ""
     known = set(forms(question))
     telling = [one for one in units if len(set(forms(one.text)) - known) >= _FEWEST_NEW]

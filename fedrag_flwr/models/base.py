@@ -53,6 +53,20 @@ class Completion:
     setup: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """How likely a prompt makes some continuations.
+
+    `logprobs` are their total log-probabilities, shape (n,). `tokens_in` counts the prompt, also what was reused of it,
+    and all continuations; `seconds` and `setup` are a `Completion`'s.
+    """
+
+    logprobs: NDArray[np.float64]
+    tokens_in: int
+    seconds: float
+    setup: float = 0.0
+
+
 class Encoder(Protocol):
     """Maps texts to unit vectors."""
 
@@ -85,8 +99,8 @@ class Generator(Protocol):
         """Complete a prompt n times; n = 1 decodes greedily."""
         ...
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        """Total log-probability of each continuation after the prompt, shape (n,)."""
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """How likely each continuation is after the prompt."""
         ...
 
     def count_tokens(self, text: str) -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import logging
-import os
 import tempfile
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,14 +15,12 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.base import Grammar
+from fedrag_flwr.models.llama import library
 
 State = bytes
 _ALL_LAYERS = 0x7FFFFFFF
 _CPU_BATCH = 128  # tokens in one pass: as fast as 256 and 512, and smaller
 _GPU_BATCH = 512
-_log = logging.getLogger(__name__)
-_log_callbacks: list[object] = []  # llama.cpp keeps a pointer to the callback: it must live as long as the process
-_loading = threading.Lock()
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -289,39 +284,6 @@ class GrammarState:
     def accept(self, token: int) -> None:
         """Go on past a token that is allowed."""
         self._c.llama_sampler_accept(self._sampler, token)
-
-
-def library() -> Any:
-    """Give llama.cpp's functions, ready for this processor.
-
-    Raises
-    ------
-    ModelError
-        llama-cpp-python is not installed.
-    """
-    try:
-        from llama_cpp import llama_cpp as llama
-    except ImportError as error:
-        raise ModelError("llama-cpp-python is not installed", fix="pip install llama-cpp-python") from error
-    with _loading:  # a second thread would find no processor to run on
-        if not _log_callbacks:
-            callback = llama.llama_log_callback(_to_logging)
-            _log_callbacks.append(callback)
-            llama.llama_log_set(callback, ctypes.c_void_p(0))
-            llama.llama_backend_init()
-            _load_variants(llama)
-    return llama
-
-
-def _load_variants(llama: Any) -> None:
-    """Where llama.cpp's code for processors lies in files of its own (GGML_BACKEND_DL), load what fits this one."""
-    folder = Path(llama.__file__).parents[1] / "bin"
-    if any(folder.glob("*ggml-cpu*")):  # by the library that will use it: a wheel may hold ggml twice
-        llama._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(os.fsencode(folder)))
-
-
-def _to_logging(level: int, text: bytes, _: object) -> None:
-    _log.debug("llama.cpp (%d): %s", level, text.decode("utf-8", "replace").rstrip())
 
 
 def _free(library: Any, batch: Any, context: Any, model: Any) -> None:

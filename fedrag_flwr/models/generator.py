@@ -8,12 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.adapters import Adapter
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.engine import LlamaEngine
@@ -137,8 +134,8 @@ class LlamaGenerator:
             self._cache.put(key, completions)
         return completions
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        """Total log-probability of each continuation after the prompt, shape (n,); the prompt is evaluated once.
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """How likely each continuation is after the prompt, which is evaluated once; never replayed from the cache.
 
         Raises
         ------
@@ -147,7 +144,11 @@ class LlamaGenerator:
         """
         adapted, _ = self._adapted(prompt)
         with self._turns:
-            return self._loaded().score(adapted, continuations)
+            start = time.perf_counter()
+            session = self._loaded()
+            loading = time.perf_counter() - start
+            scores = session.score(adapted, continuations)
+        return replace(scores, setup=scores.setup + loading)
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.download import require_space
-from fedrag_flwr.models.engine import library
+from fedrag_flwr.models.llama import library
 
 
 def requantize(source: Path, target: Path, size: int) -> None:

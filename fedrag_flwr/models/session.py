@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.models.chat import ChatTemplate, Piece
 from fedrag_flwr.models.decoding import Chooser, log_probability
 from fedrag_flwr.models.engine import GrammarState, LlamaEngine, State
@@ -90,10 +90,12 @@ class Session:
             for draft in drafts
         ]
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        """Total log-probability of each continuation, shape (n,)."""
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """How likely each continuation is."""
         self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
+        setup = self._prepare(prefix)
+        start = time.perf_counter()
         length = len(prefix) + len(tail)
         texts = [self.engine.tokenize(text) for text in continuations]
         self._fits(length, max(map(len, texts), default=0))
@@ -101,7 +103,7 @@ class Session:
         scores = np.array([log_probability(logits, tokens[0]) if tokens else 0.0 for tokens in texts])
         for group in _groups([len(tokens) for tokens in texts], self.engine.context_tokens - length):
             self._score_group(group, texts, length, scores)
-        return scores
+        return Scores(scores, length + sum(map(len, texts)), time.perf_counter() - start, setup)
 
     def forget_prompt(self) -> None:
         """Evaluate the next prompt's tail even if it is the last one's; prefixes are kept."""

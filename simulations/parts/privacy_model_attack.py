@@ -49,7 +49,7 @@ class Attacker:
         order = self.rng.permutation(len(names))
         listed = [names[number] for number in order]
         told, untold = (
-            self.generator.score(_prompt(text, listed, f"Which name belongs in the place of {place}?"), listed)
+            self.generator.score(_prompt(text, listed, f"Which name belongs in the place of {place}?"), listed).logprobs
             for text in (note, f"{NOTHING} {place}")
         )
         ratios = np.empty(len(names))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt, Scores
 
 STAGES = {  # phases of a build by the stage that they belong to
     "read": "text pipeline",
@@ -92,8 +92,8 @@ class TimedGenerator:
         self._clock.add(sum(completion.seconds for completion in completions if completion.cached))
         return completions
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        """Log-probabilities of continuations."""
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """How likely continuations are."""
         return self._inner.score(prompt, continuations)
 
     def count_tokens(self, text: str) -> int:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fedrag_flwr.baselines import Limits, Substrate
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt, Scores
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
@@ -51,7 +48,7 @@ class Counting:
         self.completions += done
         return done
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
         return toolbox().generator().score(prompt, continuations)
 
     def count_tokens(self, text: str) -> int:

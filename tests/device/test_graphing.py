@@ -14,6 +14,7 @@ from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.gate_signals import PARTS
 from fedrag_flwr.inference.graph_answers import rescored
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
@@ -83,6 +84,16 @@ def test_what_asks_to_be_told_something_gets_sentences_of_the_documents(device: 
     assert "Mount Cairl" in answer.text
     texts = [one.text for one in device.store.sentences()]
     assert answer.text in {*texts, *(f"{one} {other}" for one in texts for other in texts)}
+
+
+@pytest.mark.parametrize("mode", ["graph", "gated"])
+def test_of_answers_that_a_question_lists_one_is_given(device: EdgeDevice, mode: AnswerMode) -> None:
+    built(device)
+    options = ("a lake", "a mountain", "a soup")
+    said = device.ask(Question("q", with_options("Tell me about Mount Cairl. What is it?", options), "vessland"), mode)
+    answer = said if isinstance(said, Answer) else said.drafts[0]
+    assert answer.text in options
+    assert (answer.cost.llm_calls, answer.cost.tokens_out) == (1, 0)
 
 
 def test_a_second_build_does_nothing(device: EdgeDevice) -> None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from tests.strategies.federation import toolbox
 
 LONG, SHORT = "Salt and copper, which go out by ship.", "Salt."
@@ -30,12 +29,12 @@ class Biased:
     ) -> list[Completion]:
         raise AssertionError("a judge writes nothing")
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
         assert tuple(continuations) == ("1", "2")
         self.asked.append(prompt.user)
         one, two = (line.partition(": ")[2] for line in prompt.user.splitlines()[1:3])
         longer = {"longer": 0.5, "place": 0.04}[self.rule] * (1 if len(one) > len(two) else -1)
-        return np.array([-1.0 + longer, -4.0 - longer])
+        return Scores(np.array([-1.0 + longer, -4.0 - longer]), 1, 0.0)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen, options_of, with_options
+from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen, with_options, without_options
 from fedrag_flwr.inference.prompts import UNKNOWN
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Fact
@@ -58,11 +58,12 @@ def test_what_is_offered(question: str, kind: str, held: tuple[Fact, ...], offer
     ],
 )
 def test_options_are_those_that_a_question_lists(question: str, options: tuple[str, ...]) -> None:
-    assert options_of(question) == options
+    assert without_options(question) == ("What is mined?" if options else question, options)
 
 
 def test_options_are_read_as_they_are_written() -> None:
-    assert options_of(with_options("What is mined?", ("salt", "tin ore"))) == ("salt", "tin ore")
+    asked = "What is mined?", ("salt", "tin ore")
+    assert without_options(with_options(*asked)) == asked
     assert with_options("What is mined?", ()) == "What is mined?"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean, nearness, why_not
 from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
-from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.base import Generator, Prompt, Scores
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.toolbox import Toolbox
@@ -382,15 +384,41 @@ def test_why_what_a_model_wrote_is_not_taken(text: str, wording: str, fault: str
     assert fault in said
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("salt", ""),  # an option, in the evidence or not
-        ("Copper", ""),
-        ("hills", ""),  # the evidence's own words
-        ("tin", "the evidence does not hold the model's answer"),
-    ],
-)
-def test_of_options_one_may_be_said_though_the_question_holds_it(text: str, fault: str, pipeline: Pipeline) -> None:
-    asked = "What is mined there? Options: salt; copper."
-    assert why_not(text, asked, pipeline.question(asked), ["Salt is mined in the hills."]) == fault
+@dataclass
+class Weighed:
+    """The real model, which is told how likely it finds each option; keeps the prompts."""
+
+    real: Generator
+    likely: dict[str, float]
+    prompts: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        self.prompts.append(prompt.user)
+        return Scores(np.array([self.likely[text] for text in continuations]), 70, 0.5, 3.0)
+
+
+def test_of_options_the_likeliest_per_word_is_given_and_the_model_does_not_see_them(toolbox: Toolbox) -> None:
+    model = Weighed(toolbox.generator(), {"copper": -3.0, "rock salt": -4.0, "tin": -9.0})
+    asked = "How is it called? Options: copper; rock salt; tin."  # "how is" asks to be told something else
+    verdict = Cognizer(lambda: cast("Generator", model), 8, 0.0).answer(
+        asked, toolbox.pipeline.question(asked), [unit()], (), (), told(toolbox, SURE)
+    )
+    assert (verdict.text, verdict.cost, verdict.setup) == ("rock salt", Cost(0.5, 1, 70, 0), 3.0)
+    assert verdict.explanation.startswith("the likeliest of 3 options, nearness")
+    assert model.prompts == [evidence_prompt("How is it called?", [unit()]).user]
+
+
+def test_an_option_is_chosen_by_the_evidence(toolbox: Toolbox) -> None:
+    asked = with_options(QUESTION, ("Ada Morrow", "Odile Varro", "Paul Stamm"))
+    verdict = Cognizer(toolbox.generator, 8, 0.0).answer(asked, toolbox.pipeline.question(asked), [unit()])
+    assert (verdict.text, verdict.cost.llm_calls, verdict.cost.tokens_out) == ("Odile Varro", 1, 0)
+    assert verdict.cost.tokens_in > 100
+
+
+def test_options_over_evidence_that_is_too_far_cost_no_call(toolbox: Toolbox) -> None:
+    model, asked = Counted(toolbox), with_options("What did the Duke of Pell eat?", ("salt", "bread"))
+    verdict = Cognizer(model, 8, 0.9).answer(asked, toolbox.pipeline.question(asked), [unit(score=0.1)])
+    assert (verdict.text, verdict.cost.llm_calls, model.times) == ("", 0, [])

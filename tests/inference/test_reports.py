@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.reports import Reporter, Writer
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.text import SpacyPipeline
 
@@ -40,8 +39,8 @@ class Script:
         said = self.report if "report" in prompt.system else self.answer
         return [Completion(said, 10, 5, 0.1)] * n
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros(len(continuations))
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        return Scores(np.zeros(len(continuations)), 1, 0.0)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.telling import asks_to_be_told, told
 from fedrag_flwr.records import EvidenceUnit
 
@@ -63,6 +64,7 @@ def test_the_nearest_sentences_are_told_and_headings_are_not() -> None:
     ]
     assert told(question, units) == f"{units[2].text} {units[3].text}"
     assert told(question, units[:1]) == told(question, ()) == ""
+    assert told(with_options(question, ("sleep", "fever")), units) == ""
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.floats(-1, 1)), max_size=6), st.text(max_size=60))

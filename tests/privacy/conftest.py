@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt, Scores
 from fedrag_flwr.privacy import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text import SpacyPipeline
@@ -43,8 +42,8 @@ class Saying:
         self.heard.append(prompt)
         return [Completion(self.told, 1, self.tokens, 0.0)] * n
 
-    def score(self, prompt: Prompt, continuations: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros(len(continuations))
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        return Scores(np.zeros(len(continuations)), 1, 0.0)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -1,0 +1,70 @@
+"""llama.cpp's functions, with the code for this processor loaded and its words in our log."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import tempfile
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fedrag_flwr.errors import ModelError
+
+# Its matrix tiles (AMX) end the process with an illegal instruction: GCC before 12.4 or 13.3 leaves out their set-up
+# (https://github.com/ggml-org/llama.cpp/pull/26954). The next best code has the processor's other instructions.
+_TILES = "sapphirerapids"
+
+_log = logging.getLogger(__name__)
+_log_callbacks: list[object] = []  # llama.cpp keeps a pointer to the callback: it must live as long as the process
+_loading = threading.Lock()
+
+
+def library() -> Any:
+    """Give llama.cpp's functions, ready for this processor.
+
+    Raises
+    ------
+    ModelError
+        llama-cpp-python is not installed, or there is no room in the temporary folder.
+    """
+    with _loading:  # a second thread would find no processor to run on
+        return _prepared()
+
+
+@cache
+def _prepared() -> Any:
+    try:
+        from llama_cpp import llama_cpp as llama
+    except ImportError as error:
+        raise ModelError("llama-cpp-python is not installed", fix="pip install llama-cpp-python") from error
+    callback = llama.llama_log_callback(_to_logging)
+    _log_callbacks.append(callback)
+    llama.llama_log_set(callback, ctypes.c_void_p(0))
+    llama.llama_backend_init()
+    _load_variant(llama)
+    return llama
+
+
+def _load_variant(llama: Any) -> None:
+    """Where llama.cpp's code for processors lies in files of its own (GGML_BACKEND_DL), load what fits best."""
+    variants = [
+        path for path in (Path(llama.__file__).parents[1] / "bin").glob("*ggml-cpu*") if _TILES not in path.name
+    ]
+    if not variants:
+        return
+    try:
+        with tempfile.TemporaryDirectory() as offered:
+            for path in variants:
+                (Path(offered) / path.name).symlink_to(path)
+            # by the library that will use it: a wheel may hold ggml twice
+            llama._lib.ggml_backend_load_all_from_path(ctypes.c_char_p(os.fsencode(offered)))
+    except OSError as error:
+        fix = "make room in the temporary folder"
+        raise ModelError(f"llama.cpp's code cannot be chosen: {error.strerror}", fix=fix) from error
+
+
+def _to_logging(level: int, text: bytes, _: object) -> None:
+    _log.debug("llama.cpp (%d): %s", level, text.decode("utf-8", "replace").rstrip())
