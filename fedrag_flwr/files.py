@@ -1,9 +1,12 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and are made by one process at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -42,6 +45,17 @@ def write_private(path: Path, body: bytes) -> None:
         os.link(fresh, path)  # whole or not at all, and never over another
     finally:
         fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def making_in(folder: Path) -> Iterator[None]:
+    """Make or open files in a folder while no other thread or process does that under this lock; waits for its turn."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync(path: Path) -> None:

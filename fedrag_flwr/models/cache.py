@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreMismatchError
+from fedrag_flwr.files import making_in
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
 
 _APPLICATION_ID = 0x46524743  # "FRGC"
@@ -140,11 +141,17 @@ class GenerationCache:
     def _open(self) -> sqlite3.Connection:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            with making_in(self._path.parent):  # SQLite does not wait while another process turns to its log
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+                return self._prepared()
+        except StoreError:
+            raise  # some of ours are also OSErrors
         except OSError as error:
             raise StoreError(
                 f"the generation cache cannot be opened: {error.strerror}", where=self._path.name
             ) from error
+
+    def _prepared(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)

@@ -16,6 +16,7 @@ from fedrag_flwr.errors import (
     StoreLockedError,
     StoreMismatchError,
 )
+from fedrag_flwr.files import making_in
 
 _BUSY_SECONDS = 10.0
 
@@ -49,14 +50,7 @@ class DurableFile:
         self._name = path.name if path else kind
         self._lock = threading.RLock()
         with self._errors():
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                if not path.exists():
-                    path.touch(mode=0o600)
-            self._connection = sqlite3.connect(
-                path or ":memory:", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection = _connected(path)
             self._connection.execute(f"PRAGMA synchronous={'FULL' if power_loss else 'NORMAL'}")
             self._connection.execute("PRAGMA secure_delete=ON")  # what is deleted is not left on free pages
             with self.writing():
@@ -119,3 +113,18 @@ class DurableFile:
             ) from error
         except OSError as error:
             raise StoreError(f"it cannot be used ({type(error).__name__})", where=self._name) from error
+
+
+def _connected(path: Path | None) -> sqlite3.Connection:
+    if path is None:
+        return _opened(":memory:")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with making_in(path.parent):  # SQLite does not wait while another process turns to its log
+        path.touch(mode=0o600)
+        connection = _opened(path)
+        connection.execute("PRAGMA journal_mode=WAL")
+        return connection
+
+
+def _opened(where: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(where, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
