@@ -28,12 +28,15 @@ from simulations.corpora.sentences import find_data
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
-SYSTEMS = {  # the paper's rows, in its order; `local-memory` is its FD-RAG without fusion
+SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then ours and the reference
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
         *("pagerank", "fd-rag-local"),
     ),
-    "federated": ("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
+    "federated": (
+        *("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
+        *("fedrag", "centralized"),
+    ),
 }
 SETTINGS = ("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0")
 IN_TURN = (  # such that two cores end together, by the times that the parts took
