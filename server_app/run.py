@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from logging import ERROR, INFO
+from logging import ERROR, INFO, WARNING
 from pathlib import Path
 
 from flwr.common import log
@@ -85,6 +85,9 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
                 break
             for device, reason in outcomes[name].traffic.missing.items():
                 log(INFO, "%s went on without %s: %s", name, device, reason)
+            known = {card.name for card in outcomes[name].cards} | outcomes[name].traffic.missing.keys()
+            for home, count in strays(asked, known).items():
+                log(WARNING, "%s: nobody was asked %d questions, as no device is called '%s'", name, count, home)
     finally:
         tools.close()
         if journal is not None:
@@ -122,6 +125,11 @@ def _run(strategy: FederatedRag, grid: Grid, run_id: str, journal: Journal | Non
     outcome = strategy.run(grid, run_id)
     journal.close_system(strategy.name, outcome)
     return outcome
+
+
+def strays(asked: Iterable[Question], devices: Collection[str]) -> Counter[str]:
+    """How many questions there are for each home that is none of these devices: nobody is asked them."""
+    return Counter(question.home for question in asked if question.home not in devices)
 
 
 def questions_of(settings: Settings) -> list[GoldQuestion]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -318,6 +319,24 @@ def test_a_malformed_question_is_named_by_its_line(first: FirstRun, tmp_path: Pa
     (tmp_path / "q.jsonl").write_text('{"id": "a", "question": "Who?", "answer": ""}\n{"id": "b"}', encoding="utf-8")
     with pytest.raises(DocumentError, match=r"q\.jsonl:2"):
         questions_of(first.files.with_changes(data__questions=str(tmp_path / "q.jsonl")).settings)
+
+
+def test_a_question_whose_home_is_no_device_is_told(
+    first: FirstRun, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("flwr"), "propagate", True)
+    (tmp_path / "q.jsonl").write_text(
+        "\n".join(
+            json.dumps({"id": home, "question": "Who?", "answer": "", "home": home}) for home in ("bridges", "quays")
+        ),
+        encoding="utf-8",
+    )
+    files = first.files.copy_to(tmp_path / "astray").with_changes(
+        data__questions=str(tmp_path / "q.jsonl"), data__split="", baselines=""
+    )
+    folder = run_systems(files.grid(), "1", files.settings)
+    assert "memory-fusion: nobody was asked 1 questions, as no device is called 'quays'" in caplog.messages
+    assert read_summary(folder).systems["memory-fusion"].missing == 0.5
 
 
 def test_questions_are_those_of_the_split(first: FirstRun) -> None:
