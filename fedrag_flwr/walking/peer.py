@@ -55,6 +55,10 @@ _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _MASKING = 0.15  # cosine that honest evidence may lose on its way through its owner's door
 _MOST_RANKED = 1_000
+_IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device
+    {"baselines", "mode", "results", "home", "resume", "caching", "serving", "data"}
+    | {"models.threads", "models.generation-cache"}
+)
 
 
 class DeviceWalks:
@@ -191,9 +195,9 @@ class DeviceWalks:
         """Answers that may be given again."""
         overlay = self.settings.overlay
         limits = (overlay.cache_similarity, overlay.cache_hours)
-        made = self.settings.flat()
-        parts = {name: made[name] for name in made if name.startswith(("inference.", "overlay.", "models."))}
-        told = json.dumps([self.settings.strategy, self.toolbox.generator_id, parts], sort_keys=True)
+        flat = self.settings.flat()
+        made = {key: flat[key] for key in flat if not {key, key.partition(".")[0]} & _IMMATERIAL}
+        told = json.dumps([self.toolbox.generator_id, made], sort_keys=True)
         by = hashlib.sha256(told.encode()).hexdigest()[:16]
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
 

@@ -10,6 +10,7 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import Answer, Delta, MemoryItem, Question, because
+from fedrag_flwr.settings import Plain, Settings
 from tests.strategies.federation import shared_federation
 
 ASKED = Question("q1", "Into which bay does the Ossel flow?", "people")
@@ -62,3 +63,29 @@ def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) 
     cache = device.answers.cache
     late = replace(cache, clock=lambda: cache.clock() + 3600 * cache.hours + 1)
     assert late.find(ASKED, VECTOR) is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "again"),
+    [
+        ("memory.delta", 0.99, False),
+        ("retrieval.order", "similarity", False),
+        ("fedrag.reading", False, False),
+        ("routing.devices", 3, False),
+        ("graph.retrieval", "chunks", False),
+        ("exchange", "encrypted", False),
+        ("seed", 99, False),
+        ("models.generator", "qwen2.5-coder-0.5b", False),
+        ("models.threads", 2, True),
+        ("mode", "serve", True),
+        ("serving.polls", 3, True),
+        ("data.limit", 3, True),
+    ],
+)
+def test_only_an_answer_of_the_same_settings_is_given_again(
+    device: EdgeDevice, setting: str, value: Plain, again: bool
+) -> None:
+    settings = Settings.from_config({**device.settings.flat(), setting: value})
+    root = device.store.database.directory
+    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+        assert (other.answers.cache.find(ASKED, VECTOR) is not None) == again
