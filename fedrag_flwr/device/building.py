@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,22 +26,28 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import under_title
 
+MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
 NO_MEMORY = "no memory"  # what a report says of a document on which no memory rests
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """What a build makes and with which settings."""
+    """What a build makes and with which settings; `made_with` stands for all on which memories depend."""
 
     memories: bool
     learning: LearningSettings
     seed: int
+    made_with: str
 
     @classmethod
-    def of(cls, settings: Settings, memories: bool) -> BuildPlan:
-        """The plan that a run's settings ask for."""
-        return cls(memories, LearningSettings(**settings.hypergraph.model_dump()), settings.seed)
+    def of(cls, settings: Settings, memories: bool, generator_id: str = "") -> BuildPlan:
+        """The plan that a run's settings ask for, where a generator composes."""
+        grouping, tokens = settings.hypergraph.model_dump(), settings.memory.tokens_per_kilotoken
+        composer = generator_id.partition("+")[0] if tokens else ""  # no adapter is for composing
+        told = json.dumps([grouping, settings.seed, tokens, composer], sort_keys=True)
+        digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+        return cls(memories, LearningSettings(**grouping), settings.seed, digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +70,23 @@ class _Difference:
         return frozenset((*self.removed, *(document.id for document in self.changed)))
 
 
-def difference(reading: Reading, store: MemoryStore, memories: bool) -> _Difference:
-    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed."""
+def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Difference:
+    """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed.
+
+    All have changed where memories are asked for and the store's were made with other settings.
+    """
     known = store.digests()
+    anew = plan.memories and store.meta(MADE_WITH) not in (None, plan.made_with)
     present = {document.id: document for document in reading.documents}
     unread = {failure.document_id for failure in reading.failures}
-    changed = {i for i, document in present.items() if i in known and known[i] != document.digest}
-    waiting = set(store.documents_without_memories()) if memories else set()
+    changed = {i for i, document in present.items() if i in known and (anew or known[i] != document.digest)}
+    waiting = set(store.documents_without_memories()) if plan.memories else set()
     return _Difference(
         added=tuple(document for i, document in present.items() if i not in known),
         changed=tuple(present[i] for i in sorted(changed)),
         removed=tuple(sorted(known.keys() - present.keys() - unread)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
-        unjudged=memories and not store.judged(),
+        unjudged=plan.memories and not store.judged(),
     )
 
 
@@ -122,7 +134,7 @@ class Builder:
             Told how far each phase is.
         """
         start = time.perf_counter()
-        changed = difference(reading, self.store, plan.memories)
+        changed = difference(reading, self.store, plan)
         if changed.empty:
             return self._report(reading, changed, plan, _Made(), Cost(seconds=time.perf_counter() - start))
         fresh = list(self._read((*changed.added, *changed.changed), progress))
@@ -144,6 +156,7 @@ class Builder:
                 held=made.held,
                 withdrawn=made.withdrawn,
                 judged=plan.memories,
+                meta={MADE_WITH: plan.made_with} if plan.memories else {},
             )
         )
         progress("store", 1, 1)

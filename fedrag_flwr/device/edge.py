@@ -239,7 +239,8 @@ class EdgeDevice:
                 self.settings.seed,
             )
             builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
-            report = builder.build(reading, BuildPlan.of(self.settings, memories), progress)
+            plan = BuildPlan.of(self.settings, memories, self.toolbox.generator_id)
+            report = builder.build(reading, plan, progress)
             if report.added or report.changed or report.removed:
                 self.controller.forget()
                 if memories:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 
 from fedrag_flwr.knowledge_graph.communities import CutSettings, modularity, recut
@@ -21,6 +22,7 @@ from fedrag_flwr.records import Passage, Progress
 from fedrag_flwr.text import ParseExtractor
 from fedrag_flwr.text.base import Pipeline
 
+CUT_WITH = "cut-with"  # meta key: the settings that the communities were cut with
 _DOCUMENTS_AT_ONCE, _TEXTS_AT_ONCE, _COMMUNITIES_AT_ONCE = 32, 1024, 64  # a build that is killed goes on from there
 
 
@@ -78,6 +80,7 @@ class GraphBuilder:
         self._pipeline = pipeline
         self._summarizer = summarizer
         self._settings = settings
+        self._cut_with = _digest(json.dumps(asdict(settings), sort_keys=True))
         self._extractor = ParseExtractor()
 
     def refresh(self, progress: Progress) -> GraphReport:
@@ -99,6 +102,8 @@ class GraphBuilder:
         )
         groups = self._cut(graph)
         summarised = self._summarise(graph, groups, progress)
+        if self._store.meta(CUT_WITH) != self._cut_with:
+            self._store.set_meta(CUT_WITH, self._cut_with)  # last: one that was killed before it cuts the same again
         assignment = {name: number for number, names in enumerate(groups.values()) for name in names}
         return GraphReport(
             len(graph.statements),
@@ -159,9 +164,10 @@ class GraphBuilder:
         return len(new)
 
     def _cut(self, graph: KnowledgeGraph) -> dict[str, tuple[str, ...]]:
-        """The members of each community, by the id that stands for its content."""
+        """The members of each community, by the id that stands for its content; all are cut anew by other settings."""
         vectors = {name: one.vector for name, one in self._graphs.vectors("entity").items()}
-        known = self._graphs.communities()
+        alike = self._store.meta(CUT_WITH) in (None, self._cut_with)
+        known = self._graphs.communities() if alike else {}
         titles, sentences = self._told()
         changed = {
             member

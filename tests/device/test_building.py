@@ -124,6 +124,48 @@ def test_a_model_with_a_budget_is_called_once_and_not_again(tmp_path: Path) -> N
     assert device.calls == 1
 
 
+def learnt(device: Watched) -> tuple[object, object]:
+    """The members of all hyperedges, and the ids of all memories with those that they are in."""
+    with device.open() as opened:
+        edges, items = opened.store.hyperedges(), opened.store.items()
+        return [edge.members for edge in edges], [(item.id, item.hyperedges) for item in items]
+
+
+OTHERWISE: list[dict[str, Plain]] = [
+    {"hypergraph__units_per_edge": 1},
+    {"hypergraph__grouping": "random", "seed": 8},
+    {"memory__tokens_per_kilotoken": 1_500},
+]
+
+
+@pytest.mark.parametrize("changes", OTHERWISE)
+def test_changed_settings_make_what_a_fresh_store_has(
+    changes: dict[str, Plain], device: Watched, tmp_path: Path
+) -> None:
+    device.build()
+    other, fresh = Watched(tmp_path, **changes), Watched(tmp_path / "fresh", **changes)
+    fresh.write()
+    assert fresh.build().added == other.build().changed == 3
+    assert learnt(other) == learnt(fresh)
+    again = other.build()
+    assert (again.changed, again.loss, again.cost.llm_calls) == (0, (), 0)
+
+
+def test_settings_that_make_no_memory_otherwise_build_nothing(device: Watched, tmp_path: Path) -> None:
+    version = device.build().version
+    settings: dict[str, Plain] = {"memory__delta": 0.9, "models__generator": "another", "retrieval__passages": 3}
+    assert Watched(tmp_path, **settings).build().version == version
+    with_others = Watched(tmp_path, hypergraph__units_per_edge=1)
+    assert with_others.build(memories=False).version == version
+
+
+def test_a_store_that_does_not_know_its_settings_stays_as_it_is(device: Watched, tmp_path: Path) -> None:
+    version = device.build().version
+    with device.open() as opened, opened.store.database.writing() as connection:
+        connection.execute("DELETE FROM meta")
+    assert Watched(tmp_path, hypergraph__units_per_edge=1).build().version == version
+
+
 CHANGES: list[tuple[str, dict[str, str], tuple[str, ...], tuple[int, int, int]]] = [
     ("changed", {"ossel.md": "# Ossel\n\nThe Ossel is a river. It rises on Mount Brae."}, ("ossel",), (0, 1, 0)),
     ("added", {"new.md": "# Salt Archive\n\nThe Salt Archive was founded in 1899."}, ("new",), (1, 0, 0)),

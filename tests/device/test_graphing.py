@@ -146,6 +146,32 @@ def test_a_change_leaves_other_communities_alone(device: EdgeDevice) -> None:
     assert not touched & after.keys()
 
 
+@pytest.mark.parametrize("changes", [{"graph.community-most": 4}, {"graph.community-least": 1}])
+def test_changed_limits_cut_what_a_fresh_graph_has(changes: dict[str, Plain], tmp_path: Path) -> None:
+    for name in ("grown", "fresh"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name)
+    with device_at(tmp_path / "grown") as before:
+        built(before)
+    with device_at(tmp_path / "grown", **changes) as grown, device_at(tmp_path / "fresh", **changes) as fresh:
+        again, wanted = built(grown), built(fresh)
+        assert everything(grown) == everything(fresh)
+        assert (again.communities, again.largest) == (wanted.communities, wanted.largest)
+        assert (again.read, again.encoded) == (0, 0)
+        version = tables(grown).version
+        assert built(grown).summarised == 0
+        assert tables(grown).version == version
+
+
+def test_a_graph_that_does_not_know_its_limits_stays_as_it_is(device: EdgeDevice) -> None:
+    built(device)
+    with device.store.database.writing() as connection:
+        connection.execute("DELETE FROM meta")
+    assert device.documents is not None
+    with device_at(device.documents.parent, **{"graph.community-most": 4}) as other:
+        assert built(other).summarised == 0
+
+
 def test_a_change_and_back_ends_where_it_began(device: EdgeDevice) -> None:
     built(device)
     statements, vectors, _ = everything(device)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,8 @@ class Change:
         Ids of own memories, and of what was held back, that go though their documents stay.
     judged
         Whether memories were judged by the documents as they are after this change.
+    meta
+        Values to keep beside the memory.
     """
 
     removed: tuple[str, ...] = ()
@@ -76,6 +79,7 @@ class Change:
     held: tuple[HeldBack, ...] = ()
     withdrawn: tuple[str, ...] = ()
     judged: bool = False
+    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,7 @@ class MemoryStore(StoreReader):
         with self._database.writing() as connection:
             shrinks = bool(change.removed or change.documents)
             version = Writer(connection, self._device, self._dimension).apply(change)
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", change.meta.items())
         if shrinks:
             self._forget()
         return version
