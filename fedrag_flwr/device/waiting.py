@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fedrag_flwr.errors import StoreError
+from fedrag_flwr.errors import PrivacyError, StoreError
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.privacy.export import ExportDoor
@@ -57,7 +57,8 @@ class DeviceWaiting:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
 
         A device that shows its questions to nobody (`exchange` is download or encrypted) offers none to a strategy that
-        reads them. A question that no run could close in `serving.tries` tries is closed as declined.
+        reads them. A question that no run could close in `serving.tries` tries is closed as declined; one whose text
+        cannot be released has spent a try, and costs no other.
         """
         serving = self.settings.serving
         if not serving.outbox or (request.texts and self.settings.exchange in ("download", "encrypted")):
@@ -66,7 +67,7 @@ class DeviceWaiting:
         self.delivered.put(declined(name, GIVEN_UP) for name in given_up)
         for name in given_up:
             self.outbox.withdraw(name)
-        texts = [self.door.release_question(one.text) if request.texts else "" for one in taken]
+        texts = [self._released(one.text) if request.texts else "" for one in taken]
         questions = [
             Question(one.id, text, self.device)
             for one, text in zip(taken, texts, strict=True)
@@ -81,3 +82,11 @@ class DeviceWaiting:
             self.delivered.put(closed)
         for answer in closed:
             self.outbox.withdraw(answer.question_id)
+
+    def _released(self, text: str) -> str:
+        """A question's text as it may leave; empty where it may not."""
+        try:
+            return self.door.release_question(text)
+        except PrivacyError as error:
+            _LOG.warning("a waiting question stays here: %s", error.what)
+            return ""
