@@ -10,7 +10,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportDoor, Released
-from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
+from fedrag_flwr.records import Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
 SHARED = "shared"  # meta key: the latest version of the store that others may know of
@@ -135,7 +135,8 @@ def bank_of(store: MemoryStore) -> tuple[str, int]:
 def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
     """Take in others' memories; what is malformed is refused and counted by reason.
 
-    Of a delta in pages each but the last is put aside: until then the bank is what it was.
+    Of a delta in pages each but the last is put aside: until then the bank is what it was, and so it is where the last
+    one is refused.
 
     Raises
     ------
@@ -147,9 +148,4 @@ def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
         raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
     if delta.since and delta.version < version:
         raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
-    if delta.next != START:
-        return store.import_delta(delta)
-    store.set_meta(BANK, "")  # until the import is done, the next delta must be a whole one
-    report = store.import_delta(delta, snapshot=delta.since == 0)
-    store.set_meta(BANK, delta.origin)
-    return report
+    return store.import_delta(delta, snapshot=delta.since == 0, meta={BANK: delta.origin})

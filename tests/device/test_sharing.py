@@ -1,0 +1,43 @@
+"""Taking a bank: what is refused leaves a device the bank that it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.device.sharing import bank_of, take_bank
+from fedrag_flwr.errors import WireError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.records import Cursor, Delta, MemoryItem
+
+VECTOR = np.array([1, 0, 0, 0], dtype=np.float32)
+
+
+def item(name: str) -> MemoryItem:
+    return MemoryItem(name, "Where does the Ossel rise?", "Mount Cairl", "single", "LOC", (), (), VECTOR, "rivers")
+
+
+def held(store: MemoryStore) -> tuple[tuple[str, int], list[str]]:
+    return bank_of(store), [one.id for one in store.items()]
+
+
+def test_a_refused_last_page_costs_no_bank(tmp_path: Path) -> None:
+    with MemoryStore.open(tmp_path / "store", {"device": "here", "dimension": "4"}) as store:
+        take_bank(store, Delta("bank-1", 0, 5, (item("a"),), ()))
+        with pytest.raises(WireError, match="first ones are not here"):
+            take_bank(store, Delta("bank-1", 5, 6, (item("b"),), (), after=Cursor(0, 5, 3)))
+        assert held(store) == (("bank-1", 5), ["a"])
+        take_bank(store, Delta("bank-1", 5, 6, (item("b"),), ()))
+        assert held(store) == (("bank-1", 6), ["a", "b"])
+
+
+def test_a_page_that_others_follow_changes_no_bank(tmp_path: Path) -> None:
+    with MemoryStore.open(tmp_path / "store", {"device": "here", "dimension": "4"}) as store:
+        take_bank(store, Delta("bank-1", 0, 5, (item("a"),), ()))
+        place = Cursor(0, 7, 1)
+        take_bank(store, Delta("bank-2", 0, 9, (item("b"),), (), next=place))
+        assert held(store) == (("bank-1", 5), ["a"])
+        take_bank(store, Delta("bank-2", 0, 9, (item("c"),), (), after=place))
+        assert held(store) == (("bank-2", 9), ["b", "c"])
