@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.sharing import Sharing
-from fedrag_flwr.errors import PrivacyError, WireError
+from fedrag_flwr.errors import PrivacyError, StoreCorruptError, WireError
 from fedrag_flwr.inference.evidence import EvidenceShelf, measured
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.base import Encoder
@@ -32,6 +35,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sources.opening import SourceSet
 
+_LOG = logging.getLogger(__name__)
 RELEASED = "released"
 
 
@@ -85,9 +89,20 @@ class DeviceGiving:
         return self._released_summaries(request)
 
     def overview(self) -> SummaryOverview:
-        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the door once."""
+        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the door once.
+
+        What is kept there is made anew where it is torn.
+        """
+        folder = self.doorkeeper.store.database.directory / RELEASED
+        try:
+            return self._overview_in(folder)
+        except StoreCorruptError as error:
+            _LOG.warning("summaries that left before are released anew: %s", error)
+            shutil.rmtree(folder)
+            return self._overview_in(folder)
+
+    def _overview_in(self, folder: Path) -> SummaryOverview:
         keeper, device = self.doorkeeper, self.doorkeeper.device
-        folder = keeper.store.database.directory / RELEASED
         with closing(SummaryShelf(folder, keeper.store.dimension, keeper.settings.routing.most)) as shelf:
             more = True
             while more:

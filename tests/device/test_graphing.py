@@ -11,6 +11,7 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.giving import RELEASED
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError
@@ -285,6 +286,18 @@ def test_a_name_that_is_learnt_later_voids_what_was_shared(device: EdgeDevice) -
     assert len(later.summaries) == len(first.summaries)
     assert "Mount Cairl" in named
     assert "Mount Cairl" not in repr(later)
+
+
+def test_what_left_before_is_released_anew_where_its_file_is_torn(device: EdgeDevice) -> None:
+    built(device)
+    first = device.giving.overview()
+    folder = device.store.database.directory / RELEASED
+    for file in folder.iterdir():
+        file.unlink()
+    (folder / "summaries.sqlite").write_bytes(b"torn" * 2048)
+    again = device.giving.overview()
+    assert [one.id for one in again.summaries] == [one.id for one in first.summaries]
+    assert np.array_equal([one.vector for one in again.summaries], [one.vector for one in first.summaries])
 
 
 def test_an_empty_overview_replaces_an_older(device: EdgeDevice) -> None:
