@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -173,14 +174,11 @@ class EdgeDevice:
         self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
 
     def close(self) -> None:
-        """Close the sources, the caches, the store and what the door keeps beside it."""
-        self.sources.close()
-        self.summaries.close()
-        self.door.close()
-        self.messages.close()
-        self.sealed.close()
-        self.walks.close()
-        self.store.close()
+        """Close the store, what the door keeps beside it, the caches and the sources, each also where another fails."""
+        parts = (self.store, self.walks, self.sealed, self.messages, self.door, self.summaries, self.sources)
+        with ExitStack() as closing:  # the last one first
+            for part in parts:
+                closing.callback(part.close)
 
     def __enter__(self) -> EdgeDevice:
         return self

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import FedragError
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.settings import Settings
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -63,9 +67,9 @@ class OpenDevices:
 
     def close(self) -> None:
         """Close the device; nobody may use it any more."""
-        with self._lock:
+        with self._lock, ExitStack() as closing:
             for kept in (*self._kept.values(), *self._retired):
-                kept.device.close()
+                closing.callback(kept.device.close)
             self._kept.clear()
             self._retired.clear()
 
@@ -83,12 +87,16 @@ class OpenDevices:
         return kept
 
     def _close_idle(self) -> None:
+        """What one cannot write as it closes is no error of whoever used another, or this one, last."""
         idle = [settings for settings, kept in self._kept.items() if not kept.users]
         for settings in idle[: max(0, len(self._kept) - self._most)]:
             self._retired.append(self._kept.pop(settings))
         for kept in [kept for kept in self._retired if not kept.users]:
             self._retired.remove(kept)
-            kept.device.close()
+            try:
+                kept.device.close()
+            except FedragError as error:
+                _log.warning("a device did not close well: %s", error)
 
     def _file(self) -> tuple[int, int]:
         try:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import ServiceBusyError, StoreError, WireError
+from fedrag_flwr.errors import ServiceBusyError, StoreError, StoreFullError, WireError
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.turns import Turns
@@ -27,6 +27,7 @@ from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.wire_bytes import to_bytes
 from tests.strategies.federation import Federation
 
@@ -203,6 +204,32 @@ def test_a_device_in_use_is_never_closed_and_idle_ones_go_in_order(files: Federa
     kept.close()
     assert len(opened) == 4
     assert all(map(closed, opened))
+
+
+class Stuck(SourceSet):
+    """Sources that cannot be closed."""
+
+    def close(self) -> None:
+        """Say that the disk is full."""
+        raise StoreFullError("the disk is full")
+
+
+def test_a_device_that_does_not_close_well_is_no_error_of_its_last_user(
+    files: Federation, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = files.root / "home" / "devices" / files.settings.data_key / "bridges"
+    kept = OpenDevices(root, lambda _: files.device("bridges"), 2)
+    with kept.device(files.settings) as device:
+        device.sources = Stuck(device.documents, (), device.toolbox)
+        kept.retire()
+    assert closed(device)
+    assert "the disk is full" in caplog.text
+    with kept.device(files.with_changes(seed=1).settings) as first, kept.device(files.settings) as second:
+        first.sources = Stuck(first.documents, (), first.toolbox)
+    with pytest.raises(StoreFullError):
+        kept.close()
+    assert closed(first)
+    assert closed(second)
 
 
 def closed(device: EdgeDevice) -> bool:
