@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from textwrap import indent
 from typing import Annotated
@@ -24,13 +25,14 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import NO_MEMORY
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
-from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.errors import StoreCorruptError, StoreError
+from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
-from fedrag_flwr.memory.store.people import Luggage
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
 from fedrag_flwr.sources.opening import SourceSet
@@ -63,7 +65,6 @@ def build(
     memory of all others is whole, and to build again would not help these.
     """
     root = _store_of(name, store)
-    luggage = Luggage()
     if rebuild:  # what would stop the build is told before anything goes
         settings = settings_from(changes)
         sources = SourceSet(folder, source or (), load_toolbox(settings.models, fedrag_home(settings.home)))
@@ -71,16 +72,27 @@ def build(
             sources.read()
         finally:
             sources.close()
-        luggage = Luggage.of(root)
+        people.pack(root)
         MemoryStore.erase(root)
+        _drop_torn_names(root)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
-        if luggage.rows:
-            luggage.unpack(device.store.database)
         report = device.build(progress=progress)
     if as_json:
         print_json(report)
     else:
         show_report(report)
+
+
+def _drop_torn_names(root: Path) -> None:
+    """Delete a list of private names that nobody can read; a whole one stays, as people's questions told some of it."""
+    if not (root / NAMES).is_file():
+        return
+    try:
+        with closing(KnownNames(root / NAMES)) as names:
+            len(names)  # reads it all
+    except StoreCorruptError:
+        for suffix in ("", "-wal", "-shm"):
+            (root / f"{NAMES}{suffix}").unlink(missing_ok=True)
 
 
 @inspect_app.command("items")

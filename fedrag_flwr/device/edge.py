@@ -26,7 +26,7 @@ from fedrag_flwr.exchange.device import SealedExchange
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.isolating import isolated
-from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
@@ -210,7 +210,7 @@ class EdgeDevice:
     def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
         """Bring the memory up to date with the documents; unchanged ones cost nothing.
 
-        While another process builds, this waits.
+        While another process builds, this waits. What people's questions left in a store before a rebuild comes back.
 
         Parameters
         ----------
@@ -229,6 +229,7 @@ class EdgeDevice:
             The store cannot be written.
         """
         with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
+            people.unpack(self.store.database.directory, self.store.database)
             reading = self.sources.read()
             distiller = Distiller(
                 self.toolbox.encoder,

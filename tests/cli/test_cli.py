@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,16 @@ from fedrag_flwr.cli import app
 from fedrag_flwr.cli.console import plain, settings_from, toml_value
 from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
+from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device_files import toml_of
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.memory.store.people import LUGGAGE
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
+from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
 from fedrag_flwr.walking.notes import WalkNotes
 from fedrag_flwr.walking.peer import NOTES
@@ -154,6 +158,39 @@ def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, wor
         assert [one.text for one in waiting] == ["Who signed the lease?"]
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
         assert (memory.version, memory.state() == secret) == (before["version"], kept)
+
+
+def test_a_rebuild_that_stops_half_way_leaves_what_people_asked_to_the_next(built: Any, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    building = ("build", built["folder"], "--store", str(root), "--name", "spare", *SMALL)
+    assert run(*building).exit_code == 0
+    told = Answer("q0", "Odile Varro", "remote", 0.8, decisions=(because("place", "at the server", 0.8),))
+    with MemoryStore.open(root, {}, create=False) as memory:
+        Outbox(memory.database, tmp_path / "keys", 60).put(Question("q1", "Who signed the lease?", "spare"))
+        DeliveredAnswers(memory.database).put([told])
+    for _ in range(2):
+        assert run(*building, "--rebuild", "--set", "privacy.public-names=/no/such/file").exit_code == 1
+    assert run(*building).exit_code == 0
+    with MemoryStore.open(root, {}, create=False) as memory:
+        assert [one.id for one in Outbox(memory.database, tmp_path / "keys", 60).waiting()] == ["q1"]
+        assert DeliveredAnswers(memory.database).all() == {"q0": told}
+    assert not (root / LUGGAGE).exists()
+
+
+def test_a_rebuild_mends_a_torn_list_of_names_and_keeps_a_whole_one(built: Any, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    building = ("build", built["folder"], "--store", str(root), "--name", "spare", *SMALL)
+    assert run(*building).exit_code == 0
+    with closing(KnownNames(root / NAMES)) as names:
+        names.learn([("Enno Tveit", "PERSON")])
+        known = len(names)
+    assert run(*building, "--rebuild").exit_code == 0
+    with closing(KnownNames(root / NAMES)) as names:
+        assert len(names) == known
+    (root / NAMES).write_bytes(b"torn" * 2048)
+    assert run(*building).exit_code == 1
+    assert run(*building, "--rebuild").exit_code == 0
+    assert run(*building).exit_code == 0
 
 
 def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:

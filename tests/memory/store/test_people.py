@@ -1,0 +1,60 @@
+"""What people's questions left goes from a store into the next, whatever that holds already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.memory.store.outbox import Outbox
+from fedrag_flwr.records import Answer, Question
+
+
+def opened(root: Path) -> MemoryStore:
+    return MemoryStore.open(root, {"device": "here", "dimension": "4"})
+
+
+def leave(root: Path, *names: str) -> None:
+    """Let questions wait in a store, and put an answer to another of each name."""
+    with opened(root) as store:
+        for name in names:
+            Outbox(store.database, root.parent / "keys", 60).put(Question(name, f"What is {name}?", "here"))
+        DeliveredAnswers(store.database).put(Answer(f"{name}-told", "yes", "remote", 0.5) for name in names)
+
+
+def test_what_several_cut_rebuilds_left_comes_into_one_store(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    for names in (("a", "b"), ("b", "c")):
+        leave(root, *names)
+        people.pack(root)
+        MemoryStore.erase(root)
+    assert (root / people.LUGGAGE).stat().st_mode & 0o777 == 0o600
+    leave(root, "d", "e")
+    with opened(root) as store:
+        people.unpack(root, store.database)
+        people.unpack(root, store.database)  # nothing is left to unpack
+        waiting = Outbox(store.database, tmp_path / "keys", 60).waiting()
+        assert {one.id: one.text for one in waiting} == {name: f"What is {name}?" for name in "abcde"}
+        assert DeliveredAnswers(store.database).all().keys() == {f"{name}-told" for name in "abcde"}
+    assert not (root / people.LUGGAGE).exists()
+
+
+def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
+    people.pack(tmp_path)
+    opened(tmp_path / "store").close()
+    people.pack(tmp_path / "store")
+    assert not list(tmp_path.rglob(people.LUGGAGE))
+
+
+def test_a_damaged_file_is_an_error_that_keeps_it(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    leave(root, "a")
+    (root / people.LUGGAGE).write_bytes(b"{")
+    with opened(root) as store, pytest.raises(StoreCorruptError, match="damaged"):
+        people.unpack(root, store.database)
+    with pytest.raises(StoreCorruptError, match="damaged"):
+        people.pack(root)
+    assert (root / people.LUGGAGE).read_bytes() == b"{"
