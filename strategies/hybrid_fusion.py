@@ -129,7 +129,8 @@ class HybridFusion(FederatedRag):
                 cost = Cost(seconds=time.perf_counter() - start)
                 again = replace(cached, question_id=question.id, path="cache", cost=cost)
                 self.answers[question.id] = again.after(because("cache", "as the same question was answered"))
-        request = self._request([question for question in self.asking if self._needs_devices(question)])
+        self._asked = [question for question in self._open() if self._needs_devices(question)]
+        request = self._request(self._asked)
         nodes = self.builds if request.questions else ()
         return self._courier.messages([Letter(node_id, request) for node_id in nodes], "query.hits")
 
@@ -140,12 +141,18 @@ class HybridFusion(FederatedRag):
         return MetricRecord({"answers": len(self.answers)})
 
     def resolve(self) -> None:
-        """Answer what is open, send each home its answers, and prepare what may be asked next."""
+        """Answer what is open, send each home its answers, and prepare what may be asked next.
+
+        Where a reply voided the input that a question was to be answered from, devices are asked it after all; last,
+        as what they tell may be of another version again.
+        """
+        told = dict(self._told)
+        self._answer(self._asked, told)
+        self._answer([question for question in self._open() if not self._needs_devices(question)], told)
+        told |= self._gather(self._open())
+        self._answer(self._open(), told)
         delivered: dict[int, list[Answer]] = defaultdict(list)
         for question in self.asking:
-            if question.id not in self.answers:
-                told = self._told.get(question.id, Told())
-                self.answers[question.id] = isolated(question.id, partial(self._answered, question, told))
             if (home := self.node_of(question.home)) is not None:
                 delivered[home].append(_with_report(self.answers[question.id]))
         letters = [
@@ -154,11 +161,17 @@ class HybridFusion(FederatedRag):
         ]
         self._courier.exchange(letters, "query.deliver", ImportReport)
         if self.settings.caching.prefetch:
-            self._prefetch()
+            self._prefetch(list(told.values()))
+
+    def _open(self) -> list[Question]:
+        return [question for question in self.asking if question.id not in self.answers]
+
+    def _answer(self, questions: Sequence[Question], told: Mapping[str, Told]) -> None:
+        for question in questions:
+            answered = partial(self._answered, question, told.get(question.id, Told()))
+            self.answers[question.id] = isolated(question.id, answered)
 
     def _needs_devices(self, question: Question) -> bool:
-        if question.id in self.answers:
-            return False
         return not self.caches.inputs.holds(self.caches.key(question.text), self.versions)
 
     def _request(self, questions: Sequence[Question]) -> HitsRequest:
@@ -191,13 +204,13 @@ class HybridFusion(FederatedRag):
 
     # --- what may be asked next -------------------------------------------------------------------------
 
-    def _prefetch(self) -> None:
+    def _prefetch(self, told: Sequence[Told]) -> None:
         """Prepare inputs for records one hop from what was asked, and answers for those two hops away.
 
         A record is asked for by its title, as far as its device lets that leave. Nobody waits for it; what it costs is
         counted apart.
         """
-        near = self._related(list(self._told.values()), len(self.asking))
+        near = self._related(told, len(self.asking))
         first = self._gather(near)
         for question in near:
             isolated(question.id, partial(self._input, question, first[question.id]))

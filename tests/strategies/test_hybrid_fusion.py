@@ -175,6 +175,21 @@ def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_p
     assert (third.answers["f7"].path, asking(sent, question.text)) == ("cache", 0)
 
 
+def test_a_question_whose_input_a_reply_to_another_voids_is_asked_after_all(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    tools.fusion_caches.answers.clear()
+    tools.fusion_caches.hot.clear()
+    strategy, grid = HybridFusion(files.settings, [HEIGHT, CLIMBER], tools), files.grid()
+    strategy.prepare(grid, "1")
+    (files.root / "data" / "museums" / "new.md").write_text("# New\n\nThe New Hall has nine doors.\n")
+    strategy.ask([HEIGHT, CLIMBER])
+    tools.fusion_caches.close()
+    assert "2,144" in strategy.answers["f7"].text
+    assert asking(grid.sent, CLIMBER.text) == asking(grid.sent, HEIGHT.text) == len(DEVICES)
+
+
 class Restless:
     """A source in which something changes whenever it is looked at."""
 
