@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.memory.fusion.ledger import Ledger
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.privacy.durable import DurableFile
 
 PROCESSES, FILES = 3, 60  # without a turn for each, several of these openings fail
-OPENERS: dict[str, Callable[[Path], GenerationCache | DurableFile]] = {
-    "generation cache": GenerationCache,
-    "durable file": lambda path: DurableFile(path, "list", "CREATE TABLE IF NOT EXISTS words (word TEXT)", 1),
+FILE = "file.sqlite"
+TABLE = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
+OPENERS: dict[str, Callable[[Path], None]] = {
+    "generation cache": lambda folder: GenerationCache(folder / "new" / FILE).close(),
+    "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
+    "fusion's ledger": lambda folder: Ledger(folder / FILE).close(),
+    "shelf of summaries": lambda folder: SummaryShelf(folder / "new", 4).close(),
 }
+MADE_ANEW = {"fusion's ledger": FILE}  # the kinds that are made anew where they are torn, and their file
 
 
 def _open_all(kind: str, folder: Path, start: Barrier) -> None:
     try:
-        for number in range(FILES):
+        for one in _folders(folder):
             start.wait(60)
-            OPENERS[kind](folder / str(number) / "file.sqlite").close()
+            OPENERS[kind](one)
     except BaseException:
         start.abort()  # the others need not wait for this one
         raise
@@ -31,9 +39,28 @@ def _open_all(kind: str, folder: Path, start: Barrier) -> None:
 
 @pytest.mark.parametrize("kind", OPENERS)
 def test_all_who_open_a_new_file_at_once_get_it(kind: str, tmp_path: Path) -> None:
+    for folder in _folders(tmp_path):
+        folder.mkdir()
+    _all_open(kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", MADE_ANEW)
+def test_all_who_open_a_torn_file_at_once_get_it_anew(kind: str, tmp_path: Path) -> None:
+    for folder in _folders(tmp_path):
+        torn = folder / MADE_ANEW[kind]
+        torn.parent.mkdir(parents=True)
+        torn.write_bytes(os.urandom(8_192))
+    _all_open(kind, tmp_path)
+
+
+def _folders(root: Path) -> list[Path]:
+    return [root / str(number) for number in range(FILES)]
+
+
+def _all_open(kind: str, folder: Path) -> None:
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(PROCESSES)
-    processes = [context.Process(target=_open_all, args=(kind, tmp_path, start)) for _ in range(PROCESSES)]
+    processes = [context.Process(target=_open_all, args=(kind, folder, start)) for _ in range(PROCESSES)]
     for process in processes:
         process.start()
     for process in processes:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.files import making_in
 from fedrag_flwr.memory.store.database import own_errors
 from fedrag_flwr.memory.store.reading import LISTED, listed
 
@@ -74,7 +75,7 @@ class Ledger:
         self._connection = self._open()
 
     def _open(self) -> sqlite3.Connection:
-        with own_errors(self._path.parent, FILE):
+        with own_errors(self._path.parent, FILE), making_in(self._path.parent):
             try:
                 return self._connect()
             except sqlite3.DatabaseError as error:

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.files import making_in
 from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
 from fedrag_flwr.memory.store.database import own_errors
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
@@ -38,11 +39,15 @@ class SummaryShelf:
         self._dimension = dimension
         self._most = most
         root.mkdir(parents=True, exist_ok=True)
-        with own_errors(root, _FILE):
+        with own_errors(root, _FILE), making_in(root):
             self._connection = sqlite3.connect(root / _FILE, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            for table in _TABLES:
-                self._connection.execute(table)
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                for table in _TABLES:
+                    self._connection.execute(table)
+            except sqlite3.Error:
+                self._connection.close()
+                raise
 
     def close(self) -> None:
         """Close the file."""
