@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.caching import Tier
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.released_words import ReleasedWords
 
 PROCESSES, FILES = 3, 60  # without a turn for each, several of these openings fail
 FILE = "file.sqlite"
@@ -23,8 +25,14 @@ OPENERS: dict[str, Callable[[Path], None]] = {
     "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
     "fusion's ledger": lambda folder: Ledger(folder / FILE).close(),
     "shelf of summaries": lambda folder: SummaryShelf(folder / "new", 4).close(),
+    "tier of caches": lambda folder: Tier(folder / "new", 10**6).close(),
+    "released words": lambda folder: ReleasedWords(folder / "new" / FILE).close(),
 }
-MADE_ANEW = {"fusion's ledger": FILE}  # the kinds that are made anew where they are torn, and their file
+MADE_ANEW = {  # the kinds that are made anew where they are torn, and their file
+    "fusion's ledger": FILE,
+    "tier of caches": "new/cache.db",
+    "released words": f"new/{FILE}",
+}
 
 
 def _open_all(kind: str, folder: Path, start: Barrier) -> None:

@@ -14,6 +14,8 @@ from typing import Literal, TypeVar
 
 import diskcache
 
+from fedrag_flwr.files import making_in
+
 T = TypeVar("T")
 Versions = Mapping[str, str]
 Keep = Literal["recent", "first"]
@@ -91,10 +93,11 @@ class Tier:
         self._size = size
         self._keep = keep
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            self._cache = self._opened()
-        except sqlite3.DatabaseError:
-            self._make_anew()
+        with making_in(folder.parent):
+            try:
+                self._cache = self._opened()
+            except sqlite3.DatabaseError:
+                self._cache = self._anew()
 
     def _opened(self) -> diskcache.Cache:
         return diskcache.Cache(
@@ -171,12 +174,15 @@ class Tier:
         return otherwise
 
     def _make_anew(self) -> None:
+        self._cache.close()
+        with making_in(self._folder.parent):
+            self._cache = self._anew()
+
+    def _anew(self) -> diskcache.Cache:
         _LOG.warning("the cache %s was torn and is made anew", self.name)
-        if "_cache" in self.__dict__:
-            self._cache.close()
         shutil.rmtree(self._folder)
         self._folder.mkdir(mode=0o700)
-        self._cache = self._opened()
+        return self._opened()
 
     def _tags(self) -> list[str]:
         with closing(sqlite3.connect(self._folder / DATABASE)) as connection:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.durable import DurableFile
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS told (
@@ -37,13 +38,15 @@ class ReleasedWords:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._file = DurableFile(path, _KIND, _SCHEMA, 1)
-        except StoreCorruptError:
-            _LOG.warning("the %s was torn and is made anew", _KIND)
-            for part in path.parent.glob(f"{path.name}*"):
-                part.unlink()
-            self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with making_in(path.parent.parent):  # within it a durable file takes its turn in its own folder
+            try:
+                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
+            except StoreCorruptError:
+                _LOG.warning("the %s was torn and is made anew", _KIND)
+                for part in path.parent.glob(f"{path.name}*"):
+                    part.unlink()
+                self._file = DurableFile(path, _KIND, _SCHEMA, 1)
 
     def add(self, words: Collection[str], known: Collection[str]) -> None:
         """Note the digests of words that leave (`known_names.lead_digests`).
