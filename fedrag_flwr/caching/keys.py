@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import write_private
 
 _SALT = "salt.key"
 _BYTES = 32
@@ -31,11 +32,9 @@ class CacheKeys:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / _SALT
-        try:  # of two processes that begin together one writes, and both read what it wrote
-            with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-                file.write(secrets.token_bytes(_BYTES))
-        except FileExistsError:
-            pass  # the usual case: it is there
+        if not path.exists():
+            with suppress(FileExistsError):  # of two processes that begin together one writes, and both read that
+                write_private(path, secrets.token_bytes(_BYTES))
         self._salt = path.read_bytes()
         if len(self._salt) != _BYTES:
             raise StoreCorruptError("the salt of the caches is torn", where=_SALT, fix="delete the folder of caches")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import secrets
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -176,6 +179,24 @@ def test_keys_are_salted_and_last(tmp_path: Path) -> None:
     first, again, other = CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "a"), CacheKeys(tmp_path / "b")
     assert first.of("Who?") == again.of("Who?") != other.of("Who?")
     assert (tmp_path / "a" / "salt.key").stat().st_mode & 0o077 == 0
+
+
+def _killed(size: int | None = None) -> bytes:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return bytes(size or 0)
+
+
+def _begin_and_die(folder: Path) -> None:
+    secrets.token_bytes = _killed
+    CacheKeys(folder)
+
+
+def test_a_process_that_is_killed_while_it_makes_the_salt_stops_no_other(tmp_path: Path) -> None:
+    killed = multiprocessing.get_context("spawn").Process(target=_begin_and_die, args=(tmp_path / "a",))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    assert CacheKeys(tmp_path / "a").of("Who?") == CacheKeys(tmp_path / "a").of("Who?")
 
 
 KEYS: dict[str, CacheKeys] = {}
