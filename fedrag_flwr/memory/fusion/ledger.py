@@ -113,7 +113,8 @@ class Ledger:
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # not where SQLite has undone it by itself, as on a full disk
+                    self._connection.execute("ROLLBACK")
                 raise
 
     def clear(self) -> None:

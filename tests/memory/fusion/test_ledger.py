@@ -1,0 +1,29 @@
+"""The ledger of fusion: what an error leaves of it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedrag_flwr.errors import StoreFullError
+from fedrag_flwr.memory.fusion.ledger import FILE, Ledger, Part
+
+
+def _put(ledger: Ledger, *numbers: int) -> None:
+    parts = [Part(n, f"id-{n}", "ward", "Ada" * 1_000, 0, True, 0, None) for n in numbers]
+    with ledger.writing():
+        ledger.put_in(parts, np.zeros((len(parts), 4), np.float16))
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path / FILE)) as ledger:
+        _put(ledger, 1)
+        ledger._connection.execute("PRAGMA max_page_count = 50")  # SQLite then behaves as on a full disk
+        with pytest.raises(StoreFullError, match="the disk is full"):
+            _put(ledger, *range(2, 102))
+        _put(ledger, 2)
+        parts, _ = ledger.group("origin", "ward")
+        assert [part.number for part in parts] == [1, 2]
