@@ -15,6 +15,7 @@ from typing import Literal, TypeVar
 import diskcache
 
 from fedrag_flwr.files import making_in
+from fedrag_flwr.memory.store.database import own_errors
 
 T = TypeVar("T")
 Versions = Mapping[str, str]
@@ -85,6 +86,11 @@ class Tier:
         Bytes that it may take on disk.
     keep
         What stays when it is full: what was used recently, or what came first (a static set).
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be opened, though it is not torn.
     """
 
     def __init__(self, folder: Path, size: int, keep: Keep = "recent") -> None:
@@ -93,9 +99,11 @@ class Tier:
         self._size = size
         self._keep = keep
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with making_in(folder.parent):
+        with own_errors(folder, DATABASE), making_in(folder.parent):
             try:
                 self._cache = self._opened()
+            except sqlite3.OperationalError:
+                raise  # a full disk, or another process: the file may be whole
             except sqlite3.DatabaseError:
                 self._cache = self._anew()
 
@@ -175,7 +183,7 @@ class Tier:
 
     def _make_anew(self) -> None:
         self._cache.close()
-        with making_in(self._folder.parent):
+        with own_errors(self._folder, DATABASE), making_in(self._folder.parent):
             self._cache = self._anew()
 
     def _anew(self) -> diskcache.Cache:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import resource
 import secrets
 import signal
 import sqlite3
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
+from fedrag_flwr.errors import StoreFullError
 
 MIB = 2**20
 OLD, NEW = {"ward": "1", "lab": "1"}, {"ward": "2", "lab": "1"}
@@ -126,6 +128,22 @@ def test_a_torn_file_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "answers" / "cache.db").write_bytes(b"no database" * 1_000)
     tier = Tier(tmp_path / "answers", MIB)
     assert tier.put("k", b"told", OLD)
+
+
+def _open_on_a_full_disk(folder: Path) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+    with pytest.raises(StoreFullError):
+        Tier(folder, 4 * MIB)
+
+
+def test_a_full_disk_costs_nothing_of_a_cache(tmp_path: Path) -> None:
+    folder = filled(tmp_path).parent
+    child = multiprocessing.get_context("spawn").Process(target=_open_on_a_full_disk, args=(folder,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert Tier(folder, 4 * MIB).get("k3", OLD) == b"told" * 400
 
 
 class Bomb:
