@@ -172,7 +172,7 @@ class HybridFusion(FederatedRag):
             self.answers[question.id] = isolated(question.id, answered)
 
     def _needs_devices(self, question: Question) -> bool:
-        return not self.caches.inputs.holds(self.caches.key(question.text), self.versions)
+        return self.caches.input(question.text, self.versions) is None
 
     def _request(self, questions: Sequence[Question]) -> HitsRequest:
         asked = tuple(AskedQuestion(question.id, question.text) for question in questions)

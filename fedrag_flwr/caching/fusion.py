@@ -52,11 +52,14 @@ class FusionCaches:
         """What was answered to a question, if it is here."""
         key = self.key(question)
         if self.hot.holds(key, versions):
-            return decoded(_ANSWER, self.hot.get(key, versions))
+            answer = decoded(_ANSWER, self.hot.get(key, versions))
+            if answer is not None:
+                return answer
         found = self.answers.get(key, versions)
-        if found is not None:
+        answer = decoded(_ANSWER, found)
+        if found is not None and answer is not None:
             self.hot.put(key, found, versions)
-        return decoded(_ANSWER, found)
+        return answer
 
     def keep_answer(self, question: str, answer: Answer, versions: Versions) -> None:
         """Keep an answer."""

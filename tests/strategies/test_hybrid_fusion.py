@@ -190,6 +190,16 @@ def test_a_question_whose_input_a_reply_to_another_voids_is_asked_after_all(buil
     assert asking(grid.sent, CLIMBER.text) == asking(grid.sent, HEIGHT.text) == len(DEVICES)
 
 
+def test_an_input_of_an_older_form_is_asked_for_again(built: Federation, tmp_path: Path) -> None:
+    files = shared(built, tmp_path)
+    strategy, _ = run(files)
+    caches = ServerTools(files.settings).fusion_caches
+    caches.inputs.put(caches.key(CLIMBER.text), b"older", strategy.versions)
+    caches.close()
+    _, sent = run(files, CLIMBER)
+    assert asking(sent, CLIMBER.text) == len(DEVICES)
+
+
 class Restless:
     """A source in which something changes whenever it is looked at."""
 
