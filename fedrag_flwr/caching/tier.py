@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 import diskcache
 
+from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import making_in
 from fedrag_flwr.memory.store.database import own_errors
 
@@ -29,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TierStats:
-    """What a tier holds and how it served: sizes in bytes, on disk."""
+    """What a tier holds and how it served, nothing if its file is torn: sizes in bytes, on disk."""
 
     name: str
     entries: int
@@ -37,6 +38,7 @@ class TierStats:
     limit: int
     hits: int
     misses: int
+    torn: bool = False
 
     @property
     def hit_rate(self) -> float:
@@ -203,12 +205,19 @@ class Tier:
 
 
 def find_tiers(root: Path) -> Iterable[tuple[Path, TierStats]]:
-    """All tiers under a folder, with what they hold."""
+    """All tiers under a folder, with what they hold; raises StoreError where one cannot be opened, but is not torn."""
     for database in sorted(root.rglob(DATABASE)):
-        with closing(diskcache.Cache(str(database.parent), disk=BytesDisk)) as cache:
+        yield database.parent, _stats_of(database.parent)
+
+
+def _stats_of(folder: Path) -> TierStats:
+    try:
+        with own_errors(folder, DATABASE), closing(diskcache.Cache(str(folder), disk=BytesDisk)) as cache:
             hits, misses = cache.stats(enable=True)
-            held = (len(cache), int(cache.volume()), int(cache.size_limit), int(hits), int(misses))
-        yield database.parent, TierStats(database.parent.name, *held)
+            limit = int(cache.size_limit)
+            return TierStats(folder.name, len(cache), int(cache.volume()), limit, int(hits), int(misses))
+    except StoreCorruptError:
+        return TierStats(folder.name, 0, 0, 0, 0, 0, torn=True)
 
 
 def _tag(versions: Versions) -> str:

@@ -33,7 +33,7 @@ def stats(as_json: JsonFlag = False) -> None:
     for owner, told in found:
         sizes = (f"{told.bytes / 1e6:.1f}", f"{told.limit / 1e6:.0f}")
         counts = (str(told.hits), str(told.misses), f"{100 * told.hit_rate:.0f} %")
-        table.add_row(owner, told.name, str(told.entries), *sizes, *counts)
+        table.add_row(owner, told.name, "torn" if told.torn else str(told.entries), *sizes, *counts)
     out.print(table)
 
 

@@ -190,6 +190,15 @@ def test_all_tiers_under_a_folder_are_found(tmp_path: Path) -> None:
     assert all(stats.entries == 1 and stats.limit == MIB for stats in found.values())
 
 
+def test_a_torn_tier_is_listed_as_torn_beside_the_others(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "cache.db").write_bytes(b"no database" * 1_000)
+    [whole, torn] = [stats for _, stats in find_tiers(tmp_path)]
+    assert (whole.name, whole.entries, whole.torn) == ("answers", 200, False)
+    assert (torn.name, torn.entries, torn.torn) == ("torn", 0, True)
+
+
 # --- keys -------------------------------------------------------------------------------------------
 
 
