@@ -18,6 +18,18 @@ def _put(ledger: Ledger, *numbers: int) -> None:
         ledger.put_in(parts, np.zeros((len(parts), 4), np.float16))
 
 
+@pytest.mark.parametrize("place", range(0, 20, 3))
+def test_a_ledger_with_a_torn_page_is_made_anew(tmp_path: Path, place: int) -> None:
+    with closing(Ledger(tmp_path / FILE)) as ledger:
+        _put(ledger, *range(1, 101))
+    torn = bytearray((tmp_path / FILE).read_bytes())
+    torn[4_096 * place : 4_096 * (place + 1)] = b"\xff" * 4_096
+    (tmp_path / FILE).write_bytes(torn)
+    with closing(Ledger(tmp_path / FILE)) as ledger:
+        assert ledger.counts() == (0, 0, 0)
+        _put(ledger, 1)
+
+
 def test_a_full_disk_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path / FILE)) as ledger:
         _put(ledger, 1)
