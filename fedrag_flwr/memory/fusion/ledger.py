@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,17 +124,17 @@ class Ledger:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._connection.execute("DELETE FROM parts")
-        self._connection.execute("DELETE FROM meta")
+        self._rows("DELETE FROM parts")
+        self._rows("DELETE FROM meta")
 
     def meta(self, key: str) -> str:
         """A value that was kept, "" for none."""
-        row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return "" if row is None else str(row[0])
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else ""
 
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value."""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self._rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     # --- parts ---
 
@@ -142,12 +142,12 @@ class Ledger:
         """Remove parts by id and give them."""
         where = f"id {LISTED}"
         found = self._parts(where, list(ids))
-        self._connection.execute(f"DELETE FROM parts WHERE number {LISTED}", (listed(part.number for part in found),))
+        self._rows(f"DELETE FROM parts WHERE number {LISTED}", (listed(part.number for part in found),))
         return found
 
     def put_in(self, parts: Sequence[Part], sketches: NDArray[np.float16]) -> None:
         """Add parts with their (n, k) sketches; all is still to be found out about them."""
-        self._connection.executemany(
+        self._for_each(
             "INSERT INTO parts (number, id, origin, answer, sketch) VALUES (?, ?, ?, ?, ?)",
             [(p.number, p.id, p.origin, p.answer, row.tobytes()) for p, row in zip(parts, sketches, strict=True)],
         )
@@ -156,7 +156,7 @@ class Ledger:
         """All parts of one origin or answer, sorted by id, with their (n, k) sketches; of an answer those that stay."""
         where = "answer = ? AND stays = 1" if by == "answer" else "origin = ?"
         query = f"SELECT {_COLUMNS}, sketch FROM parts WHERE {where} ORDER BY id"
-        rows = self._connection.execute(query, (value,)).fetchall()
+        rows = self._rows(query, (value,))
         matrix = np.frombuffer(b"".join(row[-1] for row in rows), dtype=np.float16)
         return [_part(row[:-1]) for row in rows], matrix.reshape(len(rows), -1).astype(np.float32)
 
@@ -167,26 +167,24 @@ class Ledger:
     def regroup(self, label: Label, parts: Sequence[Part], value: int) -> None:
         """Give parts one crowd or circle, 0 for none."""
         others = [part.number for part in parts if (part.crowd if label == "crowd" else part.circle) != value]
-        self._connection.executemany(
-            f"UPDATE parts SET {label} = ? WHERE number = ?", [(value or None, number) for number in others]
-        )
+        self._for_each(f"UPDATE parts SET {label} = ? WHERE number = ?", [(value or None, number) for number in others])
 
     def set_stays(self, part: Part, stays: bool) -> None:
         """Say whether a part is within the quota; in either case it has no circle and is not shown yet."""
-        self._connection.execute(
+        self._rows(
             "UPDATE parts SET stays = ?, circle = NULL, shown = NULL WHERE number = ?", (int(stays), part.number)
         )
 
     def show(self, shown: Iterable[tuple[Part, str]]) -> None:
         """Say which memories devices get for parts."""
-        self._connection.executemany(
+        self._for_each(
             "UPDATE parts SET shown = ? WHERE number = ?",
             [(name, part.number) for part, name in shown if part.shown != name],
         )
 
     def shown(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids under which devices get a memory now."""
-        rows = self._connection.execute(
+        rows = self._rows(
             f"SELECT id FROM parts WHERE id {LISTED} AND shown = id UNION"
             f" SELECT shown FROM parts WHERE shown != id AND shown {LISTED}",
             (listed(ids), listed(ids)),
@@ -195,23 +193,32 @@ class Ledger:
 
     def all_shown(self) -> set[str]:
         """The ids of all memories that devices get."""
-        return {row[0] for row in self._connection.execute("SELECT DISTINCT shown FROM parts WHERE shown IS NOT NULL")}
+        return {row[0] for row in self._rows("SELECT DISTINCT shown FROM parts WHERE shown IS NOT NULL")}
 
     def counts(self) -> tuple[int, int, int]:
         """How many memories devices get, how many of these are merged, and how many parts are over the quota."""
-        row = self._connection.execute(
+        [row] = self._rows(
             "SELECT (SELECT count(*) FROM parts), (SELECT count(*) FROM parts WHERE stays = 0),"
             " (SELECT count(*) FROM parts WHERE shown != id),"
             " (SELECT count(DISTINCT shown) FROM parts WHERE shown != id)"
-        ).fetchone()
+        )
         every, over, within, merged = map(int, row)
         return every - over - within + merged, merged, over
 
     def _parts(self, where: str, values: Sequence[object]) -> list[Part]:
         if not values:
             return []
-        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM parts WHERE {where}", (listed(values),))
-        return [_part(row) for row in rows]
+        return [_part(row) for row in self._rows(f"SELECT {_COLUMNS} FROM parts WHERE {where}", (listed(values),))]
+
+    def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement; its errors name this file, also where it runs while a store is written."""
+        with own_errors(self._path.parent, FILE):
+            return self._connection.execute(statement, values).fetchall()
+
+    def _for_each(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement for each row of values, as `_rows` does for one."""
+        with own_errors(self._path.parent, FILE):
+            self._connection.executemany(statement, rows)
 
 
 def _part(row: Sequence[object]) -> Part:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.errors import StoreFullError
+from fedrag_flwr.errors import StoreError, StoreFullError
 from fedrag_flwr.memory.fusion.ledger import FILE, Ledger, Part
+from fedrag_flwr.memory.store.database import own_errors
 
 
 def _put(ledger: Ledger, *numbers: int) -> None:
@@ -28,6 +29,13 @@ def test_a_ledger_with_a_torn_page_is_made_anew(tmp_path: Path, place: int) -> N
     with closing(Ledger(tmp_path / FILE)) as ledger:
         assert ledger.counts() == (0, 0, 0)
         _put(ledger, 1)
+
+
+def test_its_errors_name_its_own_file_while_a_store_is_written(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path / FILE)) as ledger:
+        ledger._connection.execute("DROP TABLE meta")
+        with pytest.raises(StoreError, match=FILE), own_errors(tmp_path):
+            ledger.meta("rules")
 
 
 def test_a_full_disk_is_told_and_keeps_what_was_committed(tmp_path: Path) -> None:
