@@ -22,6 +22,7 @@ from fedrag_flwr.memory.store.reading import LISTED, listed
 
 FILE = "fusion.sqlite"
 _SCHEMA = 1
+_BUSY_SECONDS = 30.0  # as the stores beside it
 _TABLES = """
 DROP TABLE IF EXISTS meta;
 DROP TABLE IF EXISTS parts;
@@ -83,7 +84,7 @@ class Ledger:
 
     def _whole(self) -> bool:
         """Tell whether every page can be read, which takes 0.2 s for 200,000 parts."""
-        with closing(sqlite3.connect(self._path)) as connection:
+        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as connection:
             try:
                 return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
             except sqlite3.DatabaseError as error:
@@ -93,7 +94,7 @@ class Ledger:
 
     def _connect(self) -> sqlite3.Connection:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA secure_delete = ON")

@@ -31,6 +31,11 @@ def test_a_ledger_with_a_torn_page_is_made_anew(tmp_path: Path, place: int) -> N
         _put(ledger, 1)
 
 
+def test_it_waits_for_another_fusion_as_long_as_the_stores_do(tmp_path: Path) -> None:
+    with closing(Ledger(tmp_path / FILE)) as ledger:
+        assert ledger._connection.execute("PRAGMA busy_timeout").fetchone() == (30_000,)
+
+
 def test_its_errors_name_its_own_file_while_a_store_is_written(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path / FILE)) as ledger:
         ledger._connection.execute("DROP TABLE meta")
