@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks import GroupCipher, QuestionCipher, QuestionQuota, Sandbox, SummaryScorer, add_ciphertexts
 from fedrag_flwr.privacy.ckks.diagonals import chunk, chunks, diagonal, repeated
 from fedrag_flwr.privacy.ckks.parameters import (
@@ -139,6 +141,27 @@ def test_a_key_that_a_power_cut_emptied_is_made_anew(pair: Pair, tmp_path: Path,
         assert np.abs(found - questions.astype(np.float64) @ rows.T).max() < 5e-5
     finally:
         scorer.close()
+
+
+def test_keys_that_do_not_belong_together_are_made_anew(pair: Pair, tmp_path: Path) -> None:
+    one, other = (QuestionCipher(tmp_path / name, DIMENSION, pair.sandbox) for name in ("one", "other"))
+    before = {one.fingerprint, other.fingerprint}
+    [secret], [foreign] = ((tmp_path / name).glob("*secret.key") for name in ("one", "other"))
+    secret.write_bytes(foreign.read_bytes())
+    made = QuestionCipher(tmp_path / "one", DIMENSION, pair.sandbox).fingerprint
+    assert made not in before
+    assert QuestionCipher(tmp_path / "one", DIMENSION, pair.sandbox).fingerprint == made
+
+
+def test_keys_wait_while_another_process_makes_them(pair: Pair, tmp_path: Path) -> None:
+    device = QuestionCipher(tmp_path, DIMENSION, pair.sandbox)
+    with ThreadPoolExecutor(1) as pool:
+        with making_in(tmp_path):
+            fingerprint = pool.submit(lambda: device.fingerprint)
+            with pytest.raises(TimeoutError):
+                fingerprint.result(timeout=1.0)
+            assert not list(tmp_path.iterdir())
+        assert fingerprint.result() == QuestionCipher(tmp_path, DIMENSION, pair.sandbox).fingerprint
 
 
 def test_scores_under_another_key_and_of_other_rows_are_refused(pair: Pair, tmp_path: Path) -> None:

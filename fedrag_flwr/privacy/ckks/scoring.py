@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import making_in, replace_file
 from fedrag_flwr.privacy.ckks.diagonals import chunks
 from fedrag_flwr.privacy.ckks.parameters import MOST_CIPHERTEXT, MOST_KEYS, MOST_ROWS, SLOTS, check_bytes
 from fedrag_flwr.privacy.ckks.sandbox import MEMORY, Sandbox
@@ -48,20 +48,20 @@ class QuestionCipher:
     def public(self) -> bytes:
         """The rotation keys, which whoever scores needs."""
         path = self._folder / _PUBLIC.format(self._dimension)
-        if not self._usable(path):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.unlink(missing_ok=True)  # a process that is killed now leaves no keys that do not fit the secret one
-            [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
-            replace_file(path, made)
-        return path.read_bytes()
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with making_in(self._folder):  # of two processes each would write one half of a pair
+            if not self._usable(path):
+                [made] = self._sandbox.call("make_keys", secret=str(self._secret), dimension=str(self._dimension))
+                replace_file(path, made)
+            return path.read_bytes()
 
     def _usable(self, path: Path) -> bool:
-        """Whether both keys are there and load: a power cut may have left one empty."""
+        """Whether both keys are there, load and belong together: a power cut or a kill may have left them otherwise."""
         if not (path.is_file() and self._secret.is_file()):
             return False
+        told = {"secret": str(self._secret), "dimension": str(self._dimension)}
         try:
-            self._sandbox.call("check_secret", secret=str(self._secret))
-            self._sandbox.call("check_keys", [path.read_bytes()], dimension=str(self._dimension))
+            self._sandbox.call("check_pair", [path.read_bytes()], **told)
         except CipherError:
             return False
         return True

@@ -69,6 +69,18 @@ def check_secret(told: Told, blobs: list[bytes]) -> list[bytes]:
     return []
 
 
+def check_pair(told: Told, blobs: list[bytes]) -> list[bytes]:
+    """Turn ones that a secret key encrypted by rotation keys, to see that these belong to it: they stay ones then."""
+    secret, wanted = scheme().secret_key(told["secret"]), rotations(padded(int(told["dimension"])))
+    keys = scheme().galois_keys(blobs[0], wanted)
+    sent = scheme().encrypt(secret, np.ones(SLOTS), QUESTION_SCALE)
+    turned = scheme().ciphertext(sent, scale=QUESTION_SCALE, fresh=True)
+    scheme().evaluator.rotate_vector_inplace(turned, wanted[0], keys)
+    if not np.abs(scheme().decrypt(secret, turned)).max() <= MOST_SCORE:
+        raise CipherError("rotation keys of another secret key", where="keys")
+    return []
+
+
 _KEYS: dict[str, seal.GaloisKeys] = {}
 
 
@@ -191,7 +203,7 @@ def decrypt_values(told: Told, blobs: list[bytes]) -> list[bytes]:
 OPERATIONS: Mapping[str, Callable[[Told, list[bytes]], list[bytes]]] = {
     made.__name__: made
     for made in (
-        *(make_keys, check_keys, check_secret, encrypt_questions, score, decrypt_scores),
+        *(make_keys, check_keys, check_secret, check_pair, encrypt_questions, score, decrypt_scores),
         *(encrypt_values, add, decrypt_values),
     )
 }
