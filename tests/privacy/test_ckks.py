@@ -177,6 +177,25 @@ def test_scores_under_another_key_and_of_other_rows_are_refused(pair: Pair, tmp_
         pair.scorer.score("stranger", [question])
 
 
+def test_a_run_s_rows_stay_while_it_scores_and_no_longer(pair: Pair, tmp_path: Path) -> None:
+    questions = rows_of(2, DIMENSION, 3)
+    one, other = SummaryScorer(tmp_path), SummaryScorer(tmp_path)
+    try:
+        one.learn("device", pair.device.public, DIMENSION)
+        one.hold(rows_of(5, DIMENSION, 1))
+        other.hold(rows_of(5, DIMENSION, 2))
+        for scorer, seed in ((one, 1), (other, 2)):
+            found = scorer.score("device", pair.device.encrypt(questions))
+            scores = np.array([pair.device.choose(given_back, 5, everything) for given_back in found])
+            assert np.abs(scores - questions.astype(np.float64) @ rows_of(5, DIMENSION, seed).T).max() < 5e-5
+        one.close()
+        other.hold(rows_of(5, DIMENSION, 4))
+        assert len(list(tmp_path.glob("rows-*.npy"))) == 1
+    finally:
+        one.close()
+        other.close()
+
+
 # --- sums -----------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -126,6 +128,7 @@ class SummaryScorer:
         self._folder = folder
         self._sandbox = Sandbox()
         self._matrix = folder / "none.npy"
+        self._held = ExitStack()  # keeps the matrix locked, by which other runs see that it is needed
         self.shape = (0, 0)
 
     @property
@@ -134,8 +137,9 @@ class SummaryScorer:
         return self._sandbox.worker
 
     def close(self) -> None:
-        """End the worker."""
+        """End the worker, and let go of the rows."""
         self._sandbox.close()
+        self._held.close()
 
     def learn(self, device: str, public: bytes, dimension: int) -> str:
         """Keep a device's public keys in place of older ones, once they load; give their fingerprint.
@@ -172,12 +176,22 @@ class SummaryScorer:
         np.save(body, np.ascontiguousarray(rows, dtype=np.float32), allow_pickle=False)
         path = self._folder / f"rows-{hashlib.sha256(body.getvalue()).hexdigest()[:32]}.npy"
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for older in self._folder.glob("rows-*.npy"):
-            older.unlink()
-        replace_file(path, body.getvalue())
+        with making_in(self._folder):
+            self._held.close()
+            self._drop_rows()
+            if not path.is_file():
+                replace_file(path, body.getvalue())
+            flock(self._held.enter_context(path.open("rb")), LOCK_SH)
         self._sandbox.close()  # the worker holds the diagonals of one matrix
         self._sandbox = Sandbox(max(MEMORY, _BASE + _PER_CHUNK * chunks(len(rows))))
         self._matrix, self.shape = path, rows.shape
+
+    def _drop_rows(self) -> None:
+        """Delete the rows of runs that have ended, however they did."""
+        for path in self._folder.glob("rows-*.npy"):
+            with path.open("rb") as rows, suppress(BlockingIOError):
+                flock(rows, LOCK_EX | LOCK_NB)
+                path.unlink()
 
     def score(self, device: str, questions: Sequence[bytes]) -> list[list[bytes]]:
         """Score a device's encrypted questions: for each the ciphertexts of all rows' scores.
