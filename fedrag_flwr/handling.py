@@ -80,7 +80,7 @@ HANDLERS: Mapping[str, Handler] = {
     "train.build": _on(records.BuildRequest, _build, writes=True),
     "train.controller": _on(
         records.ControllerRequest,
-        lambda at, request: at.device.train_controller(request, at.host.training_questions()),
+        lambda at, request: at.device.train_controller(request, at.host.training_questions(), at.run),
         writes=True,
     ),
     "query.share": _on(records.ShareRequest, lambda at, request: at.device.giving.memories(request)),
@@ -111,8 +111,10 @@ HANDLERS: Mapping[str, Handler] = {
         records.FinishRequest,
         lambda at, request: at.device.finish(request.questions, request.evidence, request.mode),
     ),
-    "train.group": _on(records.GroupRequest, lambda at, request: at.device.sealed.sums.join(request), writes=True),
-    "train.topics": _on(records.TopicRequest, lambda at, request: at.device.walks.learn(request), writes=True),
+    "train.group": _on(
+        records.GroupRequest, lambda at, request: at.device.sealed.sums.join(request, at.run), writes=True
+    ),
+    "train.topics": _on(records.TopicRequest, lambda at, request: at.device.walks.learn(request, at.run), writes=True),
     "query.encrypt": _on(records.EncryptRequest, lambda at, asked: at.device.sealed.routing.encrypt(asked)),
     "query.route": _on(records.RouteRequest, lambda at, asked: at.device.sealed.routing.route(asked, at.run)),
     "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),

@@ -312,11 +312,15 @@ class EdgeDevice:
         self.waiting.keep(batch.answers)
         return ImportReport(self.name, len(batch.answers), 0, (), self.store.version)
 
-    def train_controller(self, request: ControllerRequest, questions: Sequence[TrainingQuestion]) -> ControllerUpdate:
-        """Take one step of training the controller together with other devices, on own questions."""
+    def train_controller(
+        self, request: ControllerRequest, questions: Sequence[TrainingQuestion], run: str
+    ) -> ControllerUpdate:
+        """Take one step of a run's training of the controller with other devices, on own questions."""
         if request.encrypted:
             noise = self.settings.controller.noise
-            update = self.sealed.training.train(request, noise, lambda plain: self.controller.train(plain, questions))
+            update = self.sealed.training.train(
+                request, noise, lambda plain: self.controller.train(plain, questions), run
+            )
         elif self.settings.exchange == "encrypted":
             raise PrivacyError("this device trains on encrypted sums only", where=self.name)
         else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportDoor
@@ -18,18 +19,19 @@ from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
 from fedrag_flwr.records import GroupRequest, SealedMessage, SealedMessages, SumTerm
 
 _LOG = logging.getLogger(__name__)
+_KEPT = 16  # runs
 Values = NDArray[np.float64]
 
 
 class GroupSums:
-    """Holds the group's key, which the server lacks; whatever is summed up goes through here.
+    """Holds each run's group key, which the server lacks; whatever is summed up goes through here.
 
     Parameters
     ----------
     device
         The device's name.
     folder
-        Where the group's key is kept.
+        Where the last runs' group keys are kept.
     box
         Opens what peers seal for this device, and tags what it sends.
     door
@@ -40,26 +42,29 @@ class GroupSums:
 
     def __init__(self, device: str, folder: Path, box: BoxKey, door: ExportDoor, sandbox: Sandbox) -> None:
         self._device = device
-        self._secret = folder / "group.key"
+        self._folder = folder
         self._box = box
         self._door = door
-        self._cipher = GroupCipher(self._secret, sandbox)
+        self._sandbox = sandbox
 
-    def join(self, request: GroupRequest) -> SealedMessages:
-        """Make the group's key and seal it to the peers, or take the one that a peer made.
+    def join(self, request: GroupRequest, run: str) -> SealedMessages:
+        """Make a run's group key and seal it to the peers, or take the one that a peer made.
 
         Raises
         ------
         CipherError
             The box is another's, or holds no key.
         """
-        with suppress(FileNotFoundError):
-            self._secret.unlink()
+        secret = self._secret(run)
         if request.box:
-            self._cipher.take(self._box.open(request.box, _context(self._device)))
+            key = self._box.open(request.box, _context(self._device))
+            secret.unlink(missing_ok=True)
+            self._cipher(run).take(key)
+            self._drop_old()
             return SealedMessages(self._device, ())
-        self._cipher.make()
-        key = self._secret.read_bytes()
+        self._cipher(run).make()
+        self._drop_old()
+        key = secret.read_bytes()
         boxes = []
         for peer in request.peers:
             try:
@@ -68,7 +73,7 @@ class GroupSums:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
         return SealedMessages(self._device, tuple(boxes))
 
-    def give(self, step: str, server: bytes, values: Values, noise: float = 0.0) -> SumTerm:
+    def give(self, step: str, server: bytes, values: Values, run: str, noise: float = 0.0) -> SumTerm:
         """This device's term of a sum.
 
         Parameters
@@ -79,6 +84,8 @@ class GroupSums:
             The key of the server that adds up.
         values
             Shape (n,).
+        run
+            In which it is summed up.
         noise
             Standard deviation of what is added to each number; 0 for none.
 
@@ -90,18 +97,32 @@ class GroupSums:
             The numbers are none that the door knows.
         """
         released = self._door.release_sum(values)
-        parts = tuple(self._cipher.encrypt(released, noise, np.random.default_rng()))  # nobody may foresee this noise
+        rng = np.random.default_rng()  # nobody may foresee this noise
+        parts = tuple(self._cipher(run).encrypt(released, noise, rng))
         return SumTerm(parts, tag(self._box.tag_key(server), *tagged_term(self._device, step, parts)))
 
-    def read(self, total: Sequence[bytes], count: int) -> Values:
-        """A sum of so many numbers, rounded, shape (count,).
+    def read(self, total: Sequence[bytes], count: int, run: str) -> Values:
+        """A run's sum of so many numbers, rounded, shape (count,).
 
         Raises
         ------
         CipherError
             It is no sum of this group's.
         """
-        return self._cipher.total(total, count)
+        return self._cipher(run).total(total, count)
+
+    def _cipher(self, run: str) -> GroupCipher:
+        return GroupCipher(self._secret(run), self._sandbox)
+
+    def _secret(self, run: str) -> Path:
+        return self._folder / f"group-{hashlib.sha256(run.encode()).hexdigest()[:16]}.key"
+
+    def _drop_old(self) -> None:
+        """Delete the keys of all but the last runs: nobody tells a device that a run has ended."""
+        with making_in(self._folder):
+            keys = sorted(self._folder.glob("group*.key"), key=lambda path: path.stat().st_mtime_ns)
+            for old in keys[:-_KEPT]:
+                old.unlink()
 
 
 def tagged_term(device: str, step: str, parts: Sequence[bytes]) -> tuple[bytes, ...]:

@@ -26,12 +26,12 @@ class PrivateTraining:
     Parameters
     ----------
     sums
-        Of this device's group.
+        Of this device's groups.
     """
 
     sums: GroupSums
 
-    def train(self, request: ControllerRequest, noise: float, train: Train) -> ControllerUpdate:
+    def train(self, request: ControllerRequest, noise: float, train: Train, run: str) -> ControllerUpdate:
         """One step: read the sums, train as on plain numbers, and encrypt what comes of it.
 
         Parameters
@@ -42,27 +42,30 @@ class PrivateTraining:
             Standard deviation of what is added to each encrypted number.
         train
             Takes the plain step.
+        run
+            Whose sums they are.
 
         Raises
         ------
         CipherError
             The sums are not of this group.
         """
-        update = train(self._plain(request))
+        update = train(self._plain(request, run))
         if not update.examples:
             return update
         weighed = np.append(np.array(update.values), 1.0) * update.examples
-        return replace(update, examples=1, values=(), term=self.sums.give(request.step, request.server, weighed, noise))
+        term = self.sums.give(request.step, request.server, weighed, run, noise)
+        return replace(update, examples=1, values=(), term=term)
 
-    def _plain(self, request: ControllerRequest) -> ControllerRequest:
+    def _plain(self, request: ControllerRequest, run: str) -> ControllerRequest:
         width = len(FEATURES.names)
         mean, deviation, weights = np.zeros(0), np.zeros(0), np.zeros(width + 1)
         if request.moments_sum:
-            moments = self._average(request.moments_sum, 2 * width)
+            moments = self._average(request.moments_sum, 2 * width, run)
             scaling = Moments(moments[:width], _unless_constant(moments[:width], moments[width:])).scaling
             mean, deviation = scaling.mean, scaling.deviation
         if request.weights_sum:
-            weights = self._average(request.weights_sum, width + 1)
+            weights = self._average(request.weights_sum, width + 1, run)
         return replace(
             request,
             encrypted=False,
@@ -73,8 +76,8 @@ class PrivateTraining:
             weights=tuple(weights.tolist()),
         )
 
-    def _average(self, total: SumParts, count: int) -> Floats:
-        numbers = self.sums.read(total, count + 1)
+    def _average(self, total: SumParts, count: int, run: str) -> Floats:
+        numbers = self.sums.read(total, count + 1, run)
         if numbers[-1] < 0.5:
             raise CipherError("a sum over no example", where="sum")
         return np.asarray(numbers[:-1] / numbers[-1], dtype=np.float64)

@@ -45,7 +45,7 @@ class TopicLearner:
     sketches
         This device's sketch of the public headings, from which learning starts.
     sums
-        Of this device's group.
+        Of this device's groups.
     """
 
     sketches: DeviceSketches
@@ -66,8 +66,8 @@ class TopicLearner:
             )
         return Topics(tuple(f"{kept.name}.{row}" for row in range(len(kept.centroids))), kept.centroids)
 
-    def step(self, request: TopicRequest) -> TopicUpdate:
-        """Take one step; the same step again gives the same, but for noise.
+    def step(self, request: TopicRequest, run: str) -> TopicUpdate:
+        """Take one step of a run; the same step again gives the same, but for noise.
 
         Raises
         ------
@@ -80,9 +80,9 @@ class TopicLearner:
             nowhere = np.zeros((0, self._dimension), dtype=np.float32)
             self._note(_DRAFT, _Draft(self._start(), 0, nowhere, np.zeros(0)))
             held = counts_of(self.sketches.own())
-            term = self.sums.give(request.step, request.server, held)  # its noise was drawn when it was made
+            term = self.sums.give(request.step, request.server, held, run)  # its noise was drawn when it was made
             return TopicUpdate(self.sketches.device, "", term)
-        draft = self._next(request)
+        draft = self._next(request, run)
         if request.stage == "keep":
             self._note(_KEPT, draft)
             return self._told(draft)
@@ -92,11 +92,11 @@ class TopicLearner:
         else:
             given = topic_sums(documents, draft.centroids, draft.counts).ravel()
         noise = self.sketches.settings.overlay.learning_noise
-        return TopicUpdate(self.sketches.device, "", self.sums.give(request.step, request.server, given, noise))
+        return TopicUpdate(self.sketches.device, "", self.sums.give(request.step, request.server, given, run, noise))
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _next(self, request: TopicRequest) -> _Draft:
+    def _next(self, request: TopicRequest, run: str) -> _Draft:
         """What is known at a step: topics moved by the sums of the step before, or how many documents each has."""
         before = self._noted(_DRAFT)
         if before is None or before.number not in (request.number - 1, request.number):
@@ -106,26 +106,26 @@ class TopicLearner:
         overlay, headings = self.sketches.settings.overlay, self.sketches.topics
         centroids, counts = before.centroids, np.zeros(len(before.centroids))
         if request.number == 1:
-            total = self._total(request, (len(headings),))
+            total = self._total(request, (len(headings),), run)
             centroids = first_centroids(headings.centroids, total, overlay.learnt_topics)
         elif request.stage == "move":
-            total = counts = self._total(request, counts.shape)
+            total = counts = self._total(request, counts.shape, run)
         else:
-            total = self._total(request, centroids.shape)
+            total = self._total(request, centroids.shape, run)
             noise = overlay.learning_noise * math.sqrt(request.devices)
             centroids = moved(centroids, before.counts, total, noise)
         told = np.rint(total / STEP).astype("<i8").tobytes()  # equal at all devices, unlike the last bits of vectors
         name = hashlib.sha256(f"{before.name}|".encode() + told).hexdigest()[:16]
         return self._note(_DRAFT, _Draft(name, request.number, centroids, counts))
 
-    def _total(self, request: TopicRequest, shape: tuple[int, ...]) -> Values:
+    def _total(self, request: TopicRequest, shape: tuple[int, ...], run: str) -> Values:
         """The sum of the step before; zeros, by which nothing moves, where there is none or one that nobody can read.
 
         A device that encrypts under a key of its own can spoil a sum, and nobody knows who it was.
         """
         if request.total:
             try:
-                return self.sums.read(request.total, math.prod(shape)).reshape(shape)
+                return self.sums.read(request.total, math.prod(shape), run).reshape(shape)
             except CipherError as error:
                 _LOG.warning("topics stay where they are: %s", error)
         return np.zeros(shape)

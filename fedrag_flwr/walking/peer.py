@@ -79,7 +79,7 @@ class DeviceWalks:
     kept
         Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
     sums
-        Of this device's group, for topics that are learnt.
+        Of this device's groups, for topics that are learnt.
     """
 
     def __init__(
@@ -172,11 +172,11 @@ class DeviceWalks:
             self._change(lambda expertise: expertise.tick(seen))
         return WalkReply(self.device, replies, time.perf_counter() - start)
 
-    def learn(self, request: TopicRequest) -> TopicUpdate:
+    def learn(self, request: TopicRequest, run: str) -> TopicUpdate:
         """Take one step of learning topics; what was learnt and told by topics before is void when there are others."""
         notes, learner = self.notes, self.learner
-        before = learner.step(TopicRequest("known")).topics
-        update = learner.step(request)
+        before = learner.step(TopicRequest("known"), run).topics
+        update = learner.step(request, run)
         if request.stage == "keep" and update.topics != before:
             notes.clear("expertise", "told", "lesson")
             for made in ("topics", "sketches", "expertise"):

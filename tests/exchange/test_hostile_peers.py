@@ -33,6 +33,7 @@ from fedrag_flwr.records import (
     RoundedOverview,
     SealedMessage,
     SealedMessages,
+    SumParts,
     SumTerm,
 )
 from simulations.forged_ciphertexts import FORGERIES, forge
@@ -166,15 +167,51 @@ def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
     GroupCipher(tmp_path / "made" / "group.key", sandbox).make()
     good = (tmp_path / "made" / "group.key").read_bytes()
     door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
-    sums, kept = GroupSums("alpha", tmp_path / "alpha", box, door, sandbox), tmp_path / "alpha" / "group.key"
-    sums.join(GroupRequest((), seal(good, box.public, context)))
+    sums = GroupSums("alpha", tmp_path / "alpha", box, door, sandbox)
+    sums.join(GroupRequest((), seal(good, box.public, context)), RUN)
+    [kept] = (tmp_path / "alpha").iterdir()
     assert kept.read_bytes() == good
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     for kind in FORGERIES.keys() - HARMLESS:
         forged = forge(kind, good, np.random.default_rng(7))
         with pytest.raises(CipherError):
-            sums.join(GroupRequest((), seal(forged, box.public, context)))
+            sums.join(GroupRequest((), seal(forged, box.public, context)), RUN)
         assert not kept.exists()
+
+
+@pytest.fixture
+def alpha(tmp_path: Path) -> GroupSums:
+    door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
+    return GroupSums("alpha", tmp_path / "alpha", BoxKey.fresh(), door, shared_sandbox())
+
+
+def sum_of(sums: GroupSums, run: str) -> SumParts:
+    """What the server gives back where this device alone takes part."""
+    return sums.give(STEP, BoxKey.fresh().public, np.arange(5.0), run).parts
+
+
+def test_each_run_has_a_key_of_its_own(alpha: GroupSums) -> None:
+    alpha.join(GroupRequest(()), RUN)
+    total = sum_of(alpha, RUN)
+    alpha.join(GroupRequest(()), "8")
+    assert alpha.read(total, 5, RUN) == pytest.approx(np.arange(5.0))
+    with pytest.raises(CipherError, match="made with another key"):
+        alpha.read(total, 5, "8")
+
+
+def test_a_box_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
+    alpha.join(GroupRequest(()), RUN)
+    with pytest.raises(CipherError, match="sealed for someone"):
+        alpha.join(GroupRequest((), b"no box"), RUN)
+    assert alpha.read(sum_of(alpha, RUN), 5, RUN) == pytest.approx(np.arange(5.0))
+
+
+def test_keys_of_old_runs_go(alpha: GroupSums, tmp_path: Path) -> None:
+    folder = tmp_path / "alpha"
+    for run in range(20):
+        alpha.join(GroupRequest(()), str(run))
+    assert len(list(folder.iterdir())) == 16
+    assert alpha.read(sum_of(alpha, "19"), 5, "19") == pytest.approx(np.arange(5.0))
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_a_device_that_gives_something_else_is_named(
 def test_a_request_for_another_controller_is_refused(files: Federation, wrong: ControllerRequest) -> None:
     trained(files, grid_of(files))
     with files.device("north") as device, pytest.raises(WireError):
-        device.train_controller(wrong, own_questions(files, "north"))
+        device.train_controller(wrong, own_questions(files, "north"), "1")
 
 
 updates = st.lists(
@@ -264,7 +264,7 @@ def test_encrypted_training_gives_the_open_one_s_weights_and_shows_none(
         assert kept(private, name).scaling.mean == pytest.approx(opened[name].scaling.mean, abs=1e-5)
     weights = kept(private, "north").weights
     assert all(np.array_equal(kept(private, name).weights, weights) for name in KINDS)  # rounded: the same everywhere
-    keys = [(path.read_bytes(), path) for path in (files.root / "home" / "privacy").glob("*/group.key")]
+    keys = [(path.read_bytes(), path) for path in (files.root / "home" / "privacy").glob("*/group-*.key")]
     assert len({data for data, _ in keys}) == 1
     assert len(keys) == len(KINDS)
     assert not any(keys[0][0][50:80] in data for data in grid.sent)
@@ -289,7 +289,7 @@ def test_open_numbers_are_not_given_where_the_exchange_is_encrypted(files: Feder
         files.with_changes(exchange="encrypted").device("north") as device,
         pytest.raises(PermissionError, match="encrypted sums only"),
     ):
-        device.train_controller(ControllerRequest("moments", features_id(FEATURES)), own_questions(files, "north"))
+        device.train_controller(ControllerRequest("moments", features_id(FEATURES)), own_questions(files, "north"), "1")
 
 
 def test_a_forged_ciphertext_is_left_out_of_the_sum(files: Federation) -> None:

@@ -217,7 +217,7 @@ def test_no_text_no_vector_and_no_key_is_in_what_leaves(fresh: Federation) -> No
 
 def test_devices_hold_one_key_and_the_server_none(fresh: Federation) -> None:
     _, sent = learn(fresh)
-    keys = {path.parent.name: path.read_bytes() for path in (fresh.root / "home").rglob("group.key")}
+    keys = {path.parent.name: path.read_bytes() for path in (fresh.root / "home").rglob("group-*.key")}
     assert set(keys) == set(DEVICES)
     assert len(set(keys.values())) == 1
     key = keys["east"]
@@ -313,11 +313,11 @@ def test_without_a_quorum_there_is_no_run(fresh: Federation) -> None:
 def test_a_step_that_comes_again_gives_the_same_and_one_too_many_is_refused(fresh: Federation) -> None:
     learn(fresh)
     with fresh.device("east") as device:
-        name = device.walks.learner.step(TopicRequest("known")).topics
+        name = device.walks.learner.step(TopicRequest("known"), "1").topics
         last = TopicRequest("keep", 2 * ROUNDS + 1, len(DEVICES))
-        assert device.walks.learn(last).topics == name
+        assert device.walks.learn(last, "1").topics == name
         with pytest.raises(ValueError, match="missed a step"):
-            device.walks.learn(replace(last, number=2 * ROUNDS + 3))
+            device.walks.learn(replace(last, number=2 * ROUNDS + 3), "1")
         assert math.isclose(float(np.linalg.norm(device.walks.topics.centroids[0])), 1.0, abs_tol=1e-5)
 
 
