@@ -112,6 +112,9 @@ class Child:
                 raise ProcessError(
                     "the process that was asked died, or took too long", where=self._command[2], fix="ask again"
                 ) from error
+            except BaseException:  # interrupted: the reply to come would be taken for the next request's
+                self._stop()
+                raise
             finally:
                 guard.cancel()
 

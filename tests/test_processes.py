@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -46,5 +48,15 @@ def test_a_child_that_fails_is_replaced(child: Child, fault: bytes) -> None:
     with pytest.raises(ProcessError, match="died, or took too long"):
         child.call([fault])
     assert child.pid == 0
+    assert child.call([b"echo", b"two"]) == [b"two"]
+    assert child.starts == 2
+
+
+def test_a_call_that_is_interrupted_leaves_no_reply_for_the_next(child: Child) -> None:
+    assert child.call([b"echo", b"one"]) == [b"one"]
+    interrupt = threading.Timer(0.3, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        child.call([b"sleep"])
     assert child.call([b"echo", b"two"]) == [b"two"]
     assert child.starts == 2
