@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,20 @@ def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
     run.run()
     assert seen[0] == 0  # two devices are no quorum of five
     assert seen[1] > 0
+    with files.device("bridges") as home:
+        assert home.delivered.all()["w1"].path == "remote"
+
+
+def test_a_store_that_another_process_holds_is_waited_for(files: Federation) -> None:
+    put(files, FOREIGN)
+    changed = files.with_changes(serving__polls=2)
+    run, _ = serving(changed)
+    ServerTools(changed.settings).summaries.close()
+    shelf = files.root / "home" / "summaries" / changed.settings.data_key / "summaries.sqlite"
+    other = sqlite3.connect(shelf, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    run.sleep = lambda _: other.close()
+    run.run()
     with files.device("bridges") as home:
         assert home.delivered.all()["w1"].path == "remote"
 
