@@ -88,8 +88,10 @@ async def _refused(request: Request, error: Exception) -> Response:
     return error_response(type(error).__name__, error.abroad, status, retry)
 
 
-async def _unknown(_: Request, error: Exception) -> Response:
+async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, FedragError):  # FastAPI makes one error of all that reading a JSON body raises
+        return await _refused(request, error.__cause__)
     return error_response("HTTPException", str(error.detail), error.status_code)
 
 

@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -185,7 +186,7 @@ def test_files_are_the_owner_s_alone(service: ServiceProcess) -> None:
 
 
 def send(
-    service: ServiceProcess, method: str, path: str, headers: dict[str, str], body: bytes = b""
+    service: ServiceProcess, method: str, path: str, headers: dict[str, str], body: bytes | Iterator[bytes] = b""
 ) -> tuple[int, bytes]:
     """Send a request over loopback."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
@@ -260,6 +261,13 @@ def test_what_is_wrong_is_refused_in_words_that_quote_nothing(
     assert (got, json.loads(told)["error"]) == (status, error)
     assert CANARY.split()[0].encode() not in told
     assert set(json.loads(told)) == {"error", "what"}
+
+
+@pytest.mark.parametrize("path", [ASK, f"{MESSAGES}/query.describe"])
+def test_a_body_that_does_not_tell_its_length_may_be_no_larger(service: ServiceProcess, path: str) -> None:
+    headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+    got, told = send(service, "POST", path, headers, iter([bytes(2**20)]))
+    assert (got, json.loads(told)["error"]) == (413, "TooLargeError")
 
 
 def test_a_second_service_of_the_device_is_refused(service: ServiceProcess) -> None:
