@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Answer, BuildReport
 
 PLAN, ROWS = "plan.json", "rows.jsonl"
@@ -65,7 +66,9 @@ class Rows:
                 where=folder.name,
                 fix="choose another --out",
             )
-        plan.write_text(json.dumps(told, indent=1, default=str) + "\n", encoding="utf-8")
+        body = (json.dumps(told, indent=1, default=str) + "\n").encode()
+        if not plan.is_file() or plan.read_bytes() != body:
+            replace_file(plan, body, 0o644)
         self._path = folder / ROWS
         if self._path.is_file():  # a last line that a crash tore would run into the next
             os.truncate(self._path, sum(map(len, _whole_lines(self._path))))

@@ -169,6 +169,17 @@ def test_a_torn_last_row_is_cut_and_a_broken_one_is_named(tmp_path: Path) -> Non
         Rows(tmp_path, "d", {"digest": "d"})
 
 
+def test_a_plan_is_replaced_whole_and_only_by_another(tmp_path: Path) -> None:
+    Rows(tmp_path, "d", {"digest": "d"})
+    first = tmp_path / "first.json"
+    os.link(tmp_path / PLAN, first)
+    Rows(tmp_path, "d", {"digest": "d"})
+    assert (tmp_path / PLAN).samefile(first)
+    Rows(tmp_path, "d", {"digest": "d", "systems": [MEMORIZER]})
+    assert json.loads(first.read_text()) == {"digest": "d"}  # a kill at any moment leaves one or the other
+    assert json.loads((tmp_path / PLAN).read_text())["systems"] == [MEMORIZER]
+
+
 def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     sets = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
     command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", "--data", str(data)]
