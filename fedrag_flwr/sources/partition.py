@@ -11,6 +11,7 @@ import numpy as np
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Document, SharedDocument
 from fedrag_flwr.sources.benchmark import Benchmark
 
@@ -129,28 +130,35 @@ def _partition(benchmark: Benchmark, home: dict[str, int], devices: int) -> Part
 def write_partition(root: str | Path, partition: Partition) -> None:
     """Write each device's documents as ``<root>/<device>/<n>.jsonl``, and ``<root>/questions.jsonl``.
 
-    `FolderSource` reads a device's folder. Numbered files of an earlier partition under the same root are
-    removed. A question's line is what `read_gold` reads.
+    `FolderSource` reads a device's folder. Files that hold this already stay as they are, as someone may be reading
+    them; numbered ones of an earlier partition under the same root are removed. A question's line is what `read_gold`
+    reads.
     """
     root = Path(root)
-    for stale in root.glob("device-*/*.jsonl"):
-        if stale.stem.isdecimal():
-            stale.unlink()
+    written: set[Path] = set()
     for device, documents in partition.documents.items():
-        write_documents(root / device, documents)
+        written.update(write_documents(root / device, documents))
+    for stale in root.glob("device-*/*.jsonl"):
+        if stale.stem.isdecimal() and stale not in written:
+            stale.unlink(missing_ok=True)
     _write(root / "questions.jsonl", [gold_line(question) for question in partition.questions])
 
 
-def write_documents(folder: Path, documents: Sequence[Document | SharedDocument]) -> None:
-    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them."""
+def write_documents(folder: Path, documents: Sequence[Document | SharedDocument]) -> list[Path]:
+    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them; give these files."""
     folder.mkdir(parents=True, exist_ok=True)
+    written = []
     for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
         rows = [
             json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
             for one in documents[start : start + _DOCUMENTS_PER_FILE]
         ]
-        _write(folder / f"{number}.jsonl", rows)
+        written.append(_write(folder / f"{number}.jsonl", rows))
+    return written
 
 
-def _write(path: Path, rows: list[str]) -> None:
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="\n")
+def _write(path: Path, rows: list[str]) -> Path:
+    body = "".join(f"{row}\n" for row in rows).encode()
+    if not path.is_file() or path.read_bytes() != body:
+        replace_file(path, body, 0o644)
+    return path

@@ -113,6 +113,16 @@ def test_a_written_partition_reads_back(tmp_path: Path) -> None:
     assert not list((root / "device-4").iterdir())
 
 
+def test_a_partition_that_is_there_already_stays_as_it_is(tmp_path: Path) -> None:
+    """Someone may be reading it."""
+    root, rows = tmp_path / "silos", [_row(i) for i in range(9)]
+    partition = partition_documents(read_multihop(_file(tmp_path / "x.jsonl.gz", rows)), 2, 0)
+    write_partition(root, partition)
+    before = FolderSource(root).stamp()
+    write_partition(root, partition)
+    assert FolderSource(root).stamp() == before
+
+
 def _same(root: Path, partition: Partition) -> None:
     for device, documents in partition.documents.items():
         assert FolderSource(root / device).read().documents == documents
