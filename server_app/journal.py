@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from logging import INFO, WARNING
 from pathlib import Path
@@ -105,8 +106,9 @@ class Journal:
         self._lock.release()
 
     def discard(self) -> None:
-        """Delete the file: the run is complete, and its results are written."""
-        self._path.unlink(missing_ok=True)
+        """Delete the file: the run is complete, and its results are written. One that has begun since keeps it."""
+        with suppress(Timeout), self._lock:
+            self._path.unlink(missing_ok=True)
 
     def _write(self, entries: Iterable[Entry]) -> None:
         self._file.write(b"".join(map(_line, entries)))

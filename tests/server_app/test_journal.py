@@ -77,6 +77,18 @@ def test_two_runs_do_not_write_to_one_journal(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+def test_a_run_that_has_begun_since_another_ended_keeps_its_journal(tmp_path: Path) -> None:
+    ended = opened(tmp_path)
+    ended.close()
+    begun = opened(tmp_path)
+    begun.note("fedrag", ANSWERS)
+    ended.discard()
+    begun.close()
+    again = opened(tmp_path)
+    assert again.answers("fedrag") == {one.question_id: one for one in ANSWERS}
+    again.close()
+
+
 class Killed(BaseException):
     """Ends a run at once, as a signal does."""
 
