@@ -10,7 +10,7 @@ from logging import INFO, WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
-from fedrag_flwr.errors import FederationError, FedragError, SettingError, StoreError
+from fedrag_flwr.errors import FederationError, FedragError, SettingError, StoreFullError, StoreLockedError
 from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy
@@ -63,13 +63,13 @@ class Serving:
             self.sleep(serving.poll_seconds)
 
     def _refreshed(self) -> bool:
-        """Bring the strategy up to date where that is due; False while devices are too few, or a store is busy."""
+        """Bring the strategy up to date where that is due; False while devices or room are lacking, or a store is busy."""
         present = frozenset(self.grid.get_node_ids())
         if present == self._nodes and self.clock() < self._due:
             return True
         try:
             self.strategy.prepare(self.grid, self.run_id)
-        except (FederationError, StoreError) as error:
+        except (FederationError, StoreLockedError, StoreFullError) as error:
             log(WARNING, "waiting for devices or a store: %s", error)
             self._due = float("-inf")  # what was begun is no state to serve from
             return False

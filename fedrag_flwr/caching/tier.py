@@ -16,7 +16,7 @@ import diskcache
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import making_in
-from fedrag_flwr.memory.store.database import own_errors
+from fedrag_flwr.sqlite_errors import own_errors
 
 T = TypeVar("T")
 Versions = Mapping[str, str]

@@ -214,8 +214,9 @@ def _killed(size: int | None = None) -> bytes:
 
 
 def _begin_and_die(folder: Path) -> None:
-    secrets.token_bytes = _killed
-    CacheKeys(folder)
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(secrets, "token_bytes", _killed)
+        CacheKeys(folder)
 
 
 def test_a_process_that_is_killed_while_it_makes_the_salt_stops_no_other(tmp_path: Path) -> None:

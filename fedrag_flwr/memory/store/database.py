@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import sqlite3
@@ -16,67 +15,16 @@ from pathlib import Path
 from fedrag_flwr.errors import (
     StoreCorruptError,
     StoreError,
-    StoreFullError,
     StoreLockedError,
     StoreMismatchError,
 )
 from fedrag_flwr.files import sync
 from fedrag_flwr.memory.store.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES
+from fedrag_flwr.sqlite_errors import REBUILD, own_errors
 
 FILE = "store.sqlite"
 LOCK = "write.lock"
-REBUILD = "build again with --rebuild"
 _POLL_SECONDS = 0.01
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-@contextlib.contextmanager
-def own_errors(where: Path, file: str = FILE) -> Iterator[None]:
-    """Turn SQLite's and the file system's errors into the project's own, without any content of the store."""
-    name = f"{where.name}/{file}"
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise _own_error(error, name) from error
-    except UnicodeEncodeError:
-        raise StoreError("a text is not valid Unicode", where=name, fix="remove lone surrogates") from None
-    except StoreError:
-        raise
-    except OSError as error:
-        if error.errno in _FULL:
-            raise _full(name) from error
-        raise StoreError(
-            f"the store's directory cannot be used: {os.strerror(error.errno or 0)}",
-            where=name,
-            fix="check that the directory exists and can be written",
-        ) from error
-
-
-def _full(name: str) -> StoreFullError:
-    return StoreFullError(
-        "cannot be written: the disk is full, over its quota or failing; nothing of this step was kept",
-        where=name,
-        fix="free some space and repeat the step",
-    )
-
-
-def _own_error(error: sqlite3.Error, name: str) -> StoreError:
-    undecodable = isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode")
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT if undecodable else sqlite3.SQLITE_ERROR)
-    label = getattr(error, "sqlite_errorname", type(error).__name__)
-    primary = code & 0xFF
-    reading = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
-    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and code not in reading):
-        return _full(name)
-    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_MISMATCH}:
-        return StoreCorruptError(f"the file is torn or is not a store ({label})", where=name, fix=REBUILD)
-    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return StoreLockedError("another process holds the file", where=name, fix="wait for it or end it")
-    if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
-        return StoreError(f"the store cannot be written ({label})", where=name, fix="give this user write access")
-    if primary == sqlite3.SQLITE_CONSTRAINT:
-        return StoreError(f"the change does not fit the store: {error}", where=name, fix="ids must be known and unique")
-    return StoreError(f"SQLite refused the step ({label})", where=name)
 
 
 @contextlib.contextmanager
@@ -187,7 +135,7 @@ class Database:
             If its schema is older or newer.
         """
         name = f"{self.directory.name}/{FILE}"
-        with own_errors(self.directory):
+        with own_errors(self.directory, FILE):
             file = self.directory / FILE
             at_rest = 0 if Path(f"{file}-wal").exists() else file.stat().st_size
         with self.reading() as connection:
@@ -226,7 +174,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give a connection that sees one unchanging state; never waits for a writer."""
-        with own_errors(self.directory):
+        with own_errors(self.directory, FILE):
             connection = self._connection()
             connection.execute("BEGIN")
             try:
@@ -237,7 +185,7 @@ class Database:
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Give a connection in a transaction that is committed at the end, or undone by an error."""
-        with own_errors(self.directory), write_lock(self.directory, self._lock_timeout):
+        with own_errors(self.directory, FILE), write_lock(self.directory, self._lock_timeout):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -248,7 +196,7 @@ class Database:
 
     def forget_log(self) -> None:
         """Move the log into the file and empty it, unless a reader holds it: what was removed is then in neither."""
-        with own_errors(self.directory):
+        with own_errors(self.directory, FILE):
             self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def close(self) -> None:

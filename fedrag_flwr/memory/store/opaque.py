@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import sync
-from fedrag_flwr.memory.store.database import REBUILD
+from fedrag_flwr.sqlite_errors import REBUILD
 
 SECRET = "secret.key"
 _BYTES = 32

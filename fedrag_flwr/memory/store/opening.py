@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fedrag_flwr.errors import SettingError, StoreMismatchError
 from fedrag_flwr.memory.store import opaque
-from fedrag_flwr.memory.store.database import FILE, REBUILD, Database, write_lock
+from fedrag_flwr.memory.store.database import FILE, Database, write_lock
 from fedrag_flwr.memory.store.indexes import drop_indexes
+from fedrag_flwr.sqlite_errors import REBUILD
 
 
 def device_and_dimension(identity: Mapping[str, str]) -> tuple[str, int]:

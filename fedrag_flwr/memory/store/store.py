@@ -13,13 +13,14 @@ from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import importing, opaque, reading, staging
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.committed import StoreReader
-from fedrag_flwr.memory.store.database import FILE, Database, own_errors, write_lock
+from fedrag_flwr.memory.store.database import FILE, Database, write_lock
 from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.memory.store.indexes import Indexes, IndexKind, drop_indexes
 from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
 from fedrag_flwr.memory.store.paging import MOST_PAGES
 from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, ImportReport, Pending
+from fedrag_flwr.sqlite_errors import own_errors
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class MemoryStore(StoreReader):
         StoreError
             If there is no store, or the directory cannot be used.
         """
-        with own_errors(path):
+        with own_errors(path, FILE):
             if not (path / FILE).exists():
                 if not create:
                     raise StoreError("there is no store here", where=path.name, fix="build it first")
@@ -103,7 +104,7 @@ class MemoryStore(StoreReader):
             known = reconcile(database, identity)
             with database.reading() as connection:
                 expected = reading.state(connection, "secret")
-            with own_errors(path):
+            with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
             return cls(database, known, secret, foreign_limit, most_pages)
         except BaseException:
@@ -113,7 +114,7 @@ class MemoryStore(StoreReader):
     @staticmethod
     def erase(path: Path, *, lock_timeout: float = 30.0) -> None:
         """Remove a store's files, whole or torn, so that it can be built again; nothing else in the directory goes."""
-        with own_errors(path):
+        with own_errors(path, FILE):
             if not path.is_dir():
                 return
             with write_lock(path, lock_timeout):
@@ -221,7 +222,7 @@ class MemoryStore(StoreReader):
     def _forget(self) -> None:
         """Clear the log and the indexes of what was removed; the change itself is committed, whatever happens here."""
         try:
-            with own_errors(self._database.directory):
+            with own_errors(self._database.directory, FILE):
                 drop_indexes(self._database.directory)
             self._database.forget_log()
         except StoreError as error:

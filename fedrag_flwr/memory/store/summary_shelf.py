@@ -8,9 +8,9 @@ from pathlib import Path
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.files import making_in
 from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
-from fedrag_flwr.memory.store.database import own_errors
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import SubgraphSummary, SummaryBatch, SummaryOverview, SummaryRequest
+from fedrag_flwr.sqlite_errors import own_errors
 
 _FILE = "summaries.sqlite"
 _TABLES = (

@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.errors import StoreError, StoreFullError
 from fedrag_flwr.memory.fusion.ledger import FILE, Ledger, Part
-from fedrag_flwr.memory.store.database import own_errors
+from fedrag_flwr.sqlite_errors import own_errors
 
 
 def _put(ledger: Ledger, *numbers: int) -> None:
@@ -39,7 +39,7 @@ def test_it_waits_for_another_fusion_as_long_as_the_stores_do(tmp_path: Path) ->
 def test_its_errors_name_its_own_file_while_a_store_is_written(tmp_path: Path) -> None:
     with closing(Ledger(tmp_path / FILE)) as ledger:
         ledger._connection.execute("DROP TABLE meta")
-        with pytest.raises(StoreError, match=FILE), own_errors(tmp_path):
+        with pytest.raises(StoreError, match=FILE), own_errors(tmp_path, "store.sqlite"):
             ledger.meta("rules")
 
 
