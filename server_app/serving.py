@@ -63,7 +63,7 @@ class Serving:
             self.sleep(serving.poll_seconds)
 
     def _refreshed(self) -> bool:
-        """Bring the strategy up to date where that is due; False while devices or room are lacking, or a store is busy."""
+        """Bring the strategy up to date where that is due; False while devices or room lack, or a store is busy."""
         present = frozenset(self.grid.get_node_ids())
         if present == self._nodes and self.clock() < self._due:
             return True
