@@ -174,7 +174,11 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
     fresh.fuse()
     bank_again = open_bank(tmp_path / "one", bridges=1)
     assert composed(fresh) == composed(bank_again)
-    assert plain(fresh.items()) == plain(bank_again.items())
+    wanted = {one.id: one for one in fresh.items()}
+    held = [replace(one, embedding=wanted[one.id].embedding) for one in bank_again.items()]
+    assert plain(held) == plain(fresh.items())
+    for one in bank_again.items():  # by what a text was encoded with its last bits differ
+        assert one.embedding == pytest.approx(wanted[one.id].embedding, abs=2e-3)
     fresh.close()
     bank_again.close()
 
