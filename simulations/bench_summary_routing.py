@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,7 +77,8 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
         settings = made.settings(strategy=strategy_name, routing__answers_at=where, **changed)
         tools = ServerTools(settings)
         tools.__dict__["toolbox"] = made.toolbox
-        grid = LocalGrid(app, [{"partition-id": number} for number in range(len(made.devices))], settings.flat())
+        nodes = [{"partition-id": number} for number in range(len(made.devices))]
+        grid = LocalGrid(app, nodes, settings.flat(), run_id=os.getpid())  # two calls side by side are two runs
         strategy = make_strategy(strategy_name, settings, (), tools)
         strategy.prepare(grid, str(grid.run.run_id))
         spent = _seconds(strategy.outcome())
