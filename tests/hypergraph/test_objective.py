@@ -162,7 +162,7 @@ def test_the_loss_that_the_dense_reference_records_is_that_of_its_rows() -> None
         rows, losses = learn_dense(group, setting, generator())
         assert len(losses) == steps + 1
         expected = weighted_out(group.vectors.astype(np.float64), rows, rows, setting)
-        assert losses[-1] == pytest.approx(expected, abs=1e-5)
+        assert losses[-1] == pytest.approx(expected, abs=1e-4)  # in single precision nothing is at distance 0 of itself
 
 
 def test_the_soft_objective_at_hard_memberships_is_near_the_papers_plus_the_balance() -> None:
