@@ -12,6 +12,7 @@ from pathlib import Path
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 
 REBUILD = "build again with --rebuild"
+TORN = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite may name what is torn, and Python cannot read that name
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -23,6 +24,8 @@ def own_errors(where: Path, file: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _own_error(error, name) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorruptError("the file is torn", where=name, fix=REBUILD) from error
     except UnicodeEncodeError:
         raise StoreError("a text is not valid Unicode", where=name, fix="remove lone surrogates") from None
     except StoreError:

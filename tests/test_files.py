@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
 from fedrag_flwr.caching import Tier
+from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.cache import GenerationCache
@@ -59,6 +62,21 @@ def test_all_who_open_a_torn_file_at_once_get_it_anew(kind: str, tmp_path: Path)
         torn.parent.mkdir(parents=True)
         torn.write_bytes(os.urandom(8_192))
     _all_open(kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", OPENERS)
+def test_a_file_whose_torn_names_cannot_be_read_is_torn(kind: str, tmp_path: Path) -> None:
+    OPENERS[kind](tmp_path)
+    [file] = (path for path in tmp_path.rglob("*") if path.suffix in (".sqlite", ".db"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [name] = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 1").fetchone()
+    file.write_bytes(file.read_bytes().replace(b"CREATE", b"\x8f" * 6).replace(name.encode(), b"\x8f" * len(name)))
+    if kind in MADE_ANEW:
+        OPENERS[kind](tmp_path)
+    else:
+        with pytest.raises(StoreCorruptError):
+            OPENERS[kind](tmp_path)
 
 
 def _folders(root: Path) -> list[Path]:

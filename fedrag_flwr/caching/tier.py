@@ -16,7 +16,7 @@ import diskcache
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import making_in
-from fedrag_flwr.sqlite_errors import own_errors
+from fedrag_flwr.sqlite_errors import TORN, own_errors
 
 T = TypeVar("T")
 Versions = Mapping[str, str]
@@ -106,7 +106,7 @@ class Tier:
                 self._cache = self._opened()
             except sqlite3.OperationalError:
                 raise  # a full disk, or another process: the file may be whole
-            except sqlite3.DatabaseError:
+            except TORN:
                 self._cache = self._anew()
 
     def _opened(self) -> diskcache.Cache:
@@ -151,7 +151,7 @@ class Tier:
             gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
             if gone:
                 self._wipe()
-        except sqlite3.DatabaseError:
+        except TORN:
             self._make_anew()
             return 0
         return gone
@@ -161,7 +161,7 @@ class Tier:
         try:
             self._cache.clear(retry=True)
             self._wipe()
-        except sqlite3.DatabaseError:
+        except TORN:
             self._make_anew()
 
     def stats(self) -> TierStats:
@@ -179,7 +179,7 @@ class Tier:
             return work()
         except sqlite3.OperationalError as error:
             _LOG.warning("the cache %s could not be used (%s)", self.name, error.sqlite_errorname)
-        except sqlite3.DatabaseError:
+        except TORN:
             self._make_anew()
         return otherwise
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreMismatchError
 from fedrag_flwr.files import making_in
 from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.sqlite_errors import TORN
 
 _APPLICATION_ID = 0x46524743  # "FRGC"
 _VERSION = 1
@@ -155,7 +156,7 @@ class GenerationCache:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
-        except sqlite3.DatabaseError as error:
+        except TORN as error:
             connection.close()
             if isinstance(error, sqlite3.OperationalError):
                 raise StoreError("the generation cache cannot be opened", where=self._path.name) from error

@@ -17,6 +17,7 @@ from fedrag_flwr.errors import (
     StoreMismatchError,
 )
 from fedrag_flwr.files import making_in
+from fedrag_flwr.sqlite_errors import TORN
 
 _BUSY_SECONDS = 10.0
 
@@ -108,7 +109,7 @@ class DurableFile:
             if code == sqlite3.SQLITE_FULL:
                 raise StoreFullError("the disk is full", where=self._name, fix="free some space") from error
             raise StoreError(f"it cannot be used ({error.sqlite_errorname})", where=self._name) from error
-        except sqlite3.DatabaseError as error:
+        except TORN as error:
             raise StoreCorruptError(
                 "it is torn or is no database", where=self._name, fix="restore it from a backup; do not delete a ledger"
             ) from error

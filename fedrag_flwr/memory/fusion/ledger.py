@@ -91,6 +91,8 @@ class Ledger:
                 if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                     raise
                 return False
+            except UnicodeDecodeError:  # SQLite names what is torn, and Python cannot read that name
+                return False
 
     def _connect(self) -> sqlite3.Connection:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
