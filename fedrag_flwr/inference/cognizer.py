@@ -197,12 +197,12 @@ class Cognizer:
         shown
             The evidence.
         options
-            The answers, at least one.
+            The answers, at least one, each of at least one word.
         score
             How near the evidence comes to the question.
         """
-        found = self.generator().score(evidence_prompt(question, *shown.both), options)
-        likeliest = int(np.argmax(found.logprobs / [max(len(option.split()), 1) for option in options]))
+        found = self.generator().score(evidence_prompt(question, shown.units, shown.memories), options)
+        likeliest = int(np.argmax(found.logprobs / [len(option.split()) for option in options]))
         why = because("model", f"the likeliest of {len(options)} options, nearness {score:.2f}", score)
         cost = Cost(found.seconds, 1, found.tokens_in)
         return Verdict(options[likeliest], score, cost, found.setup, decisions=(why,))

@@ -13,6 +13,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.memory.store import delivered, outbox
 from fedrag_flwr.memory.store.database import FILE, Database
+from fedrag_flwr.sqlite_errors import TORN
 
 _LOG = logging.getLogger(__name__)
 LUGGAGE = "luggage.json"  # beside a store that is made anew
@@ -65,7 +66,7 @@ def _held(root: Path) -> Rows:
             for table in _TABLES.keys() & there:
                 rows = connection.execute(f"SELECT * FROM {table} ORDER BY number")
                 found[table] = [{key: row[key] for key in dict(row) if key != "number"} for row in rows]
-    except sqlite3.DatabaseError as error:
+    except TORN as error:
         _LOG.warning("waiting questions and delivered answers cannot be read (%s)", type(error).__name__)
     return found
 

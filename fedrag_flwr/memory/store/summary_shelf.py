@@ -10,7 +10,7 @@ from fedrag_flwr.files import making_in
 from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import SubgraphSummary, SummaryBatch, SummaryOverview, SummaryRequest
-from fedrag_flwr.sqlite_errors import own_errors
+from fedrag_flwr.sqlite_errors import TORN, own_errors
 
 _FILE = "summaries.sqlite"
 _TABLES = (
@@ -45,7 +45,7 @@ class SummaryShelf:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 for table in _TABLES:
                     self._connection.execute(table)
-            except sqlite3.Error:
+            except TORN:
                 self._connection.close()
                 raise
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.records import Answer, Question
@@ -58,3 +61,13 @@ def test_a_damaged_file_is_an_error_that_keeps_it(tmp_path: Path) -> None:
     with pytest.raises(StoreCorruptError, match="damaged"):
         people.pack(root)
     assert (root / people.LUGGAGE).read_bytes() == b"{"
+
+
+def test_of_a_store_whose_torn_names_cannot_be_read_nothing_is_packed(tmp_path: Path) -> None:
+    leave(tmp_path / "store", "a")
+    file = tmp_path / "store" / FILE
+    with closing(sqlite3.connect(file)) as connection:
+        [name] = connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
+    file.write_bytes(file.read_bytes().replace(b"CREATE", b"\x8f" * 6).replace(name.encode(), b"\x8f" * len(name)))
+    people.pack(tmp_path / "store")
+    assert not (tmp_path / "store" / people.LUGGAGE).exists()
