@@ -11,34 +11,33 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.measures import number, points, seconds
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.scoring import SystemResult
 from simulations.corpora.sentences import find_data
+from simulations.parts.side_by_side import Part, run_lanes
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
-SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then ours and the reference
+SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then all other strategies
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
         *("pagerank", "fd-rag-local"),
     ),
     "federated": (
         *("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
-        *("fedrag", "centralized"),
+        *("fedrag", "summary-routing", "hybrid-fusion", "topic-walk", "random-walk", "flooding"),
+        *("no-rag", "centralized"),
     ),
 }
-SETTINGS = ("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0")
+SETTINGS = (  # the first three as chosen on training questions; no row's answers need a report beside them
+    *("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0"),
+    "hybrid.report=none",
+)
 IN_TURN = (  # such that two cores end together, by the times that the parts took
     ("local", "musique"),
     ("local", "2wikimultihopqa"),
@@ -47,74 +46,17 @@ IN_TURN = (  # such that two cores end together, by the times that the parts too
     ("federated", "hotpotqa"),
     ("federated", "2wikimultihopqa"),
 )
-_TOLD_EVERY = 60.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One dataset in one setting."""
-
-    setting: str
-    dataset: str
-
-    @property
-    def name(self) -> str:
-        """Its folder's name."""
-        return f"{self.setting}-{self.dataset}"
+def part_of(setting: str, dataset: str, data: Path, further: Sequence[str]) -> Part:
+    """One dataset in one setting, with further words for all parts."""
+    file, systems = data / f"{dataset}.jsonl.gz", ",".join(SYSTEMS[setting])
+    words = ("--data", str(file.resolve()), "--setting", setting, "--systems", systems, *further)
+    return Part(_folder(setting, dataset), words)
 
 
-def run_part(part: Part, data: Path, out: Path, further: Sequence[str]) -> None:
-    """Run or resume one part in a process of its own.
-
-    Raises
-    ------
-    ProcessError
-        It failed; its log says why.
-    """
-    log = out / f"{part.name}.log"
-    file, systems = data / f"{part.dataset}.jsonl.gz", ",".join(SYSTEMS[part.setting])
-    command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", "--data", str(file.resolve())]
-    command += ["--setting", part.setting, "--systems", systems, "--out", str((out / part.name).resolve()), *further]
-    with log.open("ab") as told:
-        ended = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=told,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},  # a core each
-            cwd=Path(__file__).parents[1],
-            check=False,
-        )
-    if ended.returncode:
-        raise ProcessError(f"{part.name} ended with {ended.returncode}", where=log.name, fix="read its log")
-
-
-def run_all(parts: Sequence[Part], jobs: int, data: Path, out: Path, further: Sequence[str]) -> None:
-    """Run parts, so many at a time, and tell once a minute how far those are that run."""
-    running: dict[Part, float] = {}
-
-    def one(part: Part) -> None:
-        running[part] = time.monotonic()
-        run_part(part, data, out, further)
-        print(f"{part.name} is done after {seconds(time.monotonic() - running.pop(part))}", flush=True)
-
-    ended = threading.Event()
-    telling = threading.Thread(target=_tell, args=(running, out, ended), daemon=True)
-    telling.start()
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for done in [pool.submit(one, part) for part in parts]:
-                done.result()
-        finally:
-            ended.set()
-            pool.shutdown(cancel_futures=True)
-
-
-def _tell(running: dict[Part, float], out: Path, ended: threading.Event) -> None:
-    while not ended.wait(_TOLD_EVERY):
-        for part in list(running):
-            lines = (out / f"{part.name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
-            print(f"{part.setting}: {lines[-1] if lines else 'starting'}", flush=True)
+def _folder(setting: str, dataset: str) -> str:
+    return f"{setting}-{dataset}"
 
 
 def table(out: Path, datasets: Sequence[str]) -> str:
@@ -123,7 +65,7 @@ def table(out: Path, datasets: Sequence[str]) -> str:
     lines = [f"| system | {heads} |", f"|{'---|' * (1 + 4 * len(datasets))}"]
     for setting, systems in SYSTEMS.items():
         lines.append(f"| **{setting}** |{' |' * 4 * len(datasets)}")
-        results = [read_summary(out / Part(setting, name).name).systems for name in datasets]
+        results = [read_summary(out / _folder(setting, name)).systems for name in datasets]
         lines += [f"| {one} | {' | '.join(_cells(found[one]) for found in results)} |" for one in systems]
     return "\n".join(lines) + "\n"
 
@@ -146,9 +88,10 @@ def main() -> None:
     options = parser.parse_args()
     further = ["--questions", str(options.questions), "--devices", str(options.devices)]
     further += [word for change in (*SETTINGS, *options.changes) for word in ("--set", change)]
-    parts = [Part(setting, name) for setting, name in IN_TURN if name in options.datasets]
+    data = find_data(options.data)
+    parts = [part_of(setting, name, data, further) for setting, name in IN_TURN if name in options.datasets]
     start = time.monotonic()
-    run_all(parts, options.jobs, find_data(options.data), options.out, further)
+    run_lanes([[part] for part in parts], options.jobs, options.out)
     told = table(options.out, options.datasets)
     (options.out / "table1.md").write_text(told, encoding="utf-8")
     print(told)

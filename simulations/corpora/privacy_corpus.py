@@ -79,12 +79,17 @@ def read_partitions(
     data: Path, sizes: Iterable[int], home: Path, encoder: Encoder, pipeline: Pipeline
 ) -> dict[int, EntityPartition]:
     """The public partitions with groups of at least these sizes, over the names of all train rows."""
-    paths = {size: home / f"partition-{size}.jsonl" for size in sizes}
+    paths = {size: partition_path(home, size) for size in sizes}
     missing = [size for size, path in paths.items() if not path.exists()]
     names = _public_names(data, pipeline) if missing else []
     for size in missing:
         build_partition(names, encoder, size, PARTITION_SEED).save(paths[size])
     return {size: load_partition(path) for size, path in paths.items()}
+
+
+def partition_path(home: Path, size: int) -> Path:
+    """Where `read_partitions` keeps the partition with groups of at least so many names."""
+    return home / f"partition-{size}.jsonl"
 
 
 def _public_names(data: Path, pipeline: Pipeline) -> list[tuple[str, str]]:

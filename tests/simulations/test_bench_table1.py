@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import ProcessError
-from simulations.bench_table1 import SYSTEMS, Part, main, run_part
+from simulations.bench_table1 import SYSTEMS, main, part_of
+from simulations.parts.side_by_side import run_part
 from tests.simulations.tiny_data import write_data
 
 SMALL = ("models.generator=smollm2-135m", "models.context-tokens=2048", "memory.tokens-per-kilotoken=0")
@@ -39,5 +40,5 @@ def test_all_rows_stand_in_one_table(
 
 def test_a_part_that_fails_names_its_log(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match=LOG):
-        run_part(Part("local", "hotpotqa"), tmp_path, tmp_path, [])
+        run_part(part_of("local", "hotpotqa", tmp_path, []), tmp_path)
     assert "is not a file" in (tmp_path / LOG).read_text(encoding="utf-8")

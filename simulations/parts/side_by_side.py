@@ -1,0 +1,97 @@
+"""Runs of `fedrag bench` side by side, a process and a core each, with a log beside each run's folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.errors import ProcessError
+from fedrag_flwr.evaluation.measures import seconds
+
+_TOLD_EVERY = 60.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run.
+
+    Parameters
+    ----------
+    name
+        Its folder's name.
+    words
+        The command line's words after `fedrag bench`, without ``--out``.
+    """
+
+    name: str
+    words: tuple[str, ...]
+
+
+def run_part(part: Part, out: Path) -> None:
+    """Run or resume one part in a process of its own.
+
+    Raises
+    ------
+    ProcessError
+        It failed; its log says why.
+    """
+    log = out / f"{part.name}.log"
+    command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", *part.words]
+    with log.open("ab") as told:
+        ended = subprocess.run(
+            [*command, "--out", str((out / part.name).resolve())],
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},  # a core each
+            cwd=Path(__file__).parents[2],
+            check=False,
+        )
+    if ended.returncode:
+        raise ProcessError(f"{part.name} ended with {ended.returncode}", where=log.name, fix="read its log")
+
+
+def run_lanes(lanes: Sequence[Sequence[Part]], jobs: int, out: Path) -> None:
+    """Run so many lanes at a time, the parts of one in turn; once a minute tell how far those are that run.
+
+    Raises
+    ------
+    ProcessError
+        A part failed; lanes that did not begin are left out then.
+    """
+    running: dict[str, float] = {}
+
+    def follow(lane: Sequence[Part]) -> None:
+        for part in lane:
+            running[part.name] = time.monotonic()
+            try:
+                run_part(part, out)
+            finally:
+                took = time.monotonic() - running.pop(part.name)
+            print(f"{part.name} is done after {seconds(took)}", flush=True)
+
+    ended = threading.Event()
+    telling = threading.Thread(target=_tell, args=(running, out, ended), daemon=True)
+    telling.start()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for done in [pool.submit(follow, lane) for lane in lanes]:
+                done.result()
+        finally:
+            ended.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _tell(running: dict[str, float], out: Path, ended: threading.Event) -> None:
+    while not ended.wait(_TOLD_EVERY):
+        for name in list(running):
+            log = out / f"{name}.log"
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+            print(f"{name}: {lines[-1] if lines else 'starting'}", flush=True)
