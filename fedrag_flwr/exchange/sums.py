@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
+from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
@@ -57,7 +58,7 @@ class GroupSums:
         """
         secret = self._secret(run)
         if request.box:
-            key = self._box.open(request.box, _context(self._device))
+            key = self._box.open(request.box, context_of("group key", run, "", self._device))
             secret.unlink(missing_ok=True)
             self._cipher(run).take(key)
             self._drop_old()
@@ -67,8 +68,9 @@ class GroupSums:
         key = secret.read_bytes()
         boxes = []
         for peer in request.peers:
+            context = context_of("group key", run, "", peer.device)
             try:
-                boxes.append(SealedMessage("", peer.device, seal(key, peer.key, _context(peer.device))))
+                boxes.append(SealedMessage("", peer.device, seal(key, peer.key, context)))
             except CipherError as error:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
         return SealedMessages(self._device, tuple(boxes))
@@ -128,7 +130,3 @@ class GroupSums:
 def tagged_term(device: str, step: str, parts: Sequence[bytes]) -> tuple[bytes, ...]:
     """What the tag of a term stands for: whose it is, and in which step."""
     return (b"term", device.encode(), step.encode(), *parts)
-
-
-def _context(device: str) -> str:
-    return f"fedrag group key for {device}"

@@ -163,7 +163,7 @@ HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make a
 
 def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
     sandbox, box = shared_sandbox(), BoxKey.fresh()
-    context = "fedrag group key for alpha"
+    context = context_of("group key", RUN, "", "alpha")
     GroupCipher(tmp_path / "made" / "group.key", sandbox).make()
     good = (tmp_path / "made" / "group.key").read_bytes()
     door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
@@ -177,6 +177,8 @@ def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
         with pytest.raises(CipherError):
             sums.join(GroupRequest((), seal(forged, box.public, context)), RUN)
         assert not kept.exists()
+    with pytest.raises(CipherError, match="someone or something else"):
+        sums.join(GroupRequest((), seal(good, box.public, context)), "8")  # a box of another run
 
 
 @pytest.fixture

@@ -143,6 +143,19 @@ def test_a_key_that_a_power_cut_emptied_is_made_anew(pair: Pair, tmp_path: Path,
         scorer.close()
 
 
+def test_two_runs_learn_a_devices_keys_at_once(pair: Pair, tmp_path: Path) -> None:
+    fresh = QuestionCipher(tmp_path / "own", DIMENSION, pair.sandbox)
+    scorers = [SummaryScorer(tmp_path / "server") for _ in range(4)]
+    try:
+        scorers[0].learn("device", pair.device.public, DIMENSION)
+        with ThreadPoolExecutor(4) as pool:
+            told = list(pool.map(lambda one: one.learn("device", fresh.public, DIMENSION), scorers))
+        assert {*told, *(one.known("device") for one in scorers)} == {fresh.fingerprint}
+    finally:
+        for one in scorers:
+            one.close()
+
+
 def test_keys_that_do_not_belong_together_are_made_anew(pair: Pair, tmp_path: Path) -> None:
     one, other = (QuestionCipher(tmp_path / name, DIMENSION, pair.sandbox) for name in ("one", "other"))
     before = {one.fingerprint, other.fingerprint}

@@ -153,9 +153,12 @@ class SummaryScorer:
         self._sandbox.call("check_keys", [public], dimension=str(dimension))
         fingerprint = hashlib.sha256(public).hexdigest()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for older in self._kept(device):
-            older.unlink()
-        replace_file(self._folder / f"{device}~{fingerprint}.key", public)
+        path = self._folder / f"{device}~{fingerprint}.key"
+        with making_in(self._folder):  # another run may learn keys of this device, too
+            replace_file(path, public)
+            for older in self._kept(device):
+                if older != path:
+                    older.unlink()
         return fingerprint
 
     def known(self, device: str) -> str:
