@@ -147,10 +147,11 @@ def test_two_runs_learn_a_devices_keys_at_once(pair: Pair, tmp_path: Path) -> No
     fresh = QuestionCipher(tmp_path / "own", DIMENSION, pair.sandbox)
     scorers = [SummaryScorer(tmp_path / "server") for _ in range(4)]
     try:
-        scorers[0].learn("device", pair.device.public, DIMENSION)
         with ThreadPoolExecutor(4) as pool:
-            told = list(pool.map(lambda one: one.learn("device", fresh.public, DIMENSION), scorers))
-        assert {*told, *(one.known("device") for one in scorers)} == {fresh.fingerprint}
+            for public in [pair.device.public, fresh.public] * 8:
+                learning = [pool.submit(one.learn, "device", public, DIMENSION) for one in scorers]
+                [fingerprint] = {one.result() for one in learning}
+                assert [path.stem for path in (tmp_path / "server").glob("*.key")] == [f"device~{fingerprint}"]
     finally:
         for one in scorers:
             one.close()
