@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
 
-from fedrag_flwr.inference.graph_answers import rescored
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, AnswerBatch, ImportReport
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag

@@ -144,7 +144,7 @@ class EdgeDevice:
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
-        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, toolbox.encoder)
+        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf)
         self.sealed = SealedExchange.of(
             name,
             key,

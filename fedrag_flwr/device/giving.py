@@ -14,9 +14,8 @@ from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.sharing import Sharing
 from fedrag_flwr.errors import PrivacyError, StoreCorruptError, WireError
-from fedrag_flwr.inference.evidence import EvidenceShelf, measured
+from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
-from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,
@@ -51,15 +50,12 @@ class DeviceGiving:
         Where the documents are.
     graph, shelf
         The device's knowledge graph and its own evidence.
-    encoder
-        Measures how near masked evidence is.
     """
 
     doorkeeper: Doorkeeper
     sources: Callable[[], SourceSet]
     graph: DeviceGraph
     shelf: EvidenceShelf
-    encoder: Encoder
 
     def memories(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
@@ -147,10 +143,7 @@ class DeviceGiving:
         return DocumentBatch(self.doorkeeper.device, self.doorkeeper.door.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the door and within this device's own limit.
-
-        Where the door rewrites, a score is that of what leaves: the sentence's own would tell what was taken out.
-        """
+        """Evidence for others' questions, through the door and within this device's own limit."""
         start = time.perf_counter()
         evidence, keeper = [], self.doorkeeper
         keeper.inform()
@@ -166,8 +159,6 @@ class DeviceGiving:
                 edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
                 offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
                 units = offered(edges, request.vector)[:budget]
-            shown = keeper.door.release_evidence(units).items
-            if keeper.door.rewrites:
-                shown = tuple(measured(shown, request.vector, self.encoder))
+            shown = keeper.door.release_evidence(units, vector=request.vector).items
             evidence.append(Evidence(request.question_id, shown))
         return EvidenceBatch(keeper.device, tuple(evidence), time.perf_counter() - start)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
-from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, measured, owner_of, read_as
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of, read_as
 from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
 from fedrag_flwr.inference.voices import heard
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
     AnswerPath,
@@ -146,7 +147,7 @@ class Engine:
         """Answer an open question at home with whatever other devices gave; how near that is home measures itself."""
         start = self.clock()
         lead = self.leads.lead(question.text)
-        return self._reasoned(question, lead, measured(foreign, lead.asked.vector, self.leads.encoder), start)
+        return self._reasoned(question, lead, rescored(foreign, lead.asked.vector, self.leads.encoder), start)
 
     # --- steps ----------------------------------------------------------------------------------
 

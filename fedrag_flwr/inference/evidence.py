@@ -13,11 +13,9 @@ from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.inference.support import distinct, statement
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
 from fedrag_flwr.retrieval import Ranking
 from fedrag_flwr.settings import Mixing
-from fedrag_flwr.text.segment import under_title
 
 POOL = 64  # near sentences among which evidence is chosen
 _LONGEST = 1_500  # characters of a sentence that are read: a table without stops, or a hostile reply, may have pages
@@ -184,14 +182,6 @@ def _shortened(unit: EvidenceUnit) -> EvidenceUnit:
 def read_as(unit: EvidenceUnit) -> tuple[str, str]:
     """What is read of a unit, in the form in which statements compare."""
     return statement(_shortened(unit))
-
-
-def measured(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
-    """Units with the cosine of what they say to a vector of shape (dimension,), in the place of any that they claim."""
-    if not units:
-        return []
-    rows = encoder.encode([under_title(unit.title, unit.text) for unit in units])
-    return [replace(unit, score=float(np.float16(row @ vector))) for unit, row in zip(units, rows, strict=True)]
 
 
 def owner_of(origin: str, reference: str) -> tuple[str, str]:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from fedrag_flwr.inference.candidates import without_options
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean
 from fedrag_flwr.inference.gate import Gate, GateDecision
@@ -15,9 +13,9 @@ from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
 from fedrag_flwr.inference.support import distinct
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
-from fedrag_flwr.text.segment import under_title
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64
@@ -146,14 +144,6 @@ def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit]
 def placed(verdict: Verdict, where: str) -> Verdict:
     """A verdict that says where it was made."""
     return verdict.after(because("place", f"at the {where}"))
-
-
-def rescored(units: Sequence[EvidenceUnit], vector: Vector, encoder: Encoder) -> list[EvidenceUnit]:
-    """Others' units with this side's own cosine to a question's vector, shape (dimension,): theirs is a claim."""
-    if not units:
-        return []
-    scores = np.clip(encoder.encode([under_title(unit.title, unit.text) for unit in units]) @ vector, -1.0, 1.0)
-    return [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
 
 
 def nearest(units: Sequence[EvidenceUnit], most: int, home: str = "") -> list[EvidenceUnit]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest, placed, rescored
+from fedrag_flwr.inference.graph_answers import answered, nearest, placed
 from fedrag_flwr.inference.reader import read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, forms
 from fedrag_flwr.models.base import Encoder, Generator, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

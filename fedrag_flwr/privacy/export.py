@@ -17,6 +17,7 @@ from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.contents import Content, mean_vectors
 from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, shown_item, words
 from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.outgoing import OutgoingLedger
@@ -36,7 +37,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
-RULES = 3  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
+RULES = 4  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"
@@ -180,8 +181,12 @@ class ExportDoor:
             released.setdefault((shown.question, shown.answer), shown)
         return self._released("items", tuple(released.values()), withheld)
 
-    def release_evidence(self, units: Sequence[EvidenceUnit], question: str = "") -> Released[EvidenceUnit]:
+    def release_evidence(
+        self, units: Sequence[EvidenceUnit], question: str = "", vector: Vector | None = None
+    ) -> Released[EvidenceUnit]:
         """Release own evidence: text and title rewritten, ids opaque.
+
+        Where the door rewrites, a score is that of what leaves: the sentence's own would tell what was taken out.
 
         Parameters
         ----------
@@ -189,6 +194,8 @@ class ExportDoor:
             The evidence.
         question
             What it is to answer, for operators that keep only what the question needs.
+        vector
+            By which scores are told, shape (dimension,); without it those of what is rewritten are 0.
 
         Raises
         ------
@@ -209,8 +216,10 @@ class ExportDoor:
             if reason:
                 withheld[reason] += 1
                 continue
-            score = float(np.float16(unit.score))
+            score = 0.0 if self.rewrites else float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
+        if self.rewrites and vector is not None:
+            released = rescored(released, vector, self._encoder)
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
         return replace(self._released("evidence", tuple(released), withheld), removed=MappingProxyType(dict(removed)))
 

@@ -19,12 +19,13 @@ from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.inference.graph_answers import answered, nearest, rescored
+from fedrag_flwr.inference.graph_answers import answered, nearest
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
 from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
     Clock,
@@ -245,7 +246,7 @@ class DeviceWalks:
             return HopReply(hop.question_id, 0.0, (), ())
         units = self._near(hop.vector, self.settings.inference.remote_units)
         if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(hop.vector):
-            released = self.door.release_evidence(units).items
+            released = self.door.release_evidence(units, vector=hop.vector).items
             if released:
                 return HopReply(hop.question_id, self._relevance(released), released, ())
         return HopReply(hop.question_id, 0.0, (), self._ranked(kind, hop))

@@ -17,12 +17,12 @@ from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.gate_signals import PARTS
-from fedrag_flwr.inference.graph_answers import rescored
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import delivered
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.privacy.contents import FEWEST
 from fedrag_flwr.privacy.known_names import KnownNames
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

@@ -12,10 +12,10 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.engine import Engine
-from fedrag_flwr.inference.evidence import measured
 from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.reader import CERTAIN, Reading
 from fedrag_flwr.models.base import Encoder, Generator
+from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
     Delta,
@@ -220,7 +220,7 @@ def test_others_pages_without_a_stop_leave_room_for_home(people: EdgeDevice, enc
     pages = ("Jonas Keel crossed the river and " * 700)[:20_000]
     abroad = [EvidenceUnit(f"{number}", f"By {number}, {pages}", "rivers", 1.0) for number in range(8)]
     free = replace(people.engine.cognizer, free=True, abstain_below=0.0)
-    answer = replace(people.engine, cognizer=free).finish(question, measured(abroad, vector, encoder))
+    answer = replace(people.engine, cognizer=free).finish(question, rescored(abroad, vector, encoder))
     assert answer.cost.llm_calls == 1, answer.explanation
     assert {unit.origin for unit in answer.evidence} == {"people", "rivers"}
 
@@ -342,10 +342,10 @@ def test_how_near_foreign_evidence_is_home_measures_itself(encoder: Encoder) -> 
     vector = encoder.encode(["Who commanded the frigate Windhover?"])[0]
     boasting = EvidenceUnit("a" * 32, "The sea is wide.", "rivers", 1.0)
     modest = EvidenceUnit("b" * 32, "Jonas Keel commanded the frigate Windhover.", "rivers", -1.0, "Jonas Keel")
-    far, near = measured([boasting, modest], vector, encoder)
+    far, near = rescored([boasting, modest], vector, encoder)
     assert (far.text, near.text) == (boasting.text, modest.text)
     assert far.score < 0.5 < near.score
-    assert measured([], vector, encoder) == []
+    assert rescored([], vector, encoder) == []
 
 
 def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
@@ -359,4 +359,4 @@ def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
     assert "Enno Tveit" in own.text
     assert "[PERSON]" in shown.text
     assert own.score > 0.99 > shown.score
-    assert shown.score == pytest.approx(measured([shown], vector, encoder)[0].score)
+    assert shown.score == pytest.approx(rescored([shown], vector, encoder)[0].score)

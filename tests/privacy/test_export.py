@@ -167,6 +167,23 @@ def test_mode_none_rewrites_no_text_but_hides_ids(
     assert shown.support == ()
 
 
+@pytest.mark.parametrize("mode", ["none", "type-masking"])
+def test_a_score_does_not_tell_what_was_taken_out(
+    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    """Who asks about one name after the other, or by vectors of its own, learns of what leaves alone."""
+    door = _door(mode, pipeline, encoder, opaque)
+    unit = EvidenceUnit("passage-9#2.1", "Maria Lopez has asthma.", "device-a", 0.91)
+    asked = encoder.encode(["Has Maria Lopez asthma?"])[0]
+    [untold], [told] = door.release_evidence([unit]).items, door.release_evidence([unit], vector=asked).items
+    if mode == "none":
+        assert untold == told
+        assert told.score == pytest.approx(0.91, abs=1e-3)
+    else:
+        assert untold.score == 0.0
+        assert told.score == pytest.approx(float(encoder.encode(["[PERSON] has asthma."])[0] @ asked), abs=1e-3)
+
+
 def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
     units = [
         EvidenceUnit("passage-9#2.1", "Maria Lopez flew on 3 May.", "device-a", 0.123456, "Lopez"),
