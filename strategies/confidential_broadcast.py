@@ -79,9 +79,8 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _ask_through_boxes(self, enclave: EnclaveProcess) -> None:
         courier = self._courier
-        letters = [
-            Letter(node_id, ConfideRequest(tuple(asked), enclave.public)) for node_id, asked in self._by_home().items()
-        ]
+        by_home = self._by_home()
+        letters = [Letter(node_id, ConfideRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
         confided = courier.exchange(letters, "query.confide", SealedMessages)
         boxes = [message for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
         if not boxes:
@@ -100,8 +99,9 @@ class ConfidentialBroadcast(FederatedRag):
         back = [Letter(home, SealedMessages(courier.name(home), tuple(sealed))) for home, sealed in answers.items()]
         for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
-        for question_id, spent in seconds.items():
-            self.charge(question_id, spent)
+        for node_id, sealed in confided.items():
+            for question in by_home[node_id]:
+                self.charge(question.id, sealed.seconds / len(by_home[node_id]) + seconds.get(question.id, 0.0))
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:

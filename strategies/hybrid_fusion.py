@@ -194,13 +194,15 @@ class HybridFusion(FederatedRag):
 
     def _answered(self, question: Question, told: Told) -> Answer:
         """An answer from what devices told, which is kept if all of them did."""
+        start = time.perf_counter()
         units, whole = self._input(question, told)
+        spent = Cost(seconds=told.seconds + time.perf_counter() - start)
         if not units:
-            return declined(question.id, "no device holds anything on it")
+            return replace(declined(question.id, "no device holds anything on it"), cost=spent)
         answer = self.reporter.answer(question, units)
         if whole:
             self.caches.keep_answer(question.text, replace(answer, evidence=()), self.versions)
-        return replace(answer, cost=answer.cost + Cost(seconds=told.seconds))
+        return replace(answer, cost=answer.cost + spent)
 
     # --- what may be asked next -------------------------------------------------------------------------
 

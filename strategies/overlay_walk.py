@@ -80,7 +80,7 @@ class OverlayWalk(HelpingRag):
         self._away.clear()
         peers = {self._courier.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
-            name: Wanderer(asked, Walk(peers[self.questions[name].home], rules))
+            name: Wanderer(asked, Walk(peers[self.questions[name].home], rules), Help(seconds=asked.seconds))
             for name, asked in self.open.items()
             if self._may_walk(asked)
         }
@@ -223,6 +223,7 @@ class OverlayWalk(HelpingRag):
     def _conclude(self, one: Wanderer, *, refused: bool) -> None:
         """Home took what a walk found, or refused it, and the peers on its way learn; a refused walk goes on."""
         if refused:
+            one.given.seconds += self.open[one.asked.question_id].seconds
             self._note(one, one.walk.refuse())
             return
         self._note(one, one.walk.lessons())

@@ -74,6 +74,7 @@ class PrivateRouter:
         self._owners = tuple(OwnedRows(name, len(list(rows))) for name, rows in groupby(owners))
         self._held = False
         self.scored, self.scoring_seconds = 0, 0.0
+        self._spent: dict[str, float] = defaultdict(float)  # seconds by question, since boxes were relayed last
 
     def hand_out(self, nodes: Sequence[int]) -> None:
         """Give devices the vectors of all summaries, in a byte a value."""
@@ -106,7 +107,10 @@ class PrivateRouter:
         return self._by_themselves(waiting) if self._by == "nearest" else {}
 
     def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
-        """Bring requests to owners and their boxes back: the boxes by home, and the owners' seconds by question."""
+        """Bring requests to owners and their boxes back: the boxes by home, and the seconds by question.
+
+        They are those of home's choice, of scoring, and of the slowest owner.
+        """
         homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
         asked: dict[int, list[SealedMessage]] = defaultdict(list)
         for node_id, messages in boxes.items():
@@ -117,7 +121,8 @@ class PrivateRouter:
         evidence, seconds = fetch_sealed(self._courier, asked)
         for message in evidence:
             given[homes[message.question_id]].append(message)
-        return given, seconds
+        spent, self._spent = self._spent, defaultdict(float)
+        return given, {name: seconds.get(name, 0.0) + spent.get(name, 0.0) for name in seconds.keys() | spent.keys()}
 
     # --- encrypted scores -----------------------------------------------------------------------------
 
@@ -144,6 +149,7 @@ class PrivateRouter:
             except CipherError as error:
                 courier.miss(node_id, f"query.encrypt: {error}")
                 continue
+            self._spend([question.id for question in waiting[node_id]], encrypted.seconds)
             ids = {one.question_id for one in scores}
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
@@ -171,7 +177,9 @@ class PrivateRouter:
             check_tag(key, one.tag, *tagged_question(one.question_id, encrypted.fingerprint, one.ciphertext))
         start = time.perf_counter()
         found = scorer.score(name, [one.ciphertext for one in questions]) if questions else []
-        self.scoring_seconds += time.perf_counter() - start
+        took = time.perf_counter() - start
+        self._spend([one.question_id for one in questions], took)
+        self.scoring_seconds += took
         self.scored += len(found)
         scores = [EncryptedScores(one.question_id, tuple(row), b"") for one, row in zip(questions, found, strict=True)]
         return tuple(
@@ -196,10 +204,16 @@ class PrivateRouter:
         boxes: dict[int, list[SealedMessage]] = {}
         for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
+            self._spend([question.id for question in requests[node_id].questions], sealed.seconds)
             boxes[node_id] = self._usable(sealed.messages, asked)
             if len(boxes[node_id]) < len(sealed.messages):
                 self._courier.miss(node_id, "it sent boxes for questions that are not its own, or too many")
         return boxes
+
+    def _spend(self, ids: Sequence[str], seconds: float) -> None:
+        """Share seconds among the questions that they were spent on."""
+        for question_id in ids:
+            self._spent[question_id] += seconds / len(ids)
 
     def _usable(self, messages: Sequence[SealedMessage], asked: Collection[str]) -> list[SealedMessage]:
         """One box of a request's size for each question and owner, and no more owners than may be asked."""

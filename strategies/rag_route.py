@@ -66,10 +66,12 @@ class RagRoute(ServingRag):
                 requests[node_id][question_id] = EvidenceRequest(
                     question_id, self.open[question_id].vector, (), self.settings.inference.remote_units
                 )
+        at_home = {question_id: asking.seconds for question_id, asking in self.open.items()}
         help_given = self.ask_owners(requests, "sentences")
         self.answer_here(help_given)
         for question_id, route in routes.items():
-            self._settle(question_id, route, help_given.get(question_id, Help()))
+            spent = at_home[question_id] + help_given.get(question_id, Help()).seconds
+            self._settle(question_id, route, spent)
         asked = Counter(self._courier.name(node_id) for route in routes.values() for node_id in route)
         self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)}
 
@@ -83,14 +85,14 @@ class RagRoute(ServingRag):
         chosen = self.router.choose(chances, routing.router_devices, routing.router_threshold)
         return {nodes[place]: float(chances[place]) for place in chosen}
 
-    def _settle(self, question_id: str, route: dict[int, float], given: Help) -> None:
-        """What nobody could help with is an abstention; owners' seconds belong to the answer."""
+    def _settle(self, question_id: str, route: dict[int, float], spent: float) -> None:
+        """What nobody could help with is an abstention; home's and owners' seconds belong to the answer."""
         told = ", ".join(f"{self._courier.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
         answer = self.answers.get(question_id)
         if answer is None or question_id in self.open:
             answer = declined(question_id, "nobody could help")
             self.open.pop(question_id, None)
-        cost = answer.cost + Cost(seconds=given.seconds)
+        cost = answer.cost + Cost(seconds=spent)
         best = max(route.values(), default=0.0)
         routed = because("routing", f"routed by {told}", best, self.settings.routing.router_threshold)
         self.answers[question_id] = replace(answer, cost=cost).after(routed)

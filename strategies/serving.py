@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.privacy.nearness import rescored
-from fedrag_flwr.records import Answer, AnswerBatch, ImportReport
+from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
 
@@ -41,6 +43,8 @@ class ServingRag(HelpingRag):
         self._courier.exchange(letters, "query.deliver", ImportReport)
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
-        tools = self.tools.toolbox
+        tools, start = self.tools.toolbox, time.perf_counter()
         units = rescored(given.units, self.open[question_id].vector, tools.encoder)
-        return answer_over(self.questions[question_id], units, self.settings, tools, "server")
+        scoring = Cost(seconds=time.perf_counter() - start)
+        answer = answer_over(self.questions[question_id], units, self.settings, tools, "server")
+        return replace(answer, cost=answer.cost + scoring)

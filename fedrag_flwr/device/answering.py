@@ -45,7 +45,9 @@ class DeviceAnswers:
         if mode == "walk":
             return self.walks.ask(question)
         if mode == "routed":
-            return OpenQuestion(question.id, self.encoder.encode([question.text])[0], ())
+            start = time.perf_counter()
+            [vector] = self.encoder.encode([question.text])
+            return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         engine = self._engine(mode)
         if mode == "closed-book":
             return engine.closed_book(question)

@@ -154,10 +154,12 @@ class DeviceGraph:
 
     def ask(self, question: Question, *, gated: bool) -> Answer | OpenQuestion:
         """Answer over the graph's evidence; gated, a question that home cannot answer stays open."""
+        self.retriever()  # made before the clock runs, as for every other question of this version
         return self.answering().gated(question) if gated else self.answering().local(question)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question with what other devices gave."""
+        self.retriever()
         return self.answering().finish(question, foreign)
 
     def take_overview(self, overview: SummaryOverview) -> ImportReport:

@@ -26,6 +26,14 @@ class PhaseTraffic:
             self.seconds + other.seconds,
         )
 
+    def __sub__(self, other: PhaseTraffic) -> PhaseTraffic:
+        return PhaseTraffic(
+            self.messages - other.messages,
+            self.bytes_up - other.bytes_up,
+            self.bytes_down - other.bytes_down,
+            self.seconds - other.seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
@@ -62,6 +70,17 @@ class Traffic:
     def lose(self, device: str, reason: str) -> Traffic:
         """Return the traffic with a device marked as missing; the first reason stands."""
         return replace(self, missing={device: reason, **self.missing})
+
+    def since(self, before: Traffic) -> Traffic:
+        """What came after an earlier state of the same run: phases without anything new are left out."""
+        phases = {name: now - before.by_phase.get(name, PhaseTraffic()) for name, now in self.by_phase.items()}
+        return Traffic(
+            self.messages - before.messages,
+            self.bytes_up - before.bytes_up,
+            self.bytes_down - before.bytes_down,
+            {name: phase for name, phase in phases.items() if phase != PhaseTraffic()},
+            {device: reason for device, reason in self.missing.items() if device not in before.missing},
+        )
 
     def __add__(self, other: Traffic) -> Traffic:
         phases = dict(self.by_phase)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from fedrag_flwr import wire
@@ -31,12 +32,12 @@ def confide(
     """
     if any(question.home != device for question in request.questions):
         raise WireError("a question of another home", where="ConfideRequest")
-    boxes = []
+    start, boxes = time.perf_counter(), []
     for question in questions:
         data = wire.pack(ConfidedQuestion(question, key.public), run=run)
         box = seal(data, request.enclave, context_of("question", run, question.id, device))
         boxes.append(SealedMessage(question.id, device, box))
-    return SealedMessages(device, tuple(boxes))
+    return SealedMessages(device, tuple(boxes), time.perf_counter() - start)
 
 
 def open_answers(device: str, key: BoxKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -88,6 +89,7 @@ class PrivateRouting:
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
         """Open questions' vectors under this device's own key, tagged for the server."""
+        start = time.perf_counter()
         questions = self._recall(request.questions)
         vectors = [vector for vector, _ in self._asked(questions, request.by)]
         key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
@@ -96,7 +98,7 @@ class PrivateRouting:
             for question, data in zip(questions, self._cipher.encrypt(vectors), strict=True)
         ]
         public = b"" if request.known == fingerprint else self._cipher.public
-        return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted))
+        return EncryptedQuestions(self._device, fingerprint, public, tuple(encrypted), time.perf_counter() - start)
 
     def route(self, request: RouteRequest, run: str) -> SealedMessages:
         """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
@@ -111,6 +113,7 @@ class PrivateRouting:
         WireError
             A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
+        start = time.perf_counter()
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
         questions = self._recall(request.questions)
@@ -126,7 +129,7 @@ class PrivateRouting:
                 if owner in peers:
                     about = EvidenceRequest(question.id, vector, hyperedges, self._settings.inference.remote_units)
                     messages += seal_requests(about, request.by, [peers[owner]], self._key.public, run)
-        return SealedMessages(self._device, tuple(messages))
+        return SealedMessages(self._device, tuple(messages), time.perf_counter() - start)
 
     def _by_overview(self, vector: Vector) -> tuple[str, ...]:
         owners, vectors = self._overview()

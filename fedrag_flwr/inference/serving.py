@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from fedrag_flwr.inference.cognizer import Cognizer
@@ -27,7 +28,9 @@ def answer_over(
     where
         This side, for the decisions.
     """
+    start = time.perf_counter()
     read = nearest(units, settings.inference.evidence_units)
     cognizer = Cognizer.of(settings, toolbox.generator)
     verdict = cognizer.answer(question.text, toolbox.pipeline.question(question.text), read, always=True)
-    return answered(question, placed(verdict, where), read, remote=True)
+    verdict = placed(verdict, where).timed(time.perf_counter() - start)
+    return answered(question, verdict, read, remote=True)

@@ -69,6 +69,7 @@ class EncryptedQuestions:
     fingerprint: Name
     public: Annotated[bytes, Bound(size=2**24)]
     questions: Annotated[tuple[EncryptedQuestion, ...], Bound(items=10_000)]
+    seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Federated:
         self._strategy.ask([question])
         self._grid.sent.clear()
         outcome = self._strategy.outcome()
-        sent, worked = _since(self._seen, outcome.traffic), outcome.server_seconds - self._worked
+        sent, worked = outcome.traffic.since(self._seen), outcome.server_seconds - self._worked
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
         return Asked(self._strategy.answers.get(question.id), sent, worked)
 
@@ -239,7 +239,3 @@ def order_of(systems: Sequence[str], turn: int) -> list[str]:
     """The order in which systems get the turn-th question: each begins as often as the others."""
     at = turn % len(systems)
     return [*systems[at:], *systems[:at]]
-
-
-def _since(before: Traffic, now: Traffic) -> Traffic:
-    return Traffic(now.messages - before.messages, now.bytes_up - before.bytes_up, now.bytes_down - before.bytes_down)
