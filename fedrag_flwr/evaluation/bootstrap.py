@@ -1,4 +1,8 @@
-"""Percentile bootstrap intervals over questions, paired and stratified by device."""
+"""Percentile bootstrap intervals over questions, paired and stratified by device.
+
+Few questions of a device tell too small a spread, by (n - 1) / n of its variance, so what is drawn is spread by as much
+(J. N. K. Rao and C. F. J. Wu, Resampling inference with complex survey data, 1988).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from fedrag_flwr.errors import SettingError
 
 _BLOCK = 1_000_000  # numbers
+_FEW = 5  # questions of a device: from fewer its own spread cannot be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def mean_interval(
         The source of randomness.
     groups
         The device of each question, shape (n,): the estimate is then the mean of the devices' means, and questions are
-        drawn anew within each device.
+        drawn anew within each device. A device with fewer than five takes its spread from all questions.
     level
         Coverage, in (0, 1).
     resamples
@@ -57,9 +62,11 @@ def mean_interval(
     if not 0.0 < level < 1.0 or resamples < 1:
         raise SettingError("level must lie in (0, 1) and resamples above 0", where="bootstrap")
     strata = _strata(sample, groups)
-    draws = np.mean([_resampled_means(stratum, resamples, rng) for stratum in strata], axis=0)
+    value = float(np.mean([stratum.mean() for stratum in strata]))
+    errors = np.mean([_errors(stratum, sample, resamples, rng) for stratum in strata], axis=0)
+    draws = np.clip(value + errors, sample.min(), sample.max())
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(np.mean([stratum.mean() for stratum in strata])), float(low), float(high))
+    return Interval(value, float(low), float(high))
 
 
 def paired_difference(
@@ -88,7 +95,20 @@ def _strata(values: NDArray[np.float64], groups: Sequence[str] | None) -> list[N
     return [values[names == name] for name in sorted(set(groups))]
 
 
-def _resampled_means(values: NDArray[np.float64], resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    block = max(1, _BLOCK // values.size)  # bounds the memory of one draw
+def _errors(
+    values: NDArray[np.float64], sample: NDArray[np.float64], resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """By how much means of so many values miss what they estimate, shape (resamples,); of few, as all values tell."""
+    known = values if values.size >= _FEW else sample
+    error = _resampled_means(known, values.size, resamples, rng) - known.mean()
+    scaled: NDArray[np.float64] = error * np.sqrt(known.size / max(1, known.size - 1))
+    return scaled
+
+
+def _resampled_means(
+    values: NDArray[np.float64], count: int, resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Means of `count` values that are drawn with replacement, shape (resamples,)."""
+    block = max(1, _BLOCK // count)  # bounds the memory of one draw
     sizes = [min(block, resamples - start) for start in range(0, resamples, block)]
-    return np.concatenate([values[rng.integers(0, values.size, (size, values.size))].mean(axis=1) for size in sizes])
+    return np.concatenate([values[rng.integers(0, values.size, (size, count))].mean(axis=1) for size in sizes])

@@ -54,6 +54,17 @@ def test_coverage_is_near_the_level() -> None:
     assert 0.9 <= hits / 300 <= 0.985
 
 
+@pytest.mark.parametrize("sizes", [(3, 5, 8, 11, 13), (2,) * 20, (1,) * 40, (1, 20, 19)])
+def test_coverage_holds_over_devices_with_few_questions(sizes: tuple[int, ...]) -> None:
+    data, groups = rng(12), [str(device) for device, size in enumerate(sizes) for _ in range(size)]
+    hits = 0
+    for _ in range(400):
+        difference = (data.random(40) < 0.4).astype(float) - (data.random(40) < 0.4)
+        interval = mean_interval(difference, rng=data, groups=groups, resamples=300)
+        hits += interval.low <= 0.0 <= interval.high
+    assert 0.915 <= hits / 400 <= 0.985
+
+
 @settings(max_examples=50, deadline=None)
 @given(SHARES)
 def test_the_interval_holds_the_value(values: list[float]) -> None:
