@@ -199,12 +199,12 @@ class HybridSettings(_Group):
 
 
 class CachingSettings(_Group):
-    """Sizes of the three tiers in bytes, and how much is fetched before it is asked for (HyFedRAG 3.1)."""
+    """Sizes of the three tiers in bytes, 0 to keep nothing there, and how much is fetched ahead (HyFedRAG 3.1)."""
 
-    summaries: int = Field(2**26, ge=2**16, le=2**40)
-    inputs: int = Field(2**26, ge=2**16, le=2**40)
-    answers: int = Field(2**26, ge=2**16, le=2**40)
-    hot: int = Field(2**24, ge=2**16, le=2**40)
+    summaries: int = Field(2**26, ge=0, le=2**40)
+    inputs: int = Field(2**26, ge=0, le=2**40)
+    answers: int = Field(2**26, ge=0, le=2**40)
+    hot: int = Field(2**24, ge=0, le=2**40)
     prefetch: int = Field(0, ge=0, le=64)
 
 

@@ -85,7 +85,7 @@ class Tier:
     folder
         The tier's own; it is named after the folder.
     size
-        Bytes that it may take on disk.
+        Bytes that it may take on disk; with 0 it keeps nothing, and finds nothing that was kept before.
     keep
         What stays when it is full: what was used recently, or what came first (a static set).
 
@@ -123,12 +123,14 @@ class Tier:
 
     def get(self, key: str, versions: Versions) -> bytes | None:
         """Give what was put under a key and these very versions."""
+        if not self._size:
+            return None
         found = self._spared(lambda: self._cache.get(_full(key, versions), retry=True), None)
         return found if isinstance(found, bytes) else None
 
     def holds(self, key: str, versions: Versions) -> bool:
         """Tell whether there is an entry, without counting it as used."""
-        return self._spared(lambda: _full(key, versions) in self._cache, False)
+        return bool(self._size) and self._spared(lambda: _full(key, versions) in self._cache, False)
 
     def put(self, key: str, value: bytes, versions: Versions) -> bool:
         """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it."""

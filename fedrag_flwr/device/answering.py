@@ -95,7 +95,7 @@ class DeviceAnswers:
         if mode == "walk":
             return self.walks.finish(question, given)
         answer = self._engine(mode).finish(question, given)
-        if mode == "assisted" and self.settings.fedrag.cache:
+        if mode == "assisted" and self.settings.fedrag.cache and given:  # else those who know may be back next time
             self.cache.keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
         return answer
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,7 @@ class AnswerCache:
         if self.similarity > 1 or not answer.text:
             return
         read = list(units)
-        own = {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
+        own = self._own(answer.sources) | {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
         known = self._states()
         memories = self._memories(answer.sources)
         origins = {*(unit.origin for unit in read), *memories.values()} - {self.device}
@@ -131,6 +132,17 @@ class AnswerCache:
         except NotFoundError:
             return False
         return now == own
+
+    def _own(self, sources: Iterable[str]) -> dict[str, str]:
+        """The own sentences among an answer's sources, with what they say: also one that only led to the evidence."""
+        found = {}
+        for source in sources:
+            origin, _, name = source.partition("/")
+            if origin == self.device:
+                with suppress(NotFoundError):  # a memory, a hyperedge, or a sentence that is gone already
+                    [sentence] = self.store.sentences([name])
+                    found[name] = _digest(sentence.text)
+        return found
 
     def _memories(self, sources: Iterable[str]) -> dict[str, str]:
         """The memories among an answer's sources, as ids with their origins."""

@@ -126,7 +126,8 @@ class DeviceWalks:
         if given and self._relevance(given) < self.settings.overlay.threshold - _MASKING:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         most = self.settings.inference.evidence_units
-        return self._answered(question, vector, nearest([*self._near(vector, most), *given], most, self.device), start)
+        units = nearest([*self._near(vector, most), *given], most, self.device)
+        return self._answered(question, vector, units, start, lasting=bool(given))
 
     def feedback(self, question_id: str, *, good: bool) -> str:
         """Take in what somebody thinks of an answer, and say what follows from it.
@@ -290,12 +291,16 @@ class DeviceWalks:
         """Read anew what was learnt: this device may be open a second time, and have learnt there."""
         self.__dict__.pop("expertise", None)
 
-    def _answered(self, question: Question, vector: Vector, units: Sequence[EvidenceUnit], start: float) -> Answer:
+    def _answered(
+        self, question: Question, vector: Vector, units: Sequence[EvidenceUnit], start: float, *, lasting: bool = True
+    ) -> Answer:
+        """Answer over units; what is made because nobody could help is not kept: those who know may be back."""
         cognizer = Cognizer.of(self.settings, self.toolbox.generator)
         verdict = cognizer.answer(question.text, self.toolbox.pipeline.question(question.text), units, always=True)
         remote = any(unit.origin != self.device for unit in units)
         answer = answered(question, verdict.timed(time.perf_counter() - start), units, remote)
-        self.cache.keep(question, answer, vector, units)
+        if lasting:
+            self.cache.keep(question, answer, vector, units)
         return answer
 
     def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:

@@ -92,14 +92,15 @@ class BenchPlan:
     def base(self) -> Settings:
         """The settings of all systems: the defaults, what a benchmark needs, and the changes.
 
-        The text is public, so nothing is masked; devices give no answer again and the generation cache is off, so that
-        every second is measured.
+        The text is public, so nothing is masked; no answer is given again, and no cache of generations or of what the
+        server reads is in use, so that every second is measured.
         """
         needed: dict[str, Plain] = {
             "seed": self.seed,
             "models.generation-cache": False,
             "fedrag.cache": False,
             "overlay.cache-similarity": 1.1,
+            **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers", "caching.hot"), 0),
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,

@@ -38,6 +38,17 @@ def test_an_entry_is_found_under_its_own_versions_alone(tier: Tier) -> None:
     assert (stats.hits, stats.misses, stats.entries) == (2, 3, 1)
 
 
+def test_a_tier_of_no_size_keeps_and_finds_nothing(tmp_path: Path) -> None:
+    before = Tier(tmp_path / "answers", MIB)
+    assert before.put("k", b"told", OLD)
+    before.close()
+    tier = Tier(tmp_path / "answers", 0)
+    assert tier.get("k", OLD) is None
+    assert not tier.holds("k", OLD)
+    assert not tier.put("other", b"told", OLD)
+    assert tier.get("other", OLD) is None
+
+
 def test_a_change_deletes_what_it_voids_and_nothing_else(tier: Tier) -> None:
     tier.put("both", b"1", OLD)
     tier.put("lab", b"2", {"lab": "1"})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.records import Answer, Delta, MemoryItem, Question, because
 from fedrag_flwr.settings import Plain, Settings
 from tests.strategies.federation import shared_federation
@@ -57,6 +58,27 @@ def test_an_answer_goes_with_the_memory_that_it_rests_on(device: EdgeDevice) -> 
 def test_an_answer_goes_when_the_memorys_owner_has_other_documents(device: EdgeDevice) -> None:
     device.walks.cache.hear({"rivers": "another state"})
     assert device.answers.cache.find(ASKED, VECTOR) is None
+
+
+def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeDevice) -> None:
+    device.build(memories=False)
+    cache, sentence = device.answers.cache, device.store.sentences()[0]
+    led = replace(GIVEN, question_id="q3", sources=(f"people/{sentence.id}", *GIVEN.sources))
+    asked = replace(ASKED, id="q3", text="Into which bay does that river flow?")
+    cache.keep(asked, led, VECTOR, ())
+    assert cache.find(asked, VECTOR) is not None
+    device.store.apply(Change(removed=tuple(device.store.digests())))
+    assert cache.find(asked, VECTOR) is None
+
+
+def test_what_home_guessed_because_nobody_helped_is_not_given_again(device: EdgeDevice) -> None:
+    device.build(memories=False)
+    alone = replace(ASKED, id="q4", text="Which river flows into the Bay of Herons?")
+    [vector] = device.toolbox.encoder.encode([alone.text])
+    device.answers.finish(alone, [], "assisted")
+    assert device.answers.cache.find(alone, vector) is None
+    device.walks.finish(alone, [])
+    assert device.walks.cache.find(alone, vector) is None
 
 
 def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) -> None:
