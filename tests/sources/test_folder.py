@@ -171,6 +171,15 @@ def test_links_that_leave_are_not_followed(tmp_path: Path) -> None:
     assert {failure.name for failure in reading.failures} == {"file.txt", "folder", "dangling.txt"}
 
 
+def test_links_in_a_circle_fail_alone(tmp_path: Path) -> None:
+    _write(tmp_path, "ok.txt", b"Fine.")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "b.txt")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "a.txt")
+    reading = FolderSource(tmp_path).read()
+    assert [document.id for document in reading.documents] == ["ok"]
+    assert [(failure.name, failure.document_id) for failure in reading.failures] == [("a.txt", "a"), ("b.txt", "b")]
+
+
 def test_special_files_do_not_block(tmp_path: Path) -> None:
     _write(tmp_path, "ok.txt", b"Fine.")
     os.mkfifo(tmp_path / "pipe.txt")
