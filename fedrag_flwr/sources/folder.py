@@ -43,15 +43,18 @@ class FolderSource:
         return f"folder:{self.path.name}"
 
     def stamp(self) -> str:
-        """Give a digest over the files' names, sizes and times: while it stays, nothing needs to be read again."""
+        """Give a digest over the files' names, sizes and states: while it stays, nothing needs to be read again."""
         digest = hashlib.sha256()
         for place, folders, files in os.walk(self.path):
             folders.sort()
             for file in sorted(files):
-                found = os.lstat(os.path.join(place, file))
-                digest.update(
-                    f"{place}\x1f{file}\x1f{found.st_size}\x1f{found.st_mtime_ns}\n".encode("utf-8", "replace")
-                )
+                try:
+                    found = os.lstat(os.path.join(place, file))
+                except OSError:  # gone since it was listed
+                    continue
+                # the change time tells of a file made readable again, and of one replaced under its old size and time
+                state = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+                digest.update(f"{place}\x1f{file}\x1f{state}\n".encode("utf-8", "replace"))
         return digest.hexdigest()
 
     def read(self) -> Reading:

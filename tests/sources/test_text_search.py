@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ TEXTS = {
     "port.md": "# Port Ferren\n\nPort Ferren is a harbour. It was founded by Jonas Keel and exports salt.\n",
     "cat.md": "# Cats\n\n" + "A cat sleeps most of the day. " * 60 + "\n\nThe serval ZX-81 hunts hares at night.\n",
 }
+TICK = 0.02  # seconds, longer than between two ticks of a file system's clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,38 @@ def test_a_stamp_changes_with_size_time_and_name(folder: Path) -> None:
     seen.add(source.stamp())
     assert len(seen) == 4
     assert source.stamp() in seen
+
+
+def test_a_file_replaced_under_its_size_and_time_is_read_anew(folder: Path, tools: SearchTools) -> None:
+    search, file = TextSearch(FolderSource(folder), tools), folder / "tarn.md"
+    before, kept = search.version(), file.stat()
+    time.sleep(TICK)
+    file.write_text(TEXTS["tarn.md"].replace("1924", "1942"), encoding="utf-8")
+    os.utime(file, ns=(kept.st_atime_ns, kept.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (kept.st_size, kept.st_mtime_ns)
+    assert search.version() != before
+
+
+def test_a_stamp_changes_with_permissions(folder: Path) -> None:
+    """A file may have become readable."""
+    source = FolderSource(folder)
+    before = source.stamp()
+    time.sleep(TICK)
+    (folder / "tarn.md").chmod(0o400)
+    assert source.stamp() != before
+
+
+def test_a_file_that_goes_while_the_folder_is_listed_is_passed_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, real = FolderSource(folder), os.lstat
+
+    def lstat(path: str) -> os.stat_result:
+        (folder / "tarn.md").unlink(missing_ok=True)
+        return real(path)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert source.stamp() == source.stamp()
 
 
 def test_an_absent_folder_is_a_source_error(tmp_path: Path, tools: SearchTools) -> None:
