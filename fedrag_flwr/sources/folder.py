@@ -16,6 +16,7 @@ from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
 from fedrag_flwr.text.normalise import normalise_line
 
 MAX_BYTES = 20 * 2**20
+_KNOWN = frozenset({JSON_LINES, *READERS})
 
 
 class FolderSource:
@@ -76,7 +77,7 @@ class FolderSource:
         failures: list[Failure] = []
         skipped = 0
         for file in self._files(failures):
-            if file.suffix.lower() not in {JSON_LINES, *READERS}:
+            if file.suffix.lower() not in _KNOWN:
                 skipped += 1
                 continue
             for name, outcome in self._read_file(file):
@@ -92,9 +93,24 @@ class FolderSource:
             )
         return Reading(tuple(documents.values()), tuple(failures), skipped)
 
+    def may_hold_texts(self) -> bool:
+        """Say whether there are files to read; a folder that cannot be listed may have some, and `read` tells of it."""
+        try:
+            return any(file.suffix.lower() in _KNOWN for file in self._listed())
+        except SourceError:
+            return True
+
     def _files(self, failures: list[Failure]) -> Iterator[Path]:
         """List the regular files inside the folder, in sorted order."""
         root = self.path.resolve()
+        for file in sorted(self._listed(), key=lambda path: path.relative_to(self.path).parts):
+            if _leaves(file, root):
+                failures.append(Failure(self._name(file), "a link that leaves the folder is not followed"))
+            elif not file.is_dir():
+                yield file
+
+    def _listed(self) -> Iterator[Path]:
+        """List the files inside the folder and its links, without hidden ones."""
 
         def refused(error: OSError) -> NoReturn:
             name = Path(error.filename).name if isinstance(error.filename, str) else self.path.name
@@ -104,16 +120,10 @@ class FolderSource:
                 fix="check its permissions and that it is mounted",
             )
 
-        found: list[Path] = []
         for place, folders, files in os.walk(self.path, onerror=refused):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            links = [name for name in folders if (Path(place) / name).is_symlink()]
-            found.extend(Path(place) / name for name in [*files, *links] if not name.startswith("."))
-        for file in sorted(found, key=lambda path: path.relative_to(self.path).parts):
-            if _leaves(file, root):
-                failures.append(Failure(self._name(file), "a link that leaves the folder is not followed"))
-            elif not file.is_dir():
-                yield file
+            links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+            yield from (Path(place) / name for name in [*files, *links] if not name.startswith("."))
 
     def _name(self, file: Path) -> str:
         return _safe(file.relative_to(self.path).as_posix())

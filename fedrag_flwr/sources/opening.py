@@ -20,7 +20,6 @@ from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.graph import GraphMapping, GraphSource
 from fedrag_flwr.sources.graph import propose_mapping as propose_graph
 from fedrag_flwr.sources.mapping import expand_url, parse_mapping
-from fedrag_flwr.sources.readers import JSON_LINES, READERS
 from fedrag_flwr.sources.searching import SearchTools, bounded
 from fedrag_flwr.sources.sql import SqlMapping, SqlSource
 from fedrag_flwr.sources.sql import propose_mapping as propose_sql
@@ -143,7 +142,7 @@ class SourceSet:
     def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:
         beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
         self._named = (*named, *map(str, beside))
-        self._texts = documents if documents and (not beside or _has_texts(documents)) else None
+        self._texts = documents if documents and (not beside or FolderSource(documents).may_hold_texts()) else None
         reranker = LateInteractionReranker(models.tokens or models.encoder)
         self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
@@ -240,7 +239,3 @@ def _kind(named: str) -> str:
 
 def _scheme(url: str) -> str:
     return url.partition("://")[0].partition("+")[0]
-
-
-def _has_texts(folder: Path) -> bool:
-    return any(file.suffix.lower() in {JSON_LINES, *READERS} for file in folder.rglob("*"))

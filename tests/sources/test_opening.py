@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -89,6 +91,29 @@ def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> N
     alone = SourceSet(texts, (), toolbox())
     assert alone.kinds == ("sql",)
     assert len(alone.read().documents) == len(CONDITIONS)
+
+
+def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
+    texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Left out, they would count as removed."""
+    make_ward(texts / "ward.db")
+    notes = texts / "notes"
+    notes.mkdir()
+    for name in TEXTS:
+        (texts / name).rename(notes / name)
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        if Path(path) == notes:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    sources = SourceSet(texts, (), toolbox())
+    assert sources.kinds == ("folder", "sql")
+    with pytest.raises(SourceError, match="notes: a folder cannot be listed"):
+        sources.read()
 
 
 class CountingEncoder:
