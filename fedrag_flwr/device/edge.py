@@ -70,6 +70,7 @@ from fedrag_flwr.walking.peer import DeviceWalks
 BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
+TEXTS = "texts"  # meta key: whether the last build read the folder of files
 
 
 class EdgeDevice:
@@ -230,7 +231,8 @@ class EdgeDevice:
         """
         with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
             people.unpack(self.store.database.directory, self.store.database)
-            reading = self.sources.read()
+            reading = self.sources.read(had_texts=self.store.meta(TEXTS) == "yes")
+            self._note_texts()
             distiller = Distiller(
                 self.toolbox.encoder,
                 self.toolbox.generator,
@@ -381,6 +383,12 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
+
+    def _note_texts(self) -> None:
+        """Remember whether the folder is read: one that is empty while it is not mounted must not count as removed."""
+        now = "yes" if self.sources.has_texts else "no"
+        if self.store.meta(TEXTS) != now:
+            self.store.set_meta(TEXTS, now)
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from fedrag_flwr.errors import SettingError, SourceError
+from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
 from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import TextEncoder
@@ -143,6 +143,7 @@ class SourceSet:
         beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
         self._named = (*named, *map(str, beside))
         self._texts = documents if documents and (not beside or FolderSource(documents).may_hold_texts()) else None
+        self._left_out = documents.name if documents and not self._texts else ""
         reranker = LateInteractionReranker(models.tokens or models.encoder)
         self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
@@ -156,6 +157,11 @@ class SourceSet:
         """The kinds of sources, without opening any: ``folder``, ``sql`` or ``graph``, each once."""
         texts = ("folder",) if self._texts else ()
         return tuple(dict.fromkeys((*texts, *map(_kind, self._named))))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the folder of files is among the sources."""
+        return self._texts is not None
 
     @cached_property
     def sources(self) -> tuple[SearchableSource, ...]:
@@ -181,14 +187,27 @@ class SourceSet:
             raise SettingError("two sources have one name", fix="give each mapping file a name of its own")
         return opened
 
-    def read(self) -> Reading:
+    def read(self, *, had_texts: bool = False) -> Reading:
         """Read all sources. One that fails fails all: its documents would otherwise count as removed.
+
+        Parameters
+        ----------
+        had_texts
+            Whether the folder of files was among the sources when they were read last.
 
         Raises
         ------
+        EmptySourceError
+            A source is empty, or the folder had texts and holds only mapping files now.
         SourceError
-            A source cannot be read or is empty.
+            A source cannot be read.
         """
+        if had_texts and self._left_out:
+            raise EmptySourceError(
+                "the folder holds no texts any more: all that it held would count as removed",
+                where=self._left_out,
+                fix="check that all in it is mounted; to forget its texts, name its mapping files without the folder",
+            )
         readings = [source.read() for source in self.sources]
         documents = {document.id: document for reading in readings for document in reading.documents}
         if len(documents) < sum(len(reading.documents) for reading in readings):

@@ -116,6 +116,23 @@ def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
         sources.read()
 
 
+def test_a_folder_whose_texts_are_all_gone_is_not_forgotten_for_its_mapping_files(tmp_path: Path, texts: Path) -> None:
+    """They may lie in a folder that is not mounted at that moment."""
+    ward = make_ward(texts / "ward.db")
+    with device_at(tmp_path, texts, ()) as device:
+        built = device.build()
+    for name in TEXTS:
+        (texts / name).unlink()
+    with device_at(tmp_path, texts, ()) as device:
+        with pytest.raises(EmptySourceError, match="no texts any more"):
+            device.build()
+        assert len(device.store.digests()) == built.documents
+    with device_at(tmp_path, None, [ward]) as device:  # what the error says to do
+        assert device.build().removed == len(TEXTS)
+    with device_at(tmp_path, texts, ()) as device:
+        assert device.build().removed == 0
+
+
 class CountingEncoder:
     """The usual encoder; it knows what it was given."""
 
