@@ -231,6 +231,22 @@ def test_a_replaced_database_is_another(tmp_path: Path, tools: SearchTools) -> N
     source.close()
 
 
+def test_rows_with_a_key_of_bytes_have_an_id_each(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE visits (id BLOB PRIMARY KEY, name TEXT, scan BLOB)")
+        database.executemany("INSERT INTO visits VALUES (?, ?, x'ff')", [(b"\x00\xff", "Ann"), (b"\x01", "Bob")])
+    record = RecordMapping(table="visits", key=("id",), text=("{name} came.", "The scan is {scan}."))
+    source = SqlSource(SqlMapping(name="ward", url=f"sqlite:///{path}", record=(record,)), tools)
+    reading = source.read()
+    assert {document.id: document.text for document in reading.documents} == {
+        "ward/visits/00ff": "Ann came.",
+        "ward/visits/01": "Bob came.",
+    }
+    assert reading.failures == ()
+    source.close()
+
+
 class Rows:
     """A graph that gives the same rows to every query."""
 

@@ -18,6 +18,8 @@ from fedrag_flwr.sources.sql.mapping import RecordMapping
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause, Select
 
+_BYTES = (bytes, bytearray, memoryview)
+
 
 @dataclass(frozen=True, slots=True)
 class SqlRecord:
@@ -84,7 +86,7 @@ class RecordReader:
 
     def record(self, row: Sequence[object]) -> SqlRecord:
         """Make a record of a row of `select`."""
-        keys = [_shown(value) for value in row[: len(self._key)]]
+        keys = [_key(value) for value in row[: len(self._key)]]
         values = dict(zip(self._fields, map(_shown, row[len(self._key) :]), strict=False))
         value = partial(_value, values)
         sentences = (filled(template, value) for template in self.mapping.text)
@@ -114,9 +116,14 @@ def _value(values: Mapping[str, str], name: str) -> str:
     return values[name]
 
 
+def _key(value: object) -> str:
+    """Write a key's cell as text; bytes, too, as each row needs an id of its own."""
+    return bytes(value).hex() if isinstance(value, _BYTES) else _shown(value)
+
+
 def _shown(value: object) -> str:
     """Write a cell as text; bytes are no text."""
-    if value is None or isinstance(value, bytes | bytearray | memoryview):
+    if value is None or isinstance(value, _BYTES):
         return ""
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):
         return value.isoformat()
