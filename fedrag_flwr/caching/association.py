@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 MOST_COMMON = 0.1  # share of the records beyond which an entity tells nothing
+MOST_HOLDERS = 100  # records of one entity: all their pairs are kept, which grows with the square
 _FEW = 10  # records up to which every shared entity tells something
 
 
@@ -38,7 +39,7 @@ class AssociationGraph:
         for record, entities in records.items():
             for entity in entities:
                 holders[entity].add(record)
-        limit = max(_FEW, int(MOST_COMMON * len(records)))
+        limit = min(MOST_HOLDERS, max(_FEW, int(MOST_COMMON * len(records))))
         weights: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
         for own in holders.values():
             if 1 < len(own) <= limit:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier, find_tiers
+from fedrag_flwr.caching.association import MOST_HOLDERS
 from fedrag_flwr.errors import StoreFullError
 
 MIB = 2**20
@@ -261,6 +262,12 @@ def test_records_that_share_rare_entities_are_nearer() -> None:
     assert graph.neighbours("a", hops=2) == ("b", "c")
     assert graph.neighbours("a", hops=3) == ("b", "c", "d")
     assert graph.neighbours("r0") == ()  # what nearly all share tells nothing
+
+
+@pytest.mark.parametrize(("holders", "neighbours"), [(MOST_HOLDERS, 8), (MOST_HOLDERS + 1, 0)])
+def test_an_entity_of_many_records_tells_nothing_however_many_there_are(holders: int, neighbours: int) -> None:
+    records = {str(number): ["ward"] if number < holders else [] for number in range(20 * MOST_HOLDERS)}
+    assert len(AssociationGraph.of(records).neighbours("0")) == neighbours
 
 
 @settings(max_examples=50)
