@@ -90,7 +90,7 @@ class HybridFusion(FederatedRag):
 
     def _take(self, batches: Mapping[int, HitsBatch], asked: Iterable[str] = ()) -> None:
         """Take what devices told on questions; what is in another's name or beyond what was asked for is dropped."""
-        wanted, most = set(asked), self.settings.hybrid.records
+        questions, most, most_related = set(asked), self.settings.hybrid.records, self.settings.caching.prefetch
         for node_id, batch in sorted(batches.items()):
             name = self._courier.name(node_id)
             if batch.device != name:
@@ -98,11 +98,14 @@ class HybridFusion(FederatedRag):
                 continue
             self.versions[name] = batch.version
             self.counts["cache-summaries"] += batch.reused
+            waiting = set(questions)  # each is heard once
             for summary in batch.summaries:
-                honest = all(unit.origin == name for unit in summary.units) and len(summary.units) <= most
-                if summary.question_id not in wanted or not honest:
+                honest = all(unit.origin == name for unit in summary.units)
+                fitting = len(summary.units) <= most and len(summary.related) <= most_related
+                if summary.question_id not in waiting or not (honest and fitting):
                     self._courier.miss(node_id, "it told of hits that were not asked for, or in another's name")
                     continue
+                waiting.remove(summary.question_id)
                 told = self._told[summary.question_id]
                 told.units += summary.units
                 told.by.add(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,6 +141,28 @@ def test_hits_in_another_s_name_or_beyond_what_was_asked_for_are_dropped(built: 
     strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(lie))
     assert "another's name" in strategy.outcome().traffic.missing["harbours"]
     assert "one metre" not in strategy.answers["f10"].report
+
+
+def repeated(batch: HitsBatch) -> HitsBatch:
+    return replace(batch, summaries=batch.summaries * 2)
+
+
+def chatty(batch: HitsBatch) -> HitsBatch:
+    titles = tuple(f"Made-up title {number}" for number in range(3))
+    return replace(batch, summaries=tuple(replace(summary, related=titles) for summary in batch.summaries))
+
+
+@pytest.mark.parametrize("lie", [repeated, chatty])
+def test_who_tells_more_than_was_asked_for_is_named(
+    built: Federation, tmp_path: Path, lie: Callable[[HitsBatch], HitsBatch]
+) -> None:
+    def tamper(batch: HitsBatch) -> HitsBatch:
+        return lie(batch) if batch.device == "harbours" else batch
+
+    files = shared(built, tmp_path).with_changes(caching__prefetch=2)
+    strategy, sent = run(files, CLIMBER, tamper=tampering(tamper))
+    assert "not asked for" in strategy.outcome().traffic.missing["harbours"]
+    assert asking(sent, "Made-up title") <= 1  # in its own reply, and in no question
 
 
 def test_only_a_name_that_was_told_voids_what_was_told(built: Federation, tmp_path: Path) -> None:
