@@ -110,7 +110,7 @@ class DeviceSummaries:
         self._inform()
         for _ in range(_MOST_ROUNDS):
             rules = self._rules()
-            version = self._keys.of("version", self._source().version(), *rules)
+            version = self._version(*rules)
             self._tier.purge({self._device: version})
             made = [self._summary(question, request, version) for question in request.questions]
             if self._rules() == rules:
@@ -122,8 +122,12 @@ class DeviceSummaries:
         return HitsBatch(self._device, version, tuple(summary for summary, _ in made), reused, seconds)
 
     def version(self) -> str:
-        """What changes with the sources' records, the door's rules, and names learnt that what was told may hold."""
-        return self._keys.of("version", self._source().version(), *self._rules())
+        """What changes with the records, the door's rules, and names learnt that what was told may hold."""
+        return self._version(*self._rules())
+
+    def _version(self, *rules: str) -> str:
+        """Under such rules: hits come from the sources as they are now, related titles from what the store holds."""
+        return self._keys.of("version", self._source().version(), self._store.state(), *rules)
 
     def _rules(self) -> tuple[str, str]:
         """What changes with the door's rules, and with names learnt that what was told may hold."""

@@ -181,6 +181,20 @@ def test_only_a_name_that_was_told_voids_what_was_told(built: Federation, tmp_pa
         names.close()
 
 
+def test_the_title_of_a_record_that_the_store_forgot_is_related_to_nothing(built: Federation, tmp_path: Path) -> None:
+    request = HitsRequest((AskedQuestion("q", HEIGHT.text),), records=1, related=2)
+    files = shared(built, tmp_path)
+    with files.device("rivers") as owner:
+        assert owner.summaries.answer(request).summaries[0].related == ("Ossel",)
+        (files.root / "data" / "rivers" / "ossel.md").unlink()
+        before = owner.summaries.answer(request)  # asked between the deletion and the next build
+        owner.build()
+        after = owner.summaries.answer(request)
+        assert after.summaries[0].related == ()
+        assert after.version != before.version
+        assert after.version == owner.summaries.version()
+
+
 def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path)
     question = replace(HEIGHT, text="What is the height of the mountain Cairl?")
