@@ -43,8 +43,9 @@ class PrivateSums:
             made = self._courier.exchange([Letter(leader, GroupRequest(peers))], "train.group", SealedMessages)
             if leader not in made:
                 continue
+            maker = PeerKey(self._courier.name(leader), self._cards[leader].key)
             letters = [
-                Letter(others[message.device], GroupRequest((), message.box))
+                Letter(others[message.device], GroupRequest((maker,), message.box))
                 for message in made[leader].messages
                 if message.device in others
             ]

@@ -121,8 +121,6 @@ class DeviceGiving:
     def centroids(self, request: CentroidRequest) -> CentroidBatch:
         """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
         vectors = self.doorkeeper.store.units("paragraph").vectors
-        if not len(vectors):
-            return CentroidBatch(self.doorkeeper.device, ())
         found = centroids_of(vectors, request.most, self.doorkeeper.settings.seed)
         rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
         release = self.doorkeeper.door.release_vector

@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import CipherError
+from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportDoor
-from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
+from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, tag
 from fedrag_flwr.records import GroupRequest, SealedMessage, SealedMessages, SumTerm
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # runs
+_PROOF = 32  # bytes of a tag
 Values = NDArray[np.float64]
 
 
@@ -51,17 +52,27 @@ class GroupSums:
     def join(self, request: GroupRequest, run: str) -> SealedMessages:
         """Make a run's group key and seal it to the peers, or take the one that a peer made.
 
+        Anybody can seal a box for this device; that the named peer did is proven by a tag beside the key.
+
         Raises
         ------
         CipherError
-            The box is another's, or holds no key.
+            The box is another's, or holds no key of that peer.
+        WireError
+            A box comes without the one peer that made it.
         """
         secret = self._secret(run)
         if request.box:
-            key = self._box.open(request.box, context_of("group key", run, "", self._device))
+            if len(request.peers) != 1:
+                raise WireError("a box comes from one peer", where="GroupRequest")
+            context, [peer] = context_of("group key", run, "", self._device), request.peers
+            opened = self._box.open(request.box, context)
+            key, proof = opened[:-_PROOF], opened[-_PROOF:]
+            check_tag(self._box.tag_key(peer.key), proof, *_proven(context, key))
             secret.unlink(missing_ok=True)
             self._cipher(run).take(key)
             self._drop_old()
+            _LOG.info("sums go under the key of %s (%s)", peer.device, hashlib.sha256(peer.key).hexdigest()[:16])
             return SealedMessages(self._device, ())
         self._cipher(run).make()
         self._drop_old()
@@ -70,7 +81,8 @@ class GroupSums:
         for peer in request.peers:
             context = context_of("group key", run, "", peer.device)
             try:
-                boxes.append(SealedMessage("", peer.device, seal(key, peer.key, context)))
+                proof = tag(self._box.tag_key(peer.key), *_proven(context, key))
+                boxes.append(SealedMessage("", peer.device, seal(key + proof, peer.key, context)))
             except CipherError as error:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
         return SealedMessages(self._device, tuple(boxes))
@@ -125,6 +137,11 @@ class GroupSums:
             keys = sorted(self._folder.glob("group*.key"), key=lambda path: path.stat().st_mtime_ns)
             for old in keys[:-_KEPT]:
                 old.unlink()
+
+
+def _proven(context: str, key: bytes) -> tuple[bytes, ...]:
+    """What the tag of the peer that made a key stands for."""
+    return (b"group key", context.encode(), hashlib.sha256(key).digest())
 
 
 def tagged_term(device: str, step: str, parts: Sequence[bytes]) -> tuple[bytes, ...]:

@@ -179,7 +179,7 @@ NO_TERM = SumTerm()
 
 @dataclass(frozen=True, slots=True)
 class GroupRequest:
-    """Asks a device to make a group's key and seal it to peers, or to take the one in the box."""
+    """Asks a device to make a group's key and seal it to peers, or to take the one in the box of its only peer."""
 
     peers: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
     box: Box = b""

@@ -45,7 +45,7 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     Parameters
     ----------
     vectors
-        Shape (n, dimension), unit rows, n > 0.
+        Shape (n, dimension), unit rows; of fewer than four there is no group.
     most
         Groups at most.
     seed
@@ -53,10 +53,12 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     """
     from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
 
+    if len(vectors) < _FEWEST:
+        return Centroids(np.empty((0, vectors.shape[1]), np.float32), np.empty(0, np.int64), np.empty(0))
     groups = max(1, min(most, len(vectors) // _PASSAGES_PER_GROUP))
     labels = KMeans(groups, n_init=1, random_state=seed).fit_predict(vectors)
     members = [vectors[labels == number] for number in range(groups)]
-    kept = [rows for rows in members if len(rows) >= _FEWEST] or [vectors]
+    kept = [rows for rows in members if len(rows) >= _FEWEST] or [vectors]  # all of them are no such group
     middles = [rows.mean(axis=0) for rows in kept]
     units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in middles]).astype(np.float32)
     closeness = np.array([float((rows @ unit).mean()) for rows, unit in zip(kept, units, strict=True)])

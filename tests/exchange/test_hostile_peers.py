@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -161,24 +162,54 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
 HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another key, with which no sum is read
 
 
-def test_a_group_key_that_does_not_load_is_not_kept(tmp_path: Path) -> None:
-    sandbox, box = shared_sandbox(), BoxKey.fresh()
-    context = context_of("group key", RUN, "", "alpha")
-    GroupCipher(tmp_path / "made" / "group.key", sandbox).make()
-    good = (tmp_path / "made" / "group.key").read_bytes()
+@dataclass(frozen=True)
+class Maker:
+    """A peer that makes group keys for `alpha`, by the protocol or not."""
+
+    box: BoxKey
+    peer: BoxKey
+    key: bytes
+
+    def request(self, key: bytes, *, by: BoxKey | None = None) -> GroupRequest:
+        context = context_of("group key", RUN, "", "alpha")
+        proof = tag((by or self.peer).tag_key(self.box.public), b"group key", context.encode(), sha256(key).digest())
+        return GroupRequest((PeerKey("beta", self.peer.public),), seal(key + proof, self.box.public, context))
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> Maker:
+    GroupCipher(tmp_path / "made" / "group.key", shared_sandbox()).make()
+    return Maker(BoxKey.fresh(), BoxKey.fresh(), (tmp_path / "made" / "group.key").read_bytes())
+
+
+def sums_of(box: BoxKey, folder: Path) -> GroupSums:
     door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
-    sums = GroupSums("alpha", tmp_path / "alpha", box, door, sandbox)
-    sums.join(GroupRequest((), seal(good, box.public, context)), RUN)
+    return GroupSums("alpha", folder, box, door, shared_sandbox())
+
+
+def test_a_group_key_that_does_not_load_is_not_kept(maker: Maker, tmp_path: Path) -> None:
+    sums = sums_of(maker.box, tmp_path / "alpha")
+    sums.join(maker.request(maker.key), RUN)
     [kept] = (tmp_path / "alpha").iterdir()
-    assert kept.read_bytes() == good
+    assert kept.read_bytes() == maker.key
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     for kind in FORGERIES.keys() - HARMLESS:
-        forged = forge(kind, good, np.random.default_rng(7))
+        forged = forge(kind, maker.key, np.random.default_rng(7))
         with pytest.raises(CipherError):
-            sums.join(GroupRequest((), seal(forged, box.public, context)), RUN)
+            sums.join(maker.request(forged), RUN)
         assert not kept.exists()
     with pytest.raises(CipherError, match="someone or something else"):
-        sums.join(GroupRequest((), seal(good, box.public, context)), "8")  # a box of another run
+        sums.join(maker.request(maker.key), "8")  # a box of another run
+
+
+def test_a_group_key_that_no_peer_made_is_not_taken(maker: Maker, tmp_path: Path) -> None:
+    """The server knows all public keys: with a key of its own under the sums it would read every term."""
+    sums = sums_of(maker.box, tmp_path / "alpha")
+    with pytest.raises(CipherError, match="not what was sent"):
+        sums.join(maker.request(maker.key, by=BoxKey.fresh()), RUN)
+    with pytest.raises(WireError, match="one peer"):
+        sums.join(replace(maker.request(maker.key), peers=()), RUN)
+    assert not (tmp_path / "alpha").exists()
 
 
 @pytest.fixture
@@ -204,7 +235,7 @@ def test_each_run_has_a_key_of_its_own(alpha: GroupSums) -> None:
 def test_a_box_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
     alpha.join(GroupRequest(()), RUN)
     with pytest.raises(CipherError, match="sealed for someone"):
-        alpha.join(GroupRequest((), b"no box"), RUN)
+        alpha.join(GroupRequest((PeerKey("beta", BoxKey.fresh().public),), b"no box"), RUN)
     assert alpha.read(sum_of(alpha, RUN), 5, RUN) == pytest.approx(np.arange(5.0))
 
 
