@@ -157,8 +157,8 @@ def asked(bench: Bench, path: Path, split: str, limit: int, kept: Path) -> list[
     return found
 
 
-def summary(rows: Sequence[Row]) -> dict[str, float]:
-    """Means over some questions; per cent for shares."""
+def summary(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Means over some questions; per cent for shares, and None where no question has any."""
     seconds = [row.seconds for row in rows]
     held = [row.answer_held for row in rows if row.answer_held is not None]
     return {
@@ -174,7 +174,7 @@ def summary(rows: Sequence[Row]) -> dict[str, float]:
         "tokens_out": round(_mean([row.tokens_out for row in rows]), 1),
         "sentences": round(_mean([row.units for row in rows]), 2),
         "gold_recall": round(100 * _mean([row.gold_recall for row in rows]), 1),
-        "answer_held": round(100 * _mean([float(one) for one in held]), 1),
+        "answer_held": round(100 * _mean([float(one) for one in held]), 1) if held else None,
         "load": round(_mean([row.load for row in rows]), 1),
     }
 
@@ -183,11 +183,13 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else 0.0
 
 
-def table(groups: Mapping[str, Mapping[str, float]]) -> str:
+def table(groups: Mapping[str, Mapping[str, float | None]]) -> str:
     """A Markdown table, a group of questions to each line."""
     columns = list(next(iter(groups.values())))
     lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(f'{group[key]:g}' for key in columns)} |" for name, group in groups.items()]
+    for name, group in groups.items():
+        cells = ["-" if group[key] is None else f"{group[key]:g}" for key in columns]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

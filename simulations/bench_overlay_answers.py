@@ -29,6 +29,7 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
+from fedrag_flwr.walking.peer import NOTES
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
@@ -95,6 +96,11 @@ class World:
                 write_documents(root / device, documents)
         return root
 
+    def forget_walks(self) -> None:
+        """Take from all peers what the walks of another system taught them: it was over the same questions."""
+        for notes in (self.root / "home").rglob(f"{NOTES}*"):
+            notes.unlink()
+
     def settings(self, system: str, threshold: float) -> Settings:
         """A run's settings over public text."""
         folder = self.folder(system)
@@ -120,6 +126,8 @@ def answers(world: World, system: str, asked: Sequence[tuple[PeerQuestion, str]]
     known = {row["id"]: Row(**row) for row in map(json.loads, file.read_text().splitlines())} if file.is_file() else {}
     waiting = [pair for pair in asked if pair[0].id not in known]
     if waiting:
+        if not known:
+            world.forget_walks()
         settings = world.settings(system, threshold)
         grid = LocalGrid(app, [{"partition-id": n} for n in range(settings.federation.devices)], settings.flat())
         strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))

@@ -22,6 +22,7 @@ from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.comparing import compared
+from simulations.bench.plan import named
 from simulations.bench_table1 import DATASETS, SETTINGS
 from simulations.corpora.privacy_corpus import partition_path, read_partitions
 from simulations.corpora.sentences import find_data
@@ -68,8 +69,9 @@ def table(out: Path, datasets: Sequence[str], asked: Sequence[Mechanism]) -> str
     for dataset in datasets:
         runs = [_folder(dataset, mechanism) for mechanism in asked]
         systems = compared([out / run for run in runs])[0].systems
-        floor, plain = f"{runs[0]}/{FLOOR}", f"{runs[0]}/{SYSTEM}"
-        shown = {f"{run}/{SYSTEM}": one.name for run, one in zip(runs, asked, strict=True)}
+        own = {run: f"{run}/" if len(runs) > 1 else "" for run in runs}  # as `compared` names systems
+        floor, plain = f"{own[runs[0]]}{FLOOR}", f"{own[runs[0]]}{SYSTEM}"
+        shown = {f"{own[run]}{SYSTEM}": one.name for run, one in zip(runs, asked, strict=True)}
         for name, told in {floor: f"`{FLOOR}`, nothing shared", **shown}.items():
             lines.append(f"| {dataset} | {told} | {' | '.join(_cells(systems[name], floor, plain))} |")
     return "\n".join(lines) + "\n"
@@ -109,8 +111,9 @@ def main() -> None:
     parser.add_argument("--set", dest="changes", action="append", default=[], help="KEY=VALUE of all runs")
     parser.add_argument("--out", type=out_folder, default="results/private-answers")
     options = parser.parse_args()
-    named = ["none", *options.mechanisms.split(",")] if options.mechanisms else [one.name for one in ASKED]
-    asked = [one for one in ASKED if one.name in named]
+    known = [one.name for one in ASKED]
+    chosen = named(f"none,{options.mechanisms}", known, "mechanism") if options.mechanisms else known
+    asked = [one for one in ASKED if one.name in chosen]
     data = find_data(options.data)
     further = ["--questions", str(options.questions), "--devices", str(options.devices)]
     further += [word for change in options.changes for word in ("--set", change)]

@@ -129,8 +129,8 @@ def dataset_of(path: Path) -> str:
     return path.name.partition(".")[0].replace(":", "-")
 
 
-def named(systems: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Read a list of systems separated by commas.
+def named(systems: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:
+    """Read a list of systems, or of something else, separated by commas.
 
     Raises
     ------
@@ -140,5 +140,5 @@ def named(systems: str, known: Sequence[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in systems.split(",") if name.strip()))
     for name in names:
         if name not in known:
-            raise SettingError(f"'{name}' is not a system", where="systems", fix=f"choose from {', '.join(known)}")
+            raise SettingError(f"'{name}' is not a {what}", where=f"{what}s", fix=f"choose from {', '.join(known)}")
     return names
