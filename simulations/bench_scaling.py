@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -77,9 +76,8 @@ class Point:
 def measure(data: Path, devices: int, questions: int, out: Path) -> list[Point]:
     """Ask all systems on so many devices what they were not asked yet."""
     plan = BenchPlan((data,), SYSTEMS, "federated", devices=devices, questions=questions, changes=CHANGES)
-    start = time.monotonic()
     worlds, rows = run_plan(plan, out, lambda line: print(f"{devices} devices: {line}", flush=True))
-    write_outcome(plan, worlds, rows, out.resolve(), time.monotonic() - start)
+    write_outcome(plan, worlds, rows, out.resolve())
     return [point(devices, system, worlds[0], rows) for system in SYSTEMS]
 
 

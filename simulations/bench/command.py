@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -52,9 +51,8 @@ def bench(
         changes=changed(changes),
         split=cast("Split", split),
     )
-    start = time.monotonic()
     worlds, rows = run_plan(plan, results, lambda line: err.print(line, highlight=False, markup=False))
-    summary = write_outcome(plan, worlds, rows, results.resolve(), time.monotonic() - start)
+    summary = write_outcome(plan, worlds, rows, results.resolve())
     if as_json:
         print_json(summary)
         return

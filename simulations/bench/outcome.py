@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -38,14 +39,14 @@ class Gathered:
     builds: dict[str, list[BuildReport]]
 
 
-def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Path, seconds: float) -> Summary:
+def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Path) -> Summary:
     """Write the results of each dataset, and of all together, and give the latter's summary.
 
     With one dataset its results are the folder's. With several each has a folder of its name, and ``summary.json`` in
     the folder itself is over all questions, each dataset's devices apart.
     """
     gathered = {world.name: gather(world, rows, plan.systems) for world in worlds}
-    manifest = _manifest(plan, worlds, seconds)
+    manifest = _manifest(plan, worlds, rows)
     for name, one in gathered.items():
         if len(gathered) > 1:
             _write(out, name, manifest, one)
@@ -150,7 +151,8 @@ def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
     return [report for row in rows if not row.question_id for report in row.builds]
 
 
-def _manifest(plan: BenchPlan, worlds: Sequence[World], seconds: float) -> Manifest:
+def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
+    """How the rows were made: where a run was resumed its seconds are added up, and other code or weights are named."""
     toolbox = worlds[0].toolbox
     models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id}
     told = {
@@ -162,4 +164,12 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], seconds: float) -> Manif
         "peak-rss-mb": round(peak_rss_mb()),
     }
     settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
-    return collect_manifest(settings, seed=plan.seed, models=models, seconds=seconds)
+    sessions = rows.sessions(plan.systems)
+    began = datetime.fromtimestamp(min(one.began for one in sessions), UTC) if sessions else None
+    found = collect_manifest(settings, seed=plan.seed, models=models, started=began, seconds=sum(sessions.values()))
+    if not sessions:
+        return found
+    code, weights = (
+        "; ".join(dict.fromkeys(told)) for told in zip(*((o.code, o.generator) for o in sessions), strict=True)
+    )
+    return replace(found, versions={**found.versions, "code": code}, models={**found.models, "generator": weights})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,10 +21,19 @@ PLAN, ROWS = "plan.json", "rows.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """One process that made rows: hash of its code, its generator's id, and when it began (seconds since the epoch)."""
+
+    code: str
+    generator: str
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One system's answer to one question, or what it did before its first (then `answer` is None).
 
-    `server_seconds` are those of the server's own work for it.
+    `server_seconds` are those of the server's own work for it; `at` is when it was kept, in seconds since the epoch.
     """
 
     dataset: str
@@ -34,6 +45,8 @@ class Row:
     peak_rss_mb: float = 0.0
     constructions: tuple[Construction, ...] = ()
     server_seconds: float = 0.0
+    session: Session | None = None
+    at: float = 0.0
 
 
 _ROW = TypeAdapter(Row)
@@ -50,6 +63,8 @@ class Rows:
         Of the plan; a folder that holds rows of another plan is refused.
     told
         The plan as JSON values, written beside the rows.
+    session
+        Of this process; each row that it adds names it.
 
     Raises
     ------
@@ -57,7 +72,7 @@ class Rows:
         The folder belongs to another plan.
     """
 
-    def __init__(self, folder: Path, digest: str, told: dict[str, object]) -> None:
+    def __init__(self, folder: Path, digest: str, told: dict[str, object], session: Session) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         plan = folder / PLAN
         if plan.is_file() and json.loads(plan.read_text(encoding="utf-8")).get("digest") != digest:
@@ -69,6 +84,7 @@ class Rows:
         body = (json.dumps(told, indent=1, default=str) + "\n").encode()
         if not plan.is_file() or plan.read_bytes() != body:
             replace_file(plan, body, 0o644)
+        self._session = session
         self._path = folder / ROWS
         if self._path.is_file():  # a last line that a crash tore would run into the next
             os.truncate(self._path, sum(map(len, _whole_lines(self._path))))
@@ -81,8 +97,18 @@ class Rows:
         """All rows of a system over a dataset, in the order in which they were made."""
         return [row for row in self._rows.values() if (row.dataset, row.system) == (dataset, system)]
 
+    def sessions(self, systems: Collection[str]) -> dict[Session, float]:
+        """The processes that made rows of some systems, in turn, each with the seconds to its last row."""
+        made = [row for row in self._rows.values() if row.system in systems and row.session is not None]
+        found: dict[Session, float] = {}
+        for row in sorted(made, key=lambda row: row.at):
+            assert row.session is not None
+            found[row.session] = row.at - row.session.began
+        return found
+
     def add(self, row: Row) -> None:
         """Append a row; once this returns it survives a crash."""
+        row = replace(row, session=self._session, at=time.time())
         line = json.dumps(asdict(row), ensure_ascii=False)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")

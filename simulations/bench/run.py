@@ -11,10 +11,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from fedrag_flwr.errors import StoreLockedError
+from fedrag_flwr.evaluation.fitted import code_digest
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Question
+from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.plan import BenchPlan
-from simulations.bench.rows import Row, Rows
+from simulations.bench.rows import Row, Rows, Session
 from simulations.bench.systems import System, make_system, order_of
 from simulations.bench.world import World, make_world
 
@@ -41,7 +44,9 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
         Another process is at work on the folder.
     """
     with _alone(out):
-        rows = Rows(out, plan.digest, plan.told())
+        base = plan.base()
+        generator = load_toolbox(base.models, fedrag_home(base.home)).generator_id
+        rows = Rows(out, plan.digest, plan.told(), Session(code_digest(), generator, time.time()))
         worlds = [make_world(plan, path) for path in plan.data]
         for world in worlds:
             _run_world(plan.systems, world, rows, tell)

@@ -32,7 +32,7 @@ from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
 from simulations.bench.plan import BenchPlan, Setting, named
-from simulations.bench.rows import PLAN, ROWS, Row, Rows
+from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session
 from simulations.bench.run import run_plan
 from simulations.bench.systems import VARIANTS, order_of, system_names
 from simulations.bench.world import make_world
@@ -66,6 +66,9 @@ def plan_of(path: Path, systems: tuple[str, ...] = FAST, setting: Setting = "loc
     return BenchPlan((path,), systems, setting, devices=2, questions=questions, changes=SMALL)
 
 
+SESSION = Session("0123abcd", "model@0123", 1e9)
+
+
 def silent(_: str) -> None:
     return None
 
@@ -73,7 +76,7 @@ def silent(_: str) -> None:
 def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) -> None:
     plan = plan_of(data, (MEMORIZER, COGNIZER, "memory-fusion", "centralized"), "federated")
     worlds, rows = run_plan(plan, tmp_path / "out", silent)
-    summary = write_outcome(plan, worlds, rows, tmp_path / "out", 1.0)
+    summary = write_outcome(plan, worlds, rows, tmp_path / "out")
     assert set(summary.systems) == {*plan.systems, ORACLE}
     assert all(result.n == 4 and result.missing == 0.0 for result in summary.systems.values())
     assert all(result.replayed == 0.0 for result in summary.systems.values())
@@ -115,6 +118,24 @@ def test_finished_rows_are_not_made_again_and_systems_may_join(data: Path, tmp_p
     assert not any(MEMORIZER in line for line in said)
     assert rows.of("tiny", "local-memory")[0].question_id == ""
     assert len(rows.of("tiny", MEMORIZER)) == len(rows.of("tiny", "local-memory")) == 5
+    assert len(rows.sessions(FAST)) == 2
+    assert len(rows.sessions([MEMORIZER])) == 1
+
+
+def test_the_manifest_tells_of_all_processes_that_made_rows(data: Path, tmp_path: Path) -> None:
+    plan = plan_of(data, (MEMORIZER,))
+    worlds, rows = run_plan(plan, tmp_path, silent)
+    first = write_outcome(plan, worlds, rows, tmp_path).manifest
+    again = write_outcome(plan, *run_plan(plan, tmp_path, silent), tmp_path).manifest
+    assert (again.started, again.seconds) == (first.started, first.seconds)
+    [one] = {row.session for row in rows.of("tiny", MEMORIZER)}
+    assert one is not None
+    joined = Rows(tmp_path, plan.digest, plan.told(), replace(one, code="f" * 12, began=time.time() - 60.0))
+    joined.add(Row("tiny", MEMORIZER, "another question"))
+    told = write_outcome(plan, worlds, joined, tmp_path).manifest
+    assert told.versions["code"] == f"{one.code}; {'f' * 12}"
+    assert told.models["generator"] == one.generator
+    assert told.seconds == pytest.approx(first.seconds + 60.0, abs=1.0)
 
 
 def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
@@ -123,7 +144,7 @@ def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
     names = ("closed-book", "long-units")
     plan = plan_of(data, names, questions=2)
     worlds, rows = run_plan(plan, tmp_path, silent)
-    summary = write_outcome(plan, worlds, rows, tmp_path, 1.0)
+    summary = write_outcome(plan, worlds, rows, tmp_path)
     assert [summary.systems[name].llm_calls for name in names] == [1.0, 1.0]
     held = {name: {document.id for document in own} for name, own in worlds[0].partition.documents.items()}
     homes = {question.question_id: question.home for question in worlds[0].gold}
@@ -155,27 +176,27 @@ def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -
 
 def test_a_torn_last_row_is_cut_and_a_broken_one_is_named(tmp_path: Path) -> None:
     answer = Answer("q1", "Lindmoor", "memorizer", 0.9, decisions=(because("memory", "why"),))
-    rows = Rows(tmp_path, "d", {"digest": "d"})
+    rows = Rows(tmp_path, "d", {"digest": "d"}, SESSION)
     rows.add(Row("tiny", "a", "q1", answer))
     rows.add(Row("tiny", "a", "q2"))
     whole = (tmp_path / ROWS).read_bytes()
     for cut in (1, len(whole) // 4):
         (tmp_path / ROWS).write_bytes(whole[:-cut])
-        kept = Rows(tmp_path, "d", {"digest": "d"})
+        kept = Rows(tmp_path, "d", {"digest": "d"}, SESSION)
         assert [row.answer for row in kept.of("tiny", "a")] == [answer]
         assert (tmp_path / ROWS).read_bytes() == whole.splitlines(keepends=True)[0]
     (tmp_path / ROWS).write_bytes(b'{"dataset": 3}\n' + whole)
     with pytest.raises(StoreCorruptError, match=f"{ROWS}:1"):
-        Rows(tmp_path, "d", {"digest": "d"})
+        Rows(tmp_path, "d", {"digest": "d"}, SESSION)
 
 
 def test_a_plan_is_replaced_whole_and_only_by_another(tmp_path: Path) -> None:
-    Rows(tmp_path, "d", {"digest": "d"})
+    Rows(tmp_path, "d", {"digest": "d"}, SESSION)
     first = tmp_path / "first.json"
     os.link(tmp_path / PLAN, first)
-    Rows(tmp_path, "d", {"digest": "d"})
+    Rows(tmp_path, "d", {"digest": "d"}, SESSION)
     assert (tmp_path / PLAN).samefile(first)
-    Rows(tmp_path, "d", {"digest": "d", "systems": [MEMORIZER]})
+    Rows(tmp_path, "d", {"digest": "d", "systems": [MEMORIZER]}, SESSION)
     assert json.loads(first.read_text()) == {"digest": "d"}  # a kill at any moment leaves one or the other
     assert json.loads((tmp_path / PLAN).read_text())["systems"] == [MEMORIZER]
 
@@ -215,7 +236,7 @@ def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: P
     other = write_data(tmp_path, "other")
     plan = BenchPlan((data, other), (MEMORIZER,), "local", devices=1, questions=3, changes=SMALL)
     worlds, rows = run_plan(plan, tmp_path / "out", silent)
-    summary = write_outcome(plan, worlds, rows, tmp_path / "out", 1.0)
+    summary = write_outcome(plan, worlds, rows, tmp_path / "out")
     parts = [read_summary(tmp_path / "out" / name).systems[MEMORIZER] for name in ("tiny", "other")]
     assert summary.systems[MEMORIZER].n == sum(part.n for part in parts) == 6
     assert set(summary.devices) == {"tiny/device-0", "other/device-0"}
@@ -231,7 +252,7 @@ def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_pa
     for name, devices in (("one", 1), ("two", 4)):
         plan = BenchPlan((data,), (MEMORIZER,), "federated", devices=devices, questions=6, changes=SMALL)
         worlds, rows = run_plan(plan, tmp_path / name, silent)
-        write_outcome(plan, worlds, rows, tmp_path / name, 1.0)
+        write_outcome(plan, worlds, rows, tmp_path / name)
     summary, _ = compared([tmp_path / "one", tmp_path / "two"])
     assert [result.versus for result in summary.systems.values()] == [{}, {}]
     told = summary.manifest.settings
