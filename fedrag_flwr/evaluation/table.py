@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, best, points
+from fedrag_flwr.evaluation.scoring import kind_sizes
 from fedrag_flwr.evaluation.summary import Summary
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def cost_table(summary: Summary) -> Table:
 
 def kinds_table(summary: Summary) -> Table:
     """Make the table of ACC by kind of question, systems as rows, with the number of questions of each kind."""
-    sizes = {kind: group.n for result in summary.systems.values() for kind, group in result.kinds.items()}
+    sizes = kind_sizes(summary.systems.values())
     accs = {
         name: [result.kinds[kind].acc if kind in result.kinds else None for kind in sizes]
         for name, result in summary.systems.items()
     }
-    table = _table("ACC by kind", [f"{kind} ({n})" for kind, n in sizes.items()])
+    table = _table("ACC by kind", [kind if n is None else f"{kind} ({n})" for kind, n in sizes.items()])
     tops = [best(column, True) for column in zip(*accs.values(), strict=True)]
     for name, row in accs.items():
         table.add_row(_literal(name), *(_cell(points(acc), acc, top) for acc, top in zip(row, tops, strict=True)))

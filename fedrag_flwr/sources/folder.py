@@ -106,7 +106,7 @@ class FolderSource:
         for file in sorted(self._listed(), key=lambda path: path.relative_to(self.path).parts):
             if _leaves(file, root):
                 failures.append(Failure(self._name(file), "a link that leaves the folder is not followed"))
-            elif not file.is_dir():
+            elif not os.path.isdir(file):  # what may not be looked at fails when it is opened
                 yield file
 
     def _listed(self) -> Iterator[Path]:

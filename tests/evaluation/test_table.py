@@ -47,6 +47,16 @@ def test_missing_is_shown_only_where_something_is(summary: Summary) -> None:
     assert "Missing" not in shown(quality_table(replace(summary, systems=whole)))
 
 
+def test_a_kinds_size_is_told_where_all_systems_agree(summary: Summary) -> None:
+    name, result = next(iter(summary.systems.items()))
+    kind, group = next(iter(result.kinds.items()))
+    assert f"{kind} ({group.n})" in shown(kinds_table(summary))
+    fewer = replace(result, kinds={**result.kinds, kind: replace(group, n=group.n - 1)})
+    text = shown(kinds_table(replace(summary, systems={**summary.systems, name: fewer})))
+    assert kind in text
+    assert f"{kind} (" not in text
+
+
 def test_names_are_no_markup(summary: Summary) -> None:
     odd = replace(summary, systems={"[bold]x[/bold]": summary.systems["no-rag"], "[/]": summary.systems["local-rag"]})
     for make in (quality_table, cost_table, kinds_table):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, best, number, points, seconds, signed_points, size
 from fedrag_flwr.evaluation.page.cells import Cell, Grid
-from fedrag_flwr.evaluation.scoring import SystemResult
+from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
 from fedrag_flwr.evaluation.summary import DeviceSummary
 
 
@@ -105,7 +105,7 @@ def abstention(systems: Mapping[str, SystemResult]) -> Grid:
 
 
 def kinds(systems: Mapping[str, SystemResult]) -> Grid:
-    sizes = {kind: group.n for result in systems.values() for kind, group in result.kinds.items()}
+    sizes = kind_sizes(systems.values())
     accs = {
         kind: [result.kinds[kind].acc if kind in result.kinds else None for result in systems.values()]
         for kind in sizes
@@ -125,7 +125,7 @@ def _comparison(
     counted: str,
     systems: Iterable[str],
     accs: Mapping[str, Sequence[float | None]],
-    sizes: Mapping[str, int],
+    sizes: Mapping[str, int | None],
 ) -> Grid:
     rows = []
     for row, values in accs.items():
