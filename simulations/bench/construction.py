@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from fedrag_flwr.evaluation.measures import size
 from fedrag_flwr.records import BuildReport, Cost
 from simulations.bench.rows import Row
 
-_HEADS = ("dataset", "system", "seconds", "LLM calls", "tokens in", "tokens out", "made")
+_HEADS = ("dataset", "system", "seconds", "LLM calls", "tokens in", "tokens out", "messages", "up", "down", "made")
 
 
 def construction_table(rows: Iterable[Row]) -> str:
     """What rows tell of preparations, as Markdown and summed over devices.
 
     A local baseline's seconds leave out reading and encoding the documents, which FD-RAG's builds hold. A store that
-    an earlier run built costs nothing again.
+    an earlier run or system built costs nothing again, and what devices and server told each other for an earlier one
+    is not sent again: of systems that exchange the same, the first has the bytes.
     """
     lines = [_HEADS, ("---",) * len(_HEADS), *(_line(row) for row in rows if not row.question_id)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -36,6 +38,9 @@ def _line(row: Row) -> tuple[str, ...]:
         str(total.llm_calls),
         str(total.tokens_in),
         str(total.tokens_out),
+        str(row.traffic.messages),
+        size(row.traffic.bytes_up),
+        size(row.traffic.bytes_down),
         ", ".join(f"{number} {what}" for what, number in made.items()),
     )
 
