@@ -89,7 +89,9 @@ class Engines:
         shelf = EvidenceShelf(self._device, self._store, *read)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
         leads = Leads(
-            memorizer=Memorizer(matcher, memory.delta, fitting.misfit, self._device, inference.least_voices),
+            memorizer=Memorizer(
+                matcher, memory.delta, fitting.misfit, self._device, inference.least_voices, fitting.is_true
+            ),
             rewriter=rewriter,
             hops=Hops(matcher, fitting.misfit),
             encoder=tools.encoder,

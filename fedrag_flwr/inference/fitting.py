@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field
 
+import numpy as np
+
 from fedrag_flwr.inference.support import is_choice, tokens
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.models.base import Encoder
@@ -18,7 +20,8 @@ from fedrag_flwr.text.lexicon import GENERIC, HEAD_ANSWERS, is_person
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
-_MOST_NOUNS = 4_096
+LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
+_MOST_KEPT = 4_096
 
 # Answer types that can only be answered by their own kind; the others name things, and recognisers mix them up.
 _KINDS = {
@@ -45,7 +48,7 @@ _COMPARED = words_of(
 
 @dataclass(slots=True)
 class Fitting:
-    """Says why a memory does not fit a question; keeps the vectors of nouns that it compared.
+    """Says why a memory does not fit a question; keeps the vectors of nouns that it compared, and what it checked.
 
     Parameters
     ----------
@@ -60,6 +63,7 @@ class Fitting:
     called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     nouns: dict[str, Vector] = field(default_factory=dict)
+    true: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self, items: Iterable[MemoryItem]) -> None:
         for item in items:
@@ -76,6 +80,15 @@ class Fitting:
         if types == {"PERSON"}:
             return False if noun in HEAD_ANSWERS else None  # "which hero" may be a person
         return any(self._near(noun, called) for called in nouns) if nouns else None
+
+    def is_true(self, item: MemoryItem) -> bool:
+        """Whether an item's embedding is that of its question, as far as half precision tells."""
+        if item.id not in self.true:
+            [vector] = self.encoder.encode([item.question])
+            if len(self.true) >= _MOST_KEPT:
+                self.true.clear()
+            self.true[item.id] = float(vector @ item.embedding) >= LEAST_TRUTH * float(np.linalg.norm(item.embedding))
+        return self.true[item.id]
 
     def misfit(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         """Why an item cannot answer a question, or "" where it can.
@@ -126,7 +139,7 @@ class Fitting:
         vector = self.nouns.get(noun)
         if vector is None:
             vector = self.encoder.encode([noun])[0]
-            if len(self.nouns) >= _MOST_NOUNS:
+            if len(self.nouns) >= _MOST_KEPT:
                 self.nouns.clear()
             self.nouns[noun] = vector
         return vector

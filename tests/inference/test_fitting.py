@@ -206,6 +206,19 @@ def test_memory_answers_where_it_is_near_and_fits(
     assert (found.item.answer if found else None) == answer
 
 
+def test_another_devices_memory_with_a_made_up_embedding_is_not_believed(encoder: Encoder, pipeline: Pipeline) -> None:
+    fitting, question = Fitting(encoder), "Who designed Tarn Bridge?"
+    [asked], analysis = encoder.encode([question]), pipeline.question(question)
+    honest = replace(memory(ROWS[0], encoder, pipeline), origin="a")
+    half = replace(honest, id="half", embedding=honest.embedding.astype(np.float16).astype(np.float32))
+    forged = replace(honest, id="forged", question="Who designed the Tarn Bridge model?", embedding=asked)
+    for item, believed in ((honest, True), (half, True), (forged, False), (replace(forged, origin="here"), True)):
+        memorizer = Memorizer(Matcher([item], 0.7), 0.8, fitting.misfit, "here", is_true=fitting.is_true)
+        fitting.true.clear()
+        matches = memorizer.recall(asked, analysis, 3)
+        assert (memorizer.answer(question, analysis, matches) is not None) == believed
+
+
 def test_the_best_of_those_that_fit_answers(encoder: Encoder, pipeline: Pipeline) -> None:
     items = [memory(row, encoder, pipeline) for row in ROWS]
     matches = [Match(items[1], 0.99, 1.0, 1.0), Match(items[0], 0.9, 0.9, 0.9), Match(items[0], 0.85, 0.9, 0.9)]
