@@ -37,6 +37,8 @@ from fedrag_flwr.sources.opening import SourceSet
 _LOG = logging.getLogger(__name__)
 RELEASED = "released"
 
+_TIMES = 3  # so many near sentences are masked for each that leaves: which ones do is chosen by what they say then
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceGiving:
@@ -141,22 +143,27 @@ class DeviceGiving:
         return DocumentBatch(self.doorkeeper.device, self.doorkeeper.door.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the door and within this device's own limit."""
+        """Evidence for others' questions, through the door and within this device's own limit.
+
+        Where the door rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
+        """
         start = time.perf_counter()
         evidence, keeper = [], self.doorkeeper
         keeper.inform()
         for request in requests:
             if request.vector.shape != (keeper.store.dimension,):
                 raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
-            budget = min(request.budget, keeper.settings.inference.remote_units)
+            most = keeper.settings.inference.remote_units
+            budget = min(request.budget, most)
+            pool = _TIMES * most if keeper.door.rewrites else budget
             if by == "graph":
-                units = self.graph.retrieve(request.vector, budget)
+                units = self.graph.retrieve(request.vector, pool)
             elif by == "sentences":
-                units = self.shelf.nearest_sentences(request.vector, budget)
+                units = self.shelf.nearest_sentences(request.vector, pool)
             else:
                 edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
                 offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
-                units = offered(edges, request.vector)[:budget]
-            shown = keeper.door.release_evidence(units, vector=request.vector).items
+                units = offered(edges, request.vector)[:pool]
+            shown = keeper.door.release_evidence(units, vector=request.vector, most=budget).items
             evidence.append(Evidence(request.question_id, shown))
         return EvidenceBatch(keeper.device, tuple(evidence), time.perf_counter() - start)

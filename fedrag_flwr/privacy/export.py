@@ -182,11 +182,17 @@ class ExportDoor:
         return self._released("items", tuple(released.values()), withheld)
 
     def release_evidence(
-        self, units: Sequence[EvidenceUnit], question: str = "", vector: Vector | None = None
+        self,
+        units: Sequence[EvidenceUnit],
+        question: str = "",
+        vector: Vector | None = None,
+        most: int | None = None,
+        least: float = -1.0,
     ) -> Released[EvidenceUnit]:
         """Release own evidence: text and title rewritten, ids opaque.
 
-        Where the door rewrites, a score is that of what leaves: the sentence's own would tell what was taken out.
+        Where the door rewrites, scores and order are those of what leaves: the sentences' own would tell what was taken
+        out, and of whom.
 
         Parameters
         ----------
@@ -196,6 +202,10 @@ class ExportDoor:
             What it is to answer, for operators that keep only what the question needs.
         vector
             By which scores are told, shape (dimension,); without it those of what is rewritten are 0.
+        most
+            Units that leave at most, the first ones; None: all.
+        least
+            Score that the first must have for anything to leave.
 
         Raises
         ------
@@ -218,10 +228,15 @@ class ExportDoor:
                 continue
             score = 0.0 if self.rewrites else float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
-        if self.rewrites and vector is not None:
-            released = rescored(released, vector, self._encoder)
+        if self.rewrites:
+            told = released if vector is None else rescored(released, vector, self._encoder)
+            released = sorted(told, key=lambda unit: (-unit.score, unit.id))
+        if not released or released[0].score < least:
+            released = []
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
-        return replace(self._released("evidence", tuple(released), withheld), removed=MappingProxyType(dict(removed)))
+        return replace(
+            self._released("evidence", tuple(released[:most]), withheld), removed=MappingProxyType(dict(removed))
+        )
 
     def release_summaries(
         self, summaries: Mapping[str, str], contents: Mapping[str, Content] | None = None, *, text: bool = True

@@ -184,6 +184,24 @@ def test_a_score_does_not_tell_what_was_taken_out(
         assert told.score == pytest.approx(float(encoder.encode(["[PERSON] has asthma."])[0] @ asked), abs=1e-3)
 
 
+@pytest.mark.parametrize("probe", ["Maria Lopez", "Erika Smith"])
+def test_the_order_of_masked_evidence_does_not_tell_of_whom_it_is(
+    probe: str, door: ExportDoor, encoder: Encoder, opaque: Opaque
+) -> None:
+    texts = {"passage-9#2.1": "Maria Lopez has asthma.", "passage-9#2.2": "Erika Smith has hepatitis."}
+    asked = encoder.encode([probe])[0]
+    near = {name: float(row @ asked) for name, row in zip(texts, encoder.encode(list(texts.values())), strict=True)}
+    units = [EvidenceUnit(name, texts[name], "device-a", near[name]) for name in sorted(near, key=lambda n: -near[n])]
+    ids = [one.id for one in door.release_evidence(units).items]
+    assert ids == sorted(map(opaque, texts))
+    [first] = door.release_evidence(units, vector=asked, most=1).items
+    masked = {name: f"[PERSON] has {illness}." for name, illness in zip(texts, ("asthma", "hepatitis"), strict=True)}
+    told = {name: float(row @ asked) for name, row in zip(texts, encoder.encode(list(masked.values())), strict=True)}
+    assert first.id == opaque(max(told, key=lambda name: told[name]))
+    assert door.release_evidence(units, vector=asked, least=first.score - 0.01).items
+    assert not door.release_evidence(units, vector=asked, least=first.score + 0.01).items
+
+
 def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
     units = [
         EvidenceUnit("passage-9#2.1", "Maria Lopez flew on 3 May.", "device-a", 0.123456, "Lopez"),
