@@ -9,13 +9,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, with_errors
-from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store, open_device, print_path
-from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device_files import DeviceFiles
+from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, with_errors
+from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
 from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.naming import new_id
-from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
@@ -60,18 +57,9 @@ def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:
 
 def _in_process(question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None) -> GivenAnswer:
     asked = Question(new_id(), question, name)
-    with _opened(name, store, changes) as device:
+    with open_as_configured(name, store, changes) as device:
         answer, waits = device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False)
         return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
-
-
-def _opened(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:
-    """The device under its own config, where it has one and no other store is named."""
-    root = existing_store(name, store)
-    if store is not None or not DeviceFiles.of(name).config.exists():
-        return open_device(name, None, root, changes)
-    told = config_of(name)
-    return Node(told.own, {**told.settings, **changed(changes)}).device()
 
 
 def _show(answer: GivenAnswer) -> None:

@@ -16,6 +16,7 @@ from rich.tree import Tree
 from fedrag_flwr.cli.console import (
     JsonFlag,
     SetOption,
+    changed,
     err,
     out,
     print_json,
@@ -27,9 +28,11 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import NO_MEMORY
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
+from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
+from fedrag_flwr.nodes import Node
 from fedrag_flwr.path_drawing import drawn
 from fedrag_flwr.places import fedrag_home
 from fedrag_flwr.privacy.known_names import KnownNames
@@ -162,7 +165,7 @@ def show_paths(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
-    with open_device(name, None, existing_store(name, store), changes) as device:
+    with open_as_configured(name, store, changes) as device:
         chosen = device.orders.choose(question, limit)
     if as_json:
         print_json(chosen)
@@ -211,6 +214,15 @@ def print_path(path: ChosenPath | None) -> None:
         return
     out.print(f"   answer path of weight {path.weight:.2f}, score {path.score:.3f}", highlight=False)
     out.print(indent(drawn(path), "     "), highlight=False, markup=False)
+
+
+def open_as_configured(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:
+    """The device under its own config, where it has one and no other store is named."""
+    root = existing_store(name, store)
+    if store is not None or not DeviceFiles.of(name).config.exists():
+        return open_device(name, None, root, changes)
+    told = config_of(name)
+    return Node(told.own, {**told.settings, **changed(changes)}).device()
 
 
 def open_device(

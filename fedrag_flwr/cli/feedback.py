@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from fedrag_flwr.cli.console import SetOption, out, with_errors
-from fedrag_flwr.cli.device import NameOption, StoreOption, existing_store, open_device
+from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured
 
 
 class Verdict(StrEnum):
@@ -28,5 +28,5 @@ def feedback(
     changes: SetOption = None,
 ) -> None:
     """Say whether an answer was good: the device learns whom to ask, and gives a bad one never again."""
-    with open_device(name, None, existing_store(name, store), changes) as device:
+    with open_as_configured(name, store, changes) as device:
         out.print(escape(device.walks.feedback(answer, good=verdict is Verdict.GOOD)), highlight=False)

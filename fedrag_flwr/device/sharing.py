@@ -91,13 +91,14 @@ class Sharing:
 
         page, released = self._page_of(read, gone, after, self.page_bytes)
         shown = {item.id for item in released.items}
+        kept = [item.id for item in page.items] if since else []  # what may no longer leave may be known from before
         return Delta(
             origin=self.device,
             generation=generation,
             since=since,
             version=version,
             items=released.items,
-            retracted=tuple(name for name in map(self.hide, page.retracted) if name not in shown),
+            retracted=tuple(name for name in map(self.hide, (*page.retracted, *kept)) if name not in shown),
             withheld=tuple(f"{reason}={count}" for reason, count in released.withheld.items()),
             after=after,
             next=page.next,

@@ -204,7 +204,8 @@ class Resident:
         if later is None:
             return replace(first, waiting=first.waiting and device.waiting.outbox.holds(first.id))
         if not later.text:  # nobody could help: home's own answer stands
-            return replace(first, waiting=False).decided(*later.decisions)
+            waits = first.waiting and device.waiting.outbox.holds(first.id)  # or it is tried again
+            return replace(first, waiting=waits).decided(*later.decisions)
         told = given(first.id, first.question, later, device.trace(later), first.asked)
         return replace(told, first=first.answer, verdict=first.verdict)
 

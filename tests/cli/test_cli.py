@@ -238,6 +238,20 @@ def test_a_device_whose_config_names_another_home_is_found_there(built: Any, hom
     assert list(folder.iterdir()) == [folder / "device.toml"]
 
 
+@pytest.mark.parametrize("words", [("feedback", "q7", "bad"), ("inspect", "paths", "Who?"), ("ask", "Who?", "--wait")])
+def test_what_works_on_a_device_reads_its_config(
+    built: Any, home: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    name = f"configured-{words[0]}"
+    run("build", built["folder"], "--name", name, "--store", str(tmp_path / "devices" / "local" / name), *SMALL)
+    (folder := home / "devices" / "local" / name).mkdir()
+    config = toml_of({"device-name": name, "data-path": built["folder"], "home": str(tmp_path)})
+    write_private(folder / "device.toml", config.encode() + b"[settings.memory]\ndelta = 7\n")
+    shown = run(*words, "--name", name)
+    assert shown.exit_code == 1
+    assert "less than or equal to 1" in shown.output
+
+
 def test_inspect_leads_from_document_to_items_to_hyperedges(built: Any) -> None:
     brought = parsed("inspect", "document", "marks", "--name", "desk", "--json")
     assert brought["passages"]

@@ -48,6 +48,26 @@ def send(device: Watched, bank: MemoryStore, since: Delta | None) -> Delta:
     return delta
 
 
+def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
+    tmp_path: Path, bank: MemoryStore
+) -> None:
+    """Its document is edited, and what tells that the name is private comes in the same round."""
+    device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
+    device.write(**BEFORE)
+    device.build()
+    first = send(device, bank, None)
+    clear = {name for name, text in told(bank).items() if NAME in text}
+    device.write(
+        **{"town.txt": f"{BEFORE['town.txt']} Oswin Xqwu signed its record.", "record.txt": TELLING["a title"]}
+    )
+    device.build()
+    second = send(device, bank, first)
+    left = told(bank)
+    assert clear
+    assert second.since == first.version
+    assert {name for name, text in left.items() if NAME in text} == set()
+
+
 @pytest.mark.parametrize("telling", TELLING)
 def test_a_later_document_withdraws_a_name_from_what_was_shared(
     tmp_path: Path, bank: MemoryStore, telling: str

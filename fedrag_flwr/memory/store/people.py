@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import logging
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedrag_flwr.errors import StoreCorruptError
@@ -18,69 +20,94 @@ from fedrag_flwr.sqlite_errors import TORN
 _LOG = logging.getLogger(__name__)
 LUGGAGE = "luggage.json"  # beside a store that is made anew
 _TABLES = {"outbox": outbox.TABLE, "delivered_answers": delivered.TABLE}
+_TAKEN = "luggage"  # meta key: the digest of the file that was taken in last
+_STORE = "SELECT value FROM state WHERE key = 'store'"
 Rows = dict[str, list[dict[str, object]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Luggage:
+    """A file's content: the ids of the stores that it was packed from, their rows, and its digest; "" without one."""
+
+    stores: tuple[str, ...] = ()
+    rows: Rows = field(default_factory=dict)
+    digest: str = ""
 
 
 def pack(root: Path) -> None:
     """Put waiting questions, sealed as they are, and delivered answers into a file beside the store that holds them.
 
     The store may be of whatever models; what cannot be read is told in the log. A file that lies there already, as a
-    rebuild was cut, keeps what it holds.
+    rebuild was cut, keeps what it holds of other stores.
     """
-    held, left = _held(root), _left(root)
+    store, held = _held(root)
+    before = _left(root)
+    left = {} if store in before.stores else before.rows
     rows = {table: left.get(table, []) + held.get(table, []) for table in _TABLES}
     if any(rows.values()):
-        replace_file(root / LUGGAGE, json.dumps(rows, default=_told).encode())
+        stores = sorted({*before.stores, store} - {""})
+        replace_file(root / LUGGAGE, json.dumps({"stores": stores, "rows": rows}, default=_told).encode())
 
 
 def unpack(root: Path, database: Database) -> None:
     """Put what was packed, if anything, into a new store, and remove the file.
+
+    A store that was packed from and is still there, as the rebuild was cut, has it all, or what people left of it
+    since; so has one that took the file in before.
 
     Raises
     ------
     StoreCorruptError
         The file is damaged.
     """
-    if not (rows := _left(root)):
+    left = _left(root)
+    if not left.digest:
         return
     with database.writing() as connection:
-        for table, packed in rows.items():
+        [store] = connection.execute(_STORE).fetchone()
+        taken = connection.execute("SELECT 1 FROM meta WHERE key = ? AND value = ?", (_TAKEN, left.digest)).fetchone()
+        new = store not in left.stores and taken is None
+        for table, packed in left.rows.items() if new else ():
             connection.execute(_TABLES[table])
             for row in packed:
                 names = ", ".join(row)
                 marks = ", ".join("?" * len(row))
                 connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", list(row.values()))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_TAKEN, left.digest))
     (root / LUGGAGE).unlink()
 
 
-def _held(root: Path) -> Rows:
-    """The rows of a store, in their order but without their numbers, which a new one gives."""
+def _held(root: Path) -> tuple[str, Rows]:
+    """A store's id, and its rows in their order but without their numbers, which a new one gives."""
     path = root / FILE
     if not path.is_file():
-        return {}
-    found: Rows = {}
+        return "", {}
+    store, found = "", Rows()
     try:
         with closing(sqlite3.connect(path)) as connection:
             connection.row_factory = sqlite3.Row
             there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if "state" in there:
+                [store] = connection.execute(_STORE).fetchone() or [""]
             for table in _TABLES.keys() & there:
                 rows = connection.execute(f"SELECT * FROM {table} ORDER BY number")
                 found[table] = [{key: row[key] for key in dict(row) if key != "number"} for row in rows]
     except TORN as error:
         _LOG.warning("waiting questions and delivered answers cannot be read (%s)", type(error).__name__)
-    return found
+    return store, found
 
 
-def _left(root: Path) -> Rows:
+def _left(root: Path) -> _Luggage:
     try:
-        rows: Rows = json.loads((root / LUGGAGE).read_bytes(), object_hook=_meant)
+        body = (root / LUGGAGE).read_bytes()
+        told = json.loads(body, object_hook=_meant)
+        return _Luggage(tuple(told["stores"]), told["rows"], hashlib.sha256(body).hexdigest())
     except FileNotFoundError:
-        return {}
-    except ValueError:
+        return _Luggage()
+    except (ValueError, KeyError, TypeError):
         raise StoreCorruptError(
             "the file of waiting questions and delivered answers is damaged", where=LUGGAGE, fix="move it away"
         ) from None
-    return rows
 
 
 def _told(sealed: object) -> dict[str, str]:

@@ -45,6 +45,33 @@ def test_what_several_cut_rebuilds_left_comes_into_one_store(tmp_path: Path) -> 
     assert not (root / people.LUGGAGE).exists()
 
 
+def waiting(root: Path, *, withdrawn: str = "") -> set[str]:
+    """Who waits in a store after what was packed came into it, and one question is withdrawn then."""
+    with opened(root) as store:
+        people.unpack(root, store.database)
+        outbox = Outbox(store.database, root.parent / "keys", 60)
+        if withdrawn:
+            assert outbox.withdraw(withdrawn)
+        return {one.id for one in outbox.waiting()}
+
+
+def test_a_rebuild_cut_before_the_store_went_brings_nothing_back(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    leave(root, "a", "b", "c")
+    people.pack(root)  # and the store could not be erased
+    packed = (root / people.LUGGAGE).read_bytes()
+    assert waiting(root, withdrawn="a") == {"b", "c"}
+    (root / people.LUGGAGE).write_bytes(packed)  # as if the device had been asked before it was built
+    assert waiting(root) == {"b", "c"}
+    (root / people.LUGGAGE).write_bytes(packed)
+    people.pack(root)
+    MemoryStore.erase(root)
+    packed = (root / people.LUGGAGE).read_bytes()
+    assert waiting(root, withdrawn="b") == {"c"}
+    (root / people.LUGGAGE).write_bytes(packed)  # and the process was killed before the file went
+    assert waiting(root) == {"c"}
+
+
 def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
     people.pack(tmp_path)
     opened(tmp_path / "store").close()
