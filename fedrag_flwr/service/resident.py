@@ -97,7 +97,7 @@ class Resident:
         """What was answered lately, the newest first, and with it what came later from the federation."""
         with self.device() as device:
             later = device.delivered.all()
-            asked = [self._joined(device, one, later.pop(one.id, None)) for one in self.answers.all()]
+            asked = [joined(device, one, later.pop(one.id, None)) for one in self.answers.all()]
             unasked = itertools.islice(later.items(), _MOST_UNASKED)
             return asked + [given(name, "", one, device.trace(one), 0.0) for name, one in unasked]
 
@@ -107,7 +107,7 @@ class Resident:
         with self.device() as device:
             later = device.delivered.get(id)
             if first is not None:
-                return self._joined(device, first, later)
+                return joined(device, first, later)
             if later is not None:
                 return given(id, "", later, device.trace(later), 0.0)
         raise NotFoundError("no such answer is kept", where="answers", fix="GET /v1/answers lists them")
@@ -200,15 +200,6 @@ class Resident:
         self.answers.put(told)
         return told
 
-    def _joined(self, device: EdgeDevice, first: GivenAnswer, later: Answer | None) -> GivenAnswer:
-        if later is None:
-            return replace(first, waiting=first.waiting and device.waiting.outbox.holds(first.id))
-        if not later.text:  # nobody could help: home's own answer stands
-            waits = first.waiting and device.waiting.outbox.holds(first.id)  # or it is tried again
-            return replace(first, waiting=waits).decided(*later.decisions)
-        told = given(first.id, first.question, later, device.trace(later), first.asked)
-        return replace(told, first=first.answer, verdict=first.verdict)
-
     def _opened(self, settings: Settings) -> EdgeDevice:
         return self._node.opened(settings, self._toolbox)
 
@@ -235,3 +226,14 @@ class _Visitor:
 
     def training_questions(self) -> list[TrainingQuestion]:
         return self.node.training_questions()
+
+
+def joined(device: EdgeDevice, first: GivenAnswer, later: Answer | None) -> GivenAnswer:
+    """What is shown of an answer to people here, and of what a run brought for the same question later."""
+    waits = first.waiting and device.waiting.outbox.holds(first.id)  # it may be tried again
+    if later is None:
+        return replace(first, waiting=waits)
+    if not later.text:  # nobody could help: home's own answer stands
+        return replace(first, waiting=waits).decided(*later.decisions)
+    told = given(first.id, first.question, later, device.trace(later), first.asked)
+    return replace(told, first=first.answer, verdict=first.verdict)
