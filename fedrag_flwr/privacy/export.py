@@ -37,7 +37,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
-RULES = 4  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
+RULES = 5  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 DUPLICATE = "duplicate"

@@ -105,14 +105,6 @@ def _apply(text: str, hits: Sequence[_Hit]) -> str:
     pieces = []
     at = 0
     for hit in hits:
-        value = hit.by.value if hit.by.masked else _in_case_of(text[hit.start : hit.end], hit.by.value)
-        pieces += [text[at : hit.start], value]
+        pieces += [text[at : hit.start], hit.by.value]  # never in the case of what it replaces: that would tell of it
         at = hit.end
     return _REPEATED.sub(r"\1", "".join([*pieces, text[at:]]))
-
-
-def _in_case_of(model: str, value: str) -> str:
-    """Write a surrogate in the case of the text that it replaces."""
-    if model.islower():
-        return value.lower()
-    return value.upper() if model.isupper() and len(model) > 5 else value

@@ -278,7 +278,7 @@ def test_no_own_spelling_leaves_with_a_kept_name(item: ItemMaker, ldp: DoorMaker
     own = item("In which year did MARIE  CURIE\u200b's laboratory open?", "1914", anchors=("marie curie", "laboratory"))
     door = ldp(epsilon=50.0)  # the name stays but for one in 1e21 draws
     [shown] = door.release_items([own]).items
-    assert shown.question == "In which year did MARIE CURIE's laboratory open?"
+    assert shown.question == "In which year did Marie Curie's laboratory open?"
     assert set(shown.anchors) == {"marie curie", "laboratory"}
 
 
