@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.known_names import KnownNames
-from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks
+from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks, name_replacement
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.patterns import anchor_pattern, part_pattern, surface_pattern
 from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.rewriting import Replacement, rewrite
@@ -110,17 +109,11 @@ def _wholes(forms: Sequence[Found]) -> list[Found]:
 def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
     """Replace an entity by its surrogate, and the words of a person's name by the surrogate's words."""
     rule = f"{form.rule}-{surrogate.origin}"
-    found = [
-        Replacement(
-            surface_pattern(form.text), anchor_pattern(form.text), surrogate.name, form.type, rule, masked=False
-        )
-    ]
+    found = [name_replacement(form.text, surrogate.name, form.type, rule, masked=False)]
     if form.type == PERSON and " " in form.text:
         others = name_tokens(surrogate.name) or [surrogate.name]
         words = name_tokens(form.text)
         for index, word in enumerate(words):
             value = others[-1] if index == len(words) - 1 else others[0]
-            found.append(
-                Replacement(part_pattern(word), anchor_pattern(word), value, PERSON, f"{rule}-part", masked=False)
-            )
+            found.append(name_replacement(word, value, PERSON, f"{rule}-part", masked=False))
     return found

@@ -14,7 +14,7 @@ from fedrag_flwr.privacy.patterns import (
     anchor_pattern,
     identifier_anchor,
     identifier_pattern,
-    part_pattern,
+    lower_pattern,
     surface_pattern,
 )
 from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_written_as_name, name_tokens
@@ -127,17 +127,16 @@ class TypeMasking:
 def entity_masks(form: Found) -> list[Replacement]:
     """Mask an entity wherever it is written, in any case, and each part of a person's name."""
     value = placeholder(form.type)
-    whole = Replacement(surface_pattern(form.text), anchor_pattern(form.text), value, form.type, form.rule, masked=True)
+    whole = name_replacement(form.text, value, form.type, form.rule, masked=True)
     if form.type != PERSON:
         return [whole]
-    return [
-        whole,
-        *(
-            Replacement(part_pattern(part), anchor_pattern(part), value, PERSON, f"{form.rule}-part", masked=True)
-            for part in name_tokens(form.text)
-            if part != form.text
-        ),
-    ]
+    parts = [part for part in name_tokens(form.text) if part != form.text]
+    return [whole, *(name_replacement(part, value, PERSON, f"{form.rule}-part", masked=True) for part in parts)]
+
+
+def name_replacement(name: str, value: str, kind: str, rule: str, *, masked: bool) -> Replacement:
+    """Put a value in the place of a name, or of one word of it, in texts and anchors."""
+    return Replacement(surface_pattern(name), anchor_pattern(name), value, kind, rule, masked, lower_pattern(name))
 
 
 def _identifier_mask(surface: str, span: Span) -> Replacement:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from fedrag_flwr.privacy.given_names import TITLES
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.persons import is_ordinary
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.text.anchors import normalise_anchor
 
 _REMEMBERED = 8_192  # names recur from item to item, and compiling is slow
@@ -21,7 +22,7 @@ _INITIALS = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
 def surface_pattern(surface: str) -> re.Pattern[str]:
     """Match a surface form as whole words in any case, with any title before and any white space between its words.
 
-    A single everyday word that is also a name is matched with a capital only.
+    A single everyday word that is also a name is matched with a capital only; `lower_pattern` is for texts without any.
     """
     words = probe(surface).split()
     if len(words) == 1:
@@ -38,6 +39,18 @@ def part_pattern(part: str) -> re.Pattern[str]:
     forms = {word.title(), word.upper()} if ordinary else {word}
     either = "|".join(sorted(map(re.escape, forms)))
     return re.compile(rf"{_TITLE}{_INITIALS}(?<!\w)(?:{either})(?!\w)", 0 if ordinary else re.IGNORECASE)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def lower_pattern(name: str) -> re.Pattern[str] | None:
+    """Match a name that is an everyday word in a text in lower case, with any title before it; None for other names.
+
+    A function word only where it was found in lower case, too: "US" in one text says nothing of "us" in another.
+    """
+    word = probe(name).rstrip(".,")
+    if not is_ordinary(word) or (word.casefold() in STOP_WORDS and not word.islower()):
+        return None
+    return re.compile(rf"{_TITLE}(?<!\w){re.escape(word.lower())}(?!\w)")
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -21,7 +21,8 @@ Protected = Callable[[str], Sequence[Range]]
 class Replacement:
     """What matches `pattern` becomes `value`; `masked` says that the value is a placeholder.
 
-    `anchor` is the pattern for anchors, which are in the text pipeline's normal form.
+    `anchor` is the pattern for anchors, which are in the text pipeline's normal form, `lower` that for texts in lower
+    case where it is another: a capital tells no name from a word there.
     """
 
     pattern: re.Pattern[str]
@@ -30,6 +31,7 @@ class Replacement:
     type: str
     rule: str
     masked: bool
+    lower: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class _Hit:
 def placeholder(kind: str) -> str:
     """Give the placeholder of a type."""
     return f"[{kind}]"
+
+
+def is_lower(text: str) -> bool:
+    """Tell whether a text has letters in lower case only, placeholders left out."""
+    return PLACEHOLDER.sub("", text).islower()
 
 
 def nowhere(text: str) -> Sequence[Range]:
@@ -59,7 +66,9 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
     changes = list(bundle.changes)
     prose = []
     for field, text in enumerate(bundle.prose):
-        hits = _hits(text, [(entry.pattern, entry) for entry in replacements], protected(text))
+        lower = is_lower(text)
+        patterns = [((lower and entry.lower) or entry.pattern, entry) for entry in replacements]
+        hits = _hits(text, patterns, protected(text))
         changes += [Change(field, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
         prose.append(_apply(text, hits))
     anchors = []

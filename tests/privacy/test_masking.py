@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
+from fedrag_flwr.privacy.masking import entity_masks
 from fedrag_flwr.privacy.normalise import clean, normal_name
+from fedrag_flwr.privacy.persons import Found
+from fedrag_flwr.privacy.rewriting import rewrite
 from fedrag_flwr.text import SpacyPipeline
 
 CASES = [
@@ -26,6 +29,9 @@ CASES = [
     (("The case of MARIA LOPEZ", "maria lopez won it."), ("The case of [PERSON]", "[PERSON] won it.")),
     (("Maria Lopez sued. Lopez won, and M. Lopez left.",), ("[PERSON] sued. [PERSON] won, and [PERSON] left.",)),
     (("Who treated Maria Lopez?", "MRN 83920-11, then 83920-11"), ("Who treated [PERSON]?", "MRN [ID], then [ID]")),
+    (("seen by dr milan on the ward",), ("seen by [PERSON] on the ward",)),
+    (("Visit of Rose Smith", "rose smith fell, rose is ill"), ("Visit of [PERSON]", "[PERSON] fell, [PERSON] is ill")),
+    (("Rose Smith picked a rose.",), ("[PERSON] picked a rose.",)),
     (("Mail john.smith@example.com.",), ("Mail [EMAIL].",)),
 ]
 
@@ -83,6 +89,12 @@ def test_changes_say_type_and_rule_but_no_text(pipeline: SpacyPipeline) -> None:
 def test_an_entity_type_can_be_asked_for(pipeline: SpacyPipeline) -> None:
     [bundle] = TypeMasking(pipeline, ("GPE",)).operate([Bundle(("Maria Lopez lives in France.",))])
     assert bundle.prose == ("Maria Lopez lives in [GPE].",)
+
+
+def test_a_function_word_is_no_name_because_another_text_has_it_as_one() -> None:
+    both = Bundle(("Did the US send the letter?", "they told us so"))
+    bundle = rewrite(both, entity_masks(Found("US", "GPE", "recogniser")))
+    assert bundle.prose == ("Did the [GPE] send the letter?", "they told us so")
 
 
 def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:

@@ -18,7 +18,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 CAPITALS = Group("ORG", ("UNICEF", "Oxfam", "Red Cross", "CARITAS", "Malteser"))
 
 
-@pytest.mark.parametrize("spelt", [str, str.upper])
+@pytest.mark.parametrize("spelt", [str, str.upper, str.lower])
 def test_all_names_of_a_group_leave_alike_under_one_surrogate(spelt: Callable[[str], str]) -> None:
     for group in (CAPITALS, *load_partition(PARTITION).groups, *load_partition(PARTITION_STRONG).groups):
         drawn = Surrogate(group.members[1], "group")
