@@ -189,7 +189,7 @@ class ExportDoor:
         most: int | None = None,
         least: float = -1.0,
     ) -> Released[EvidenceUnit]:
-        """Release own evidence: text and title rewritten, ids opaque.
+        """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread.
 
         Where the door rewrites, scores and order are those of what leaves: the sentences' own would tell what was taken
         out, and of whom.
@@ -215,13 +215,14 @@ class ExportDoor:
         withheld: Counter[str] = Counter()
         own = [unit for unit in units if unit.origin == self._device]
         withheld[FOREIGN] += len(units) - len(own)
-        rewritten = self._operate(
-            [Bundle((clean(unit.title), clean(unit.text)), question=clean(question)) for unit in own]
-        )
+        bundles = [Bundle((clean(unit.title), clean(unit.text)), question=clean(question)) for unit in own]
+        read = [(unit, bundle) for unit, bundle in zip(own, bundles, strict=True) if not _is_too_long(bundle)]
+        withheld[TOO_LONG] += len(own) - len(read)
+        rewritten = self._operate([bundle for _, bundle in read])
         released = []
-        for unit, bundle in zip(own, rewritten, strict=True):
+        for (unit, _), bundle in zip(read, rewritten, strict=True):
             title, text = bundle.prose
-            too_long = len(text) > _MOST_PARAGRAPH or len(title) > MOST_LINE
+            too_long = _is_too_long(bundle)  # again, as operators may lengthen a text
             reason = bundle.refusal or (TOO_LONG if too_long else "" if words(text) else TEXT_EMPTY)
             if reason:
                 withheld[reason] += 1
@@ -435,6 +436,11 @@ class ExportDoor:
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
         self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
+
+
+def _is_too_long(evidence: Bundle) -> bool:
+    title, text = evidence.prose
+    return len(text) > _MOST_PARAGRAPH or len(title) > MOST_LINE
 
 
 def _in_parts(text: str) -> tuple[str, ...]:

@@ -31,7 +31,8 @@ _INTRODUCED = re.compile(
 _LABELLED = re.compile(
     rf"\b(?i:directed by|written by|author|contact|attn|from|to|cc|dear)\s*:\s*({_NAME}(?: {_NAME}){{1,2}})"
 )
-_LISTED = re.compile(rf"{_NAME}(?: {_NAME})?(?:, {_NAME}(?: {_NAME})?)*,? and {_NAME}(?: {_NAME})?")
+# From the beginnings of words alone: tried at each letter of a long run of capitals, it takes quadratic time.
+_LISTED = re.compile(rf"(?<!\w){_NAME}(?: {_NAME})?(?:, {_NAME}(?: {_NAME})?)*,? and {_NAME}(?: {_NAME})?")
 _ADDRESSED = re.compile(
     rf"(?:^|[.!?]\s+)(?P<it>{_NAME}), (?:can|could|would|will|may|please|thank|thanks|do you|are you|I)\b"
     rf"|(?:^|\n)(?P<speaker>{_NAME}):\s*\\?[\"“]",

@@ -306,6 +306,29 @@ class _Losing(_Failing):
         return list(bundles[1:])
 
 
+class _Lengthening(_Failing):
+    name = "lengthening"
+
+    def __init__(self) -> None:
+        self.read: list[Bundle] = []
+
+    def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        self.read += bundles
+        return [replace(one, prose=(one.prose[0], one.prose[1] + "!")) for one in bundles]
+
+
+def test_evidence_that_is_too_long_is_kept_back_before_any_operator_reads_it(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    operator, most = _Lengthening(), 20_000
+    cases = [("Ward", "a" * most), ("Ward", "b" * (most + 1)), ("c" * 5000, "short"), ("Ward", "d" * (most - 1))]
+    units = [EvidenceUnit(f"unit-{n:08}", text, "device-a", 0.5, title) for n, (title, text) in enumerate(cases)]
+    released = ExportDoor([operator], encoder, pipeline, opaque, "device-a").release_evidence(units)
+    assert [one.prose[1][0] for one in operator.read] == ["a", "d"]
+    assert [one.id for one in released.items] == [opaque("unit-00000003")]
+    assert released.withheld == {"too-long": 3}  # one of them after an operator made it longer
+
+
 @pytest.mark.parametrize("operator", [_Failing(), _Losing()])
 def test_a_failing_operator_stops_the_release_and_tells_no_text(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, operator: _Failing
