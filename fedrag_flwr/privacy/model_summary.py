@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from fedrag_flwr.errors import FedragError
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
@@ -37,7 +38,8 @@ class ModelSummary:
 
     The model sees only what the operators before it left. Its summary is taken where it brings nothing of its own: each
     name, number and placeholder in it stands in the text, the title or the question. So nothing that was masked comes
-    back, whatever the model knows or guesses. Else the masked text leaves as it is.
+    back, whatever the model knows or guesses. Else the masked text leaves as it is, as it does where the
+    model cannot be asked, for instance because the text does not fit its context.
 
     Parameters
     ----------
@@ -66,8 +68,11 @@ class ModelSummary:
         if len(text) < _WORTH_IT:
             return bundle
         asked = Prompt(_SYSTEM, f"Question: {bundle.question}\nRecord: ({title}) {text}", _EXAMPLES)
-        [written] = self._generator().complete(asked, grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed)
-        told = written.text.strip()
+        try:
+            [written] = self._generator().complete(asked, grammar=_ONE_LINE, max_tokens=_MOST_TOKENS, seed=self._seed)
+            told = written.text.strip()
+        except FedragError:
+            told = ""  # one text must not cost a round all its others
         taken = 0 < len(told) < len(text) and brings_nothing(told, bundle.prose)
         change = Change(field, "TEXT", WRITTEN if taken else REFUSED, masked=False)
         prose = (*bundle.prose[:field], told) if taken else bundle.prose

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.errors import ModelError, SettingError
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
 from fedrag_flwr.privacy import Bundle, make_door
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
@@ -73,6 +75,27 @@ def test_a_summary_is_taken_only_where_it_brings_nothing(told: str, taken: bool)
     [bundle] = ModelSummary(lambda: Saying(told)).operate([masked])
     assert bundle.prose[1] == (told if taken else LONG)
     assert [change.rule for change in bundle.changes] == [WRITTEN if taken else REFUSED]
+
+
+@dataclass(frozen=True, slots=True)
+class _Small(Saying):
+    """A model into whose context few words fit."""
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        if self.count_tokens(prompt.user) > 100:
+            raise ModelError("the prompt does not fit the context")
+        return Saying.complete(self, prompt, max_tokens=max_tokens)
+
+
+def test_a_text_that_the_model_cannot_read_leaves_masked_and_the_others_summed_up() -> None:
+    told = SUMMARIES[0][0]
+    texts = [LONG, "The ward was calm that day. " * 40, LONG]
+    bundles = [Bundle(("Ward 7", text), question="What was broken?") for text in texts]
+    found = ModelSummary(lambda: _Small(told)).operate(bundles)
+    assert [bundle.prose[1] for bundle in found] == [told, texts[1], told]
+    assert [bundle.changes[-1].rule for bundle in found] == [WRITTEN, REFUSED, WRITTEN]
 
 
 @given(
