@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import tenseal.sealapi as seal
+from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError
 from fedrag_flwr.privacy.ckks.diagonals import chunk, chunks, diagonal, repeated
@@ -31,10 +32,11 @@ from fedrag_flwr.privacy.ckks.scheme import Scheme
 from fedrag_flwr.processes import private_streams, read_frames, write_frames
 
 Told = Mapping[str, str]
-Diagonals = list[list[list[seal.Plaintext | None]]]  # by chunk, giant step and baby step; None where all is zero
+Diagonals = list[list[list[seal.Plaintext | None]]]  # by chunk, giant step and baby step; None adds nothing
 _MOST_BYTES = 2**30
 _MOST_FILE = 64 * 2**20
 _DEVICES = 16  # whose keys are kept loaded, 18 MB each
+_LEAST = 1 / ROW_SCALE  # 2e-9, added to a chunk of nothing but zeros; devices round scores to 1.5e-5
 _GARBAGE = "what was decrypted is no score: it was made with another key, or was tampered with"
 
 
@@ -123,9 +125,17 @@ def _encoded(path: str) -> Diagonals:
     found: Diagonals = []
     for number in range(chunks(len(rows))):
         whole = chunk(rows, number)
-        lines = [[diagonal(whole, b, g * baby) for b in range(baby)] for g in range(giant)]
-        found.append([[scheme().encode(one, ROW_SCALE) if one.any() else None for one in line] for line in lines])
+        lines = [[_plain(diagonal(whole, b, g * baby)) for b in range(baby)] for g in range(giant)]
+        if all(term is None for line in lines for term in line):
+            lines[0][0] = _plain(np.full(SLOTS, _LEAST))  # an encrypted zero would take the device's key
+        found.append(lines)
     return found
+
+
+def _plain(values: NDArray[np.floating]) -> seal.Plaintext | None:
+    """Encode a diagonal; None where all of it rounds to nothing, for SEAL refuses a product with zero."""
+    plain = scheme().encode(values, ROW_SCALE)
+    return None if plain.is_zero() else plain
 
 
 def _product(
