@@ -16,7 +16,7 @@ from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, owned
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
-from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.memory.store.change import fused_id
 from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.models.base import Encoder
@@ -36,6 +36,7 @@ BANK_ID = "bank-id"
 MOST_RECEIVED = 4_000_000  # memories of all devices
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
+_FORM = 1  # of what fusion makes; a bank that was made in another form is fused anew
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
@@ -190,7 +191,7 @@ class MemoryBank:
     def merge(self) -> None:
         """Fuse what changed since the last time, and what that touches; everything where that is not known."""
         version, held = self._received.version, self._fused.version
-        rules = f"{self._received.id} {self._rules.near} {self._rules.quota}"
+        rules = f"{_FORM} {self._received.id} {self._rules.near} {self._rules.quota}"
         with self._ledger.writing():
             whole = bool(self._fused.meta(_MERGING)) or self._ledger.meta("rules") != rules
             self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
@@ -212,7 +213,7 @@ class MemoryBank:
         Of more than `MOST_COMPOSING` memories those are looked at that follow an id which no device knows. What was
         composed before, and is again, is neither encoded nor sent again.
         """
-        source = f"verified {self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
+        source = f"verified {_FORM} {self._bridges_per_item} {self._seed} {self._ledger.meta('merged')}"
         if self._fused.meta(_COMPOSED_OF) == source:
             return
         before = self._composed_ids()
@@ -280,7 +281,7 @@ class MemoryBank:
         return compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=MOST_COMPOSED)
 
     def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
-        ids = [content_id(composite.question, composite.answer, *composite.parts) for composite in composites]
+        ids = [fused_id("composed", composite.question, composite.answer, *composite.parts) for composite in composites]
         known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]

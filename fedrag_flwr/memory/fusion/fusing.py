@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.nearness import near_products
-from fedrag_flwr.memory.store.change import content_id
+from fedrag_flwr.memory.store.change import fused_id
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
 
@@ -174,7 +174,7 @@ def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
     turns = [edges[turn] for turn in range(_MOST_EDGES) for edges in lists if turn < len(edges)]
     return replace(
         speaker,
-        id=content_id("merged", *sorted(item.id for item in members)),
+        id=fused_id("merged", *sorted(item.id for item in members)),
         origin=FUSION,
         hyperedges=tuple(turns[:_MOST_EDGES]),
     )

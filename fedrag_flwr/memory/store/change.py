@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
+FUSED = "fused-"  # begins the ids of what a bank makes of devices' memories
+
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
@@ -107,3 +109,8 @@ class Contribution:
 def content_id(*parts: str) -> str:
     """The id of a memory: first 32 hex digits of the SHA-256 over what makes it what it is."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+def fused_id(*parts: str) -> str:
+    """The id of a memory that a bank made of devices' memories; what devices share is refused under such an id."""
+    return f"{FUSED}{content_id(*parts)}"

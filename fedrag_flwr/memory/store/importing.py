@@ -11,6 +11,7 @@ from itertools import compress
 import numpy as np
 
 from fedrag_flwr.memory.store import item_rows
+from fedrag_flwr.memory.store.change import FUSED
 from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
@@ -56,8 +57,8 @@ def take(
     """Take a delta within the caller's transaction.
 
     A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
-    device's own. One beyond the limit is refused as ``full``. Within one delta the last of an origin's equal ids
-    counts, and an id that is both new and retracted stays.
+    device's own, nor what a bank makes. One beyond the limit is refused as ``full``. Within one delta the last of an
+    origin's equal ids counts, and an id that is both new and retracted stays.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ def _judged(
         reasons = []
         for item in page.items:
             reason = refusal(item, device, dimension) if only in (None, item.origin) else "wrong-origin"
-            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
+            made = only is not None and item.id.startswith(FUSED)  # every device can tell these ids beforehand
+            if not reason and (made or owners.setdefault(item.id, item.origin) != item.origin):
                 reason = "id-taken"
             reasons.append(reason)
         refused.update(reason for reason in reasons if reason)

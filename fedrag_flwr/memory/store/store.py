@@ -183,7 +183,8 @@ class MemoryStore(StoreReader):
         until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
-        (another origin holds the id) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+        (another origin holds the id, or only a bank makes such ones) and ``full``. The delta's version is kept as the
+        meta value ``bank-version``.
 
         Raises
         ------

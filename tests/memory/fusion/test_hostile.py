@@ -1,0 +1,76 @@
+"""What one device shares moves neither what others share nor what the bank makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.memory.fusion.bank import MemoryBank
+from fedrag_flwr.memory.fusion.fusing import FUSION
+from fedrag_flwr.records import MemoryItem
+from tests.memory.fusion.test_bank import item, upload
+from tests.memory.fusion.test_refusing import delta, open_bank
+from tests.memory.store.samples import plain_item
+
+PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini")
+ROCKET = ("Which rocket launched Cassini?", "Titan IV")
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[MemoryBank]:
+    opened = open_bank(tmp_path / "bank", bridges=1)
+    yield opened
+    opened.close()
+
+
+def made_by(bank: MemoryBank) -> list[MemoryItem]:
+    return [one for one in bank.items() if one.origin == FUSION]
+
+
+def fill(bank: MemoryBank) -> None:
+    """Let devices share what becomes one merged and one composed memory."""
+    bank.take(delta("a", 0, [PLUMES]))
+    bank.take(delta("b", 0, [ROCKET]))
+    bank.take(upload("c", item("1", "c")))
+    bank.take(upload("d", item("1", "d")))
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before they are made", "after"])
+def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBank, tmp_path: Path) -> None:
+    other = open_bank(tmp_path / "other", bridges=1)  # a device may tell the ids from the parts, as this bank does
+    fill(other)
+    other.fuse()
+    before = {one.id: plain_item(one) for one in made_by(other)}
+    assert {one.kind for one in made_by(other)} == {"single", "multi-hop"}
+    forged = [replace(item("1", "evil"), id=name, answer="Mallory") for name in before]
+    other.close()
+
+    for step in (False, True) if first else (True, False):
+        if step:
+            fill(bank)
+            bank.fuse()
+        else:
+            assert bank.take(upload("evil", *forged)).refused == ("id-taken=2",)
+    bank.take(upload("evil", version=2, since=1, gone=tuple(before)))
+    bank.fuse()
+    assert {one.id: one.answer for one in made_by(bank)} == {name: one[2] for name, one in before.items()}
+    assert not [one for one in bank.items() if one.origin == "evil"]
+
+
+def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, tmp_path: Path) -> None:
+    fill(bank)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fedrag_flwr.memory.fusion.bank._FORM", 0)
+        patch.setattr("fedrag_flwr.memory.store.change.FUSED", "")
+        bank.fuse()
+    old = {one.id for one in made_by(bank)}
+    known = bank.version
+    bank.close()
+    again = open_bank(tmp_path / "bank", bridges=1)
+    again.fuse()
+    assert len(made_by(again)) == len(old) == 2
+    assert set(again.delta_for("e", again.id, known).retracted) == old
+    again.close()
