@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
-from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, owner_of, read_as
+from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, read_as
 from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
 from fedrag_flwr.inference.voices import heard
+from fedrag_flwr.memory.fusion.fusing import references
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
@@ -157,7 +158,7 @@ class Engine:
             f"memory {known.score:.2f} >= {self.leads.memorizer.delta:.2f} "
             f"(similarity {known.similarity:.2f}, anchors {known.cover:.2f}), {item.kind} item of {item.origin}"
         )
-        owned = ("/".join(owner_of(item.origin, reference)) for reference in item.hyperedges)
+        owned = ("/".join(reference) for reference in references(item))
         return Answer(
             question_id=question.id,
             text=item.answer,
@@ -286,8 +287,7 @@ class Engine:
     def _wants(self, question: Question, matches: Sequence[Match]) -> tuple[Want, ...]:
         edges: dict[str, list[str]] = {}
         for match in matches:
-            for reference in match.item.hyperedges:
-                owner, edge = owner_of(match.item.origin, reference)
+            for owner, edge in references(match.item):
                 if owner != self.shelf.device:
                     edges.setdefault(owner, []).append(edge)
         named = [Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items())]

@@ -12,6 +12,7 @@ from fedrag_flwr.inference.reader import FEWEST
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.inference.support import distinct, statement
+from fedrag_flwr.memory.fusion.fusing import references
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
 from fedrag_flwr.retrieval import Ranking
@@ -108,12 +109,7 @@ class EvidenceShelf:
         return self.nearest("sentence", vector, count)
 
     def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
-        own = [
-            edge
-            for match in matches
-            for owner, edge in (owner_of(match.item.origin, reference) for reference in match.item.hyperedges)
-            if owner == self.device
-        ]
+        own = [edge for match in matches for owner, edge in references(match.item) if owner == self.device]
         resolved = self.store.resolve_opaque(own)  # composed items name our hyperedges by opaque id
         return [resolved[edge][1] if edge in resolved else edge for edge in own]
 
@@ -182,12 +178,6 @@ def _shortened(unit: EvidenceUnit) -> EvidenceUnit:
 def read_as(unit: EvidenceUnit) -> tuple[str, str]:
     """What is read of a unit, in the form in which statements compare."""
     return statement(_shortened(unit))
-
-
-def owner_of(origin: str, reference: str) -> tuple[str, str]:
-    """Owner and id of a hyperedge reference: composed items name each owner as ``owner/id``."""
-    owner, slash, edge = reference.rpartition("/")
-    return (owner, edge) if slash else (origin, reference)
 
 
 def _merge(*groups: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:

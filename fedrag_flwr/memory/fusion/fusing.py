@@ -91,7 +91,17 @@ def owners(item: MemoryItem) -> frozenset[str]:
         return frozenset((item.origin,))
     if item.kind == COMPOSED:
         return frozenset()
-    return frozenset(edge.rpartition("/")[0] for edge in item.hyperedges)
+    return frozenset(owner for owner, _ in references(item))
+
+
+def references(item: MemoryItem) -> list[tuple[str, str]]:
+    """Owner and id of each hyperedge of a memory: those of `FUSION` name each as ``owner/id``, others are the origin's.
+
+    No device's name holds a slash, so whatever ids a device gives its hyperedges, it speaks for itself alone.
+    """
+    if item.origin != FUSION:
+        return [(item.origin, edge) for edge in item.hyperedges]
+    return [(owner, edge) for owner, _, edge in (reference.partition("/") for reference in item.hyperedges)]
 
 
 def answer_words(answer: str) -> frozenset[str]:

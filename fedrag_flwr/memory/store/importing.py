@@ -16,6 +16,7 @@ from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
 BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
+_LONGEST_EDGE = 128  # characters of a hyperedge's id as one device shares it
 _NORM_TOLERANCE = 1e-2  # float16 travel moves a unit vector's norm by about 1e-3
 
 
@@ -29,8 +30,10 @@ class Import:
     version: int
 
 
-def refusal(item: MemoryItem, device: str, dimension: int) -> str:
-    """Why a memory from elsewhere is refused, or "" if it is fit."""
+def refusal(item: MemoryItem, device: str, dimension: int, only: str | None = None) -> str:
+    """Why a memory from elsewhere, or from one origin only, is refused, or "" if it is fit."""
+    if only not in (None, item.origin):
+        return "wrong-origin"
     if item.origin == device:
         return "own-origin"
     if item.embedding.shape != (dimension,):
@@ -41,6 +44,9 @@ def refusal(item: MemoryItem, device: str, dimension: int) -> str:
         return "norm"
     if not (item.id and item.origin and item.question.strip() and item.answer.strip()):
         return "empty"
+    # a bank puts the owner's name and a slash before each, and the two together have to be a name on the wire
+    if only is not None and any("/" in edge or len(edge) > _LONGEST_EDGE for edge in item.hyperedges):
+        return "hyperedges"
     return ""
 
 
@@ -131,7 +137,7 @@ def _judged(
         owners |= {name: origin for name, origin in there.items() if origin == device or name not in retracting}
         reasons = []
         for item in page.items:
-            reason = refusal(item, device, dimension) if only in (None, item.origin) else "wrong-origin"
+            reason = refusal(item, device, dimension, only)
             made = only is not None and item.id.startswith(FUSED)  # every device can tell these ids beforehand
             if not reason and (made or owners.setdefault(item.id, item.origin) != item.origin):
                 reason = "id-taken"

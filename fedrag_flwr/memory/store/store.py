@@ -182,9 +182,9 @@ class MemoryStore(StoreReader):
         as a `snapshot` it is all there is, and what it lacks goes. A page of a delta is put aside, and nothing changes
         until the last one is here. The `meta` values are kept with a delta that was taken.
 
-        Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``, ``id-taken``
-        (another origin holds the id, or only a bank makes such ones) and ``full``. The delta's version is kept as the
-        meta value ``bank-version``.
+        Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``,
+        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id, or only a bank
+        makes such ones) and ``full``. The delta's version is kept as the meta value ``bank-version``.
 
         Raises
         ------

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.memory.fusion.bank import MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION
-from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.memory.fusion.fusing import FUSION, owners, references
+from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.fusion.test_bank import item, upload
 from tests.memory.fusion.test_refusing import delta, open_bank
 from tests.memory.store.samples import plain_item
@@ -74,3 +75,28 @@ def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, t
     assert len(made_by(again)) == len(old) == 2
     assert set(again.delta_for("e", again.id, known).retracted) == old
     again.close()
+
+
+def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: MemoryBank) -> None:
+    for name in "xyz":
+        bank.take(upload(name, item("1", name)))
+    bank.take(upload("mistaken", item("1", "mistaken", answer="Bob")))
+    loud = replace(item("1", "evil", answer="Bob"), hyperedges=tuple(f"phantom{n}/e" for n in range(16)))
+    assert bank.take(upload("evil", loud)).refused == ("hyperedges=1",)
+    long = replace(item("2", "evil", answer="Bob"), hyperedges=("e" * 200,))  # no name with its owner's before it
+    assert bank.take(upload("evil", long)).refused == ("hyperedges=1",)
+    bank._received.import_delta(upload("evil", loud))  # as a bank may hold one from before
+    bank.fuse()
+    assert {(one.answer, owners(one)) for one in bank.items()} == {
+        ("Ada", frozenset("xyz")),
+        ("Bob", frozenset(("evil", "mistaken"))),
+    }
+    found = agreed([Match(one, 1.0, 1.0, 1.0) for one in bank.items()], "home")
+    assert found is not None
+    assert found.item.answer == "Ada"
+
+
+def test_a_hyperedge_is_its_owners_whatever_it_is_called() -> None:
+    alone = replace(item("1", "evil"), hyperedges=("phantom/e", "f"))
+    assert references(alone) == [("evil", "phantom/e"), ("evil", "f")]
+    assert references(replace(alone, origin=FUSION, hyperedges=("a/e", "evil/b/f"))) == [("a", "e"), ("evil", "b/f")]
