@@ -129,8 +129,9 @@ class Sharing:
 
 
 def bank_of(store: MemoryStore) -> tuple[str, int]:
-    """The id and the version of the fused bank that a device took in last; "" and 0 where there is none."""
-    return store.meta(BANK) or "", int(store.meta(BANK_VERSION) or 0)
+    """The id and the version of the fused bank beyond which a device lacks it; version 0 where it wants all of it."""
+    bank, version = _taken(store)
+    return bank, 0 if store.wants_all() else version
 
 
 def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
@@ -144,9 +145,14 @@ def take_bank(store: MemoryStore, delta: Delta) -> ImportReport:
     WireError
         The delta goes on from a bank that the device does not have, or ends before what it has.
     """
-    bank, version = bank_of(store)
+    bank, version = _taken(store)
     if delta.since and (delta.origin != bank or delta.since > version):
         raise WireError("the delta goes on from a bank that this device does not have", where="Delta")
     if delta.since and delta.version < version:
         raise StaleMessageError("the delta ends before what this device has of the bank", where="Delta")
     return store.import_delta(delta, snapshot=delta.since == 0, meta={BANK: delta.origin})
+
+
+def _taken(store: MemoryStore) -> tuple[str, int]:
+    """The id and the version of the fused bank that was taken in last; "" and 0 where there is none."""
+    return store.meta(BANK) or "", int(store.meta(BANK_VERSION) or 0)

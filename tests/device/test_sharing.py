@@ -1,4 +1,4 @@
-"""Taking a bank: what is refused leaves a device the bank that it has."""
+"""Taking a bank: what is refused leaves a device the bank that it has, or comes again once there is room."""
 
 from __future__ import annotations
 
@@ -41,3 +41,16 @@ def test_a_page_that_others_follow_changes_no_bank(tmp_path: Path) -> None:
         assert held(store) == (("bank-1", 5), ["a"])
         take_bank(store, Delta("bank-2", 0, 9, (item("c"),), (), after=place))
         assert held(store) == (("bank-2", 9), ["b", "c"])
+
+
+def test_what_found_no_room_comes_again_once_there_is_some(tmp_path: Path) -> None:
+    identity = {"device": "here", "dimension": "4"}
+    with MemoryStore.open(tmp_path / "store", identity, foreign_limit=1) as store:
+        assert take_bank(store, Delta("bank-1", 0, 5, (item("a"), item("b")), ())).refused == ("full=1",)
+        assert held(store) == (("bank-1", 5), ["a"])  # without room it is not asked for in vain
+    with MemoryStore.open(tmp_path / "store", identity, foreign_limit=2) as store:
+        assert bank_of(store) == ("bank-1", 0)
+        take_bank(store, Delta("bank-1", 5, 6, (), ("a",)))  # as it was asked for before there was room
+        assert bank_of(store) == ("bank-1", 0)
+        assert take_bank(store, Delta("bank-1", 0, 6, (item("b"),), ())).refused == ()
+        assert held(store) == (("bank-1", 6), ["b"])

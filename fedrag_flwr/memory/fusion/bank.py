@@ -33,7 +33,7 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
 
 BANK_ID = "bank-id"
-MOST_RECEIVED = 4_000_000  # memories of all devices
+MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
 _FORM = 1  # of what fusion makes; a bank that was made in another form is fused anew
@@ -162,9 +162,10 @@ class MemoryBank:
         return self._fused.items()
 
     def known_of(self, device: str) -> ShareRequest:
-        """What the bank has of a device: ask it with this for the rest."""
-        generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
-        return ShareRequest("memories", int(since), generation, self._received.pending(device))
+        """What the bank has of a device: ask it with this for the rest, or for all where there is room again."""
+        generation, since = self._taken(device)
+        since = 0 if self._received.wants_all(device) else since
+        return ShareRequest("memories", since, generation, self._received.pending(device))
 
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
@@ -174,8 +175,7 @@ class MemoryBank:
         WireError
             If it goes on from a version that the bank does not have, or a page from another than the last.
         """
-        known = self.known_of(delta.origin)
-        if delta.since and (delta.since, delta.generation) != (known.since, known.generation):
+        if delta.since and (delta.generation, delta.since) != self._taken(delta.origin):
             raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
         known_now = {f"shared {delta.origin}": f"{delta.generation} {delta.version}"}
         return self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0, meta=known_now)
@@ -263,6 +263,11 @@ class MemoryBank:
         self._received.close()
         self._fused.close()
         self._ledger.close()
+
+    def _taken(self, device: str) -> tuple[str, int]:
+        """The generation and the version of a device that were taken last; "" and 0 where there are none."""
+        generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
+        return generation, int(since)
 
     def _not_shown(self, held: set[str]) -> Iterator[str]:
         """Of what the bank held, what fusion did not make again; known once it is done."""

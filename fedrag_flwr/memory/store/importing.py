@@ -16,6 +16,8 @@ from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
 BANK_VERSION = "bank-version"  # meta key: the version of the bank that was imported last
+_SHARES = 5  # of the limit; one device may fill one of them, so that a flood leaves room for the others
+_WORTH = 10  # where room for this part of its share is free again, a sender is asked for everything once more
 _LONGEST_EDGE = 128  # characters of a hyperedge's id as one device shares it
 _NORM_TOLERANCE = 1e-2  # float16 travel moves a unit vector's norm by about 1e-3
 
@@ -77,7 +79,7 @@ def take(
     dimension
         Length of a vector.
     limit
-        Most memories of other origins.
+        Most memories of other origins; with `one_origin` a fifth of it for each.
     one_origin
         The delta speaks for its own origin alone: memories of another are refused as ``wrong-origin``, and it can
         retract no other's.
@@ -93,7 +95,7 @@ def take(
     for page, good in zip(pages, fit, strict=True):
         coming |= {item.id: item.origin for item in compress(page.items, good)}
     retracted = writer.retract_foreign([name for name, origin in theirs.items() if coming.get(name) != origin])
-    room = item_rows.foreign_room(connection, limit, len(coming))
+    room = _room(connection, limit, only, len(coming))
     accepted: set[str] = set()
     for page, good in zip(pages, fit, strict=True):
         fresh = {item.id: item for item in compress(page.items, good)}
@@ -106,11 +108,39 @@ def take(
             room -= item.id not in there
             writer.put_foreign(item, there.get(item.id))
     version = writer.settle()
-    connection.execute(
+    missed = refused["full"] + (0 if snapshot else _missed(connection, only))
+    connection.executemany(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (BANK_VERSION, str(head.version)),
+        [(BANK_VERSION, str(head.version)), (_missed_key(only), str(missed))],
     )
     return Import(len(accepted), retracted, refused, version)
+
+
+def missed_fit(connection: sqlite3.Connection, limit: int, only: str | None) -> bool:
+    """Whether there is room now for what was refused as ``full``; it comes only where everything is sent again."""
+    missed = _missed(connection, only)
+    enough = min(missed, max(1, _share(limit, only) // _WORTH))
+    return missed > 0 and _room(connection, limit, only, missed) >= enough
+
+
+def _missed_key(only: str | None) -> str:
+    return f"missed {only or ''}"
+
+
+def _missed(connection: sqlite3.Connection, only: str | None) -> int:
+    """How many memories were refused as ``full`` since everything was sent."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_missed_key(only),)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _share(limit: int, only: str | None) -> int:
+    return limit if only is None else -(-limit // _SHARES)
+
+
+def _room(connection: sqlite3.Connection, limit: int, only: str | None, wanted: int) -> int:
+    """How many memories may still come, of all others or of one origin."""
+    room = item_rows.foreign_room(connection, limit, wanted)
+    return room if only is None else min(room, _share(limit, only) - item_rows.count_of(connection, only))
 
 
 def _named(connection: sqlite3.Connection, pages: Iterable[Delta], device: str, only: str | None) -> dict[str, str]:

@@ -77,6 +77,11 @@ def foreign_room(connection: sqlite3.Connection, limit: int, wanted: int) -> int
     return limit - int(connection.execute("SELECT count(*) FROM items WHERE own = 0").fetchone()[0])
 
 
+def count_of(connection: sqlite3.Connection, origin: str) -> int:
+    """How many memories of an origin there are."""
+    return int(connection.execute("SELECT count(*) FROM items WHERE origin = ?", (origin,)).fetchone()[0])
+
+
 def own_version(connection: sqlite3.Connection) -> int:
     """The version at which an own memory last came, changed or went."""
     row = connection.execute(

@@ -215,6 +215,11 @@ class MemoryStore(StoreReader):
         with self._database.reading() as connection:
             return staging.pending(connection, sender, self._most_pages)
 
+    def wants_all(self, sender: str = "") -> bool:
+        """Whether all is to be sent again, as memories were refused as ``full`` that there is room for now."""
+        with self._database.reading() as connection:
+            return importing.missed_fit(connection, self._foreign_limit, sender or None)
+
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value beside the memory; the store's version stays."""
         with self._database.writing() as connection:

@@ -12,10 +12,11 @@ from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, owners, references
 from fedrag_flwr.records import Match, MemoryItem
-from tests.memory.fusion.test_bank import item, upload
+from tests.memory.fusion.test_bank import item, many, upload
 from tests.memory.fusion.test_refusing import delta, open_bank
 from tests.memory.store.samples import plain_item
 
+LIMIT = "fedrag_flwr.memory.fusion.bank.MOST_RECEIVED"
 PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini")
 ROCKET = ("Which rocket launched Cassini?", "Titan IV")
 
@@ -100,3 +101,29 @@ def test_a_hyperedge_is_its_owners_whatever_it_is_called() -> None:
     alone = replace(item("1", "evil"), hyperedges=("phantom/e", "f"))
     assert references(alone) == [("evil", "phantom/e"), ("evil", "f")]
     assert references(replace(alone, origin=FUSION, hyperedges=("a/e", "evil/b/f"))) == [("a", "e"), ("evil", "b/f")]
+
+
+def test_one_device_leaves_room_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMIT, 10)
+    bank = open_bank(tmp_path / "bank")
+    assert bank.take(upload("evil", *many("evil", 12))).refused == ("full=10",)
+    assert bank.take(upload("evil", *many("evil", 12), version=2, since=1)).refused == ("full=10",)
+    assert bank.take(upload("a", *many("a", 2))).refused == ()
+    bank.close()
+
+
+def test_what_found_no_room_is_asked_for_again_once_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LIMIT, 10)
+    bank = open_bank(tmp_path / "bank")
+    assert bank.take(upload("a", *many("a", 3))).refused == ("full=1",)
+    assert bank.known_of("a").since == 1  # without room it is not asked for in vain
+    bank.take(upload("a", version=2, since=1, gone=("a-00",)))
+    assert bank.known_of("a").since == 0
+    bank.take(upload("a", version=2, since=2))  # a reply to what was asked before is still good
+    assert bank.take(upload("a", *many("a", 3)[1:], version=2)).refused == ()
+    assert bank.known_of("a").since == 2
+    bank.fuse()
+    assert [one.id for one in bank.items()] == ["a-01", "a-02"]
+    bank.close()
