@@ -158,7 +158,7 @@ class Engine:
             f"memory {known.score:.2f} >= {self.leads.memorizer.delta:.2f} "
             f"(similarity {known.similarity:.2f}, anchors {known.cover:.2f}), {item.kind} item of {item.origin}"
         )
-        owned = ("/".join(reference) for reference in references(item))
+        owned = (f"{owner}/{edge}" for owner, edge in references(item) if edge)
         return Answer(
             question_id=question.id,
             text=item.answer,
@@ -289,7 +289,7 @@ class Engine:
         for match in matches:
             for owner, edge in references(match.item):
                 if owner != self.shelf.device:
-                    edges.setdefault(owner, []).append(edge)
+                    edges.setdefault(owner, []).extend([edge] if edge else [])
         named = [Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items())]
         return tuple(named[:_MOST_WANTS])
 

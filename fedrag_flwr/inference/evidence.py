@@ -109,7 +109,7 @@ class EvidenceShelf:
         return self.nearest("sentence", vector, count)
 
     def _own_hyperedges(self, matches: Sequence[Match]) -> list[str]:
-        own = [edge for match in matches for owner, edge in references(match.item) if owner == self.device]
+        own = [edge for match in matches for owner, edge in references(match.item) if owner == self.device and edge]
         resolved = self.store.resolve_opaque(own)  # composed items name our hyperedges by opaque id
         return [resolved[edge][1] if edge in resolved else edge for edge in own]
 

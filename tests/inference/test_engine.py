@@ -332,6 +332,24 @@ def test_sentences_that_are_taken_once_are_still_told_by_all_their_devices(peopl
     assert {unit.origin for unit in helped.evidence} == {"people"}
 
 
+def test_the_owners_of_a_merged_memory_are_asked_with_what_each_named(
+    tmp_path_factory: pytest.TempPathFactory, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("merged"))
+    with files.device("people") as device:
+        device.build()
+        named = ("lakes/", "people/", f"rivers/{'e' * 32}/hills/towns")
+        item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
+        item = replace(item, id="fused-1", origin="fusion", hyperedges=named)
+        assert device.import_bank(Delta("bank-1", 0, 1, (item,), ())).accepted == 1
+        outcome = device.ask(asked("How wide is the bay where the Ossel ends?"), "memory")
+        assert isinstance(outcome, OpenQuestion)
+        assert [(want.owner, want.hyperedges) for want in outcome.wants] == [("lakes", ()), ("rivers", ("e" * 32,))]
+        known = device.ask(asked("Which bay does the Ossel flow into?"), "memory")
+        assert isinstance(known, Answer)
+        assert [line.origin for line in device.trace(known)] == ["fusion", "rivers"]
+
+
 def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:
     (edge, *_) = people.store.opaque("own", [people.store.hyperedges()[0].id]).values()
     with pytest.raises(WireError, match="length"):

@@ -36,7 +36,7 @@ BANK_ID = "bank-id"
 MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FORM = 1  # of what fusion makes; a bank that was made in another form is fused anew
+_FORM = 2  # of what fusion makes; a bank that was made in another form is fused anew
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
@@ -280,7 +280,7 @@ class MemoryBank:
         """The memories that are composed, whose hyperedges name their owners."""
         chosen = self._fused.ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
         singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
-        return [item if item.origin == FUSION else owned(item) for item in singles]
+        return [owned(item) for item in singles]
 
     def _compositions(self, parts: Sequence[MemoryItem]) -> Composed:
         return compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=MOST_COMPOSED)

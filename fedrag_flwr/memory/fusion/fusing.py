@@ -23,6 +23,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = "multi-hop"  # the kind of those that it composed of two; the others are merged
 _MOST_EDGES = 16
+_LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
 
 
@@ -91,17 +92,23 @@ def owners(item: MemoryItem) -> frozenset[str]:
         return frozenset((item.origin,))
     if item.kind == COMPOSED:
         return frozenset()
-    return frozenset(owner for owner, _ in references(item))
+    return frozenset(name for owner, _, *others in map(_parts, item.hyperedges) for name in (owner, *others))
 
 
 def references(item: MemoryItem) -> list[tuple[str, str]]:
-    """Owner and id of each hyperedge of a memory: those of `FUSION` name each as ``owner/id``, others are the origin's.
+    """Owner and id of each hyperedge of a memory; the id is "" for an owner of a merged one that named none.
 
-    No device's name holds a slash, so whatever ids a device gives its hyperedges, it speaks for itself alone.
+    Those of `FUSION` are named as ``owner/id``, and where a merged memory has more owners than places for them, as
+    ``owner/id/other/other``; all others are the origin's. No device's name holds a slash, so whatever ids a device
+    gives its hyperedges, it speaks for itself alone.
     """
     if item.origin != FUSION:
         return [(item.origin, edge) for edge in item.hyperedges]
-    return [(owner, edge) for owner, _, edge in (reference.partition("/") for reference in item.hyperedges)]
+    return [(owner, edge) for owner, edge, *_ in map(_parts, item.hyperedges)]
+
+
+def _parts(reference: str) -> list[str]:
+    return reference.split("/") if "/" in reference else [reference, ""]
 
 
 def answer_words(answer: str) -> frozenset[str]:
@@ -121,8 +128,9 @@ def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
 
 
 def owned(item: MemoryItem) -> MemoryItem:
-    """A memory whose hyperedges name their owner, as those of `FUSION` do."""
-    return replace(item, hyperedges=tuple(f"{item.origin}/{edge}" for edge in item.hyperedges))
+    """A memory whose hyperedges name one owner each; ids with a slash, as a bank may hold from before, go."""
+    named = (f"{owner}/{edge}" for owner, edge in references(item) if edge and "/" not in edge)
+    return replace(item, hyperedges=tuple(named))
 
 
 def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_]:
@@ -171,20 +179,32 @@ def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[Memor
 
 
 def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
-    """One memory for several: the shortest question speaks, and the hyperedges of all support it, owners in turn."""
+    """One memory for several: the shortest question speaks, and the hyperedges of all support it, owners in turn.
+
+    Owners without a hyperedge are named, too, and those beyond the bound as far as the references have room for them.
+    """
     if len(members) == 1:
         return members[0]
     speaker = min(members, key=lambda item: (len(item.question), item.id))
-    by_owner: defaultdict[str, list[str]] = defaultdict(list)
+    by_owner: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for item in sorted(members, key=lambda item: item.id):
-        for edge in owned(item).hyperedges:
-            if edge not in by_owner[item.origin]:
-                by_owner[item.origin].append(edge)
-    lists = [by_owner[name] for name in sorted(by_owner)]
+        by_owner[item.origin] |= dict.fromkeys(owned(item).hyperedges)
+    names = sorted(by_owner)
+    lists = [list(by_owner[name]) or [f"{name}/"] for name in names]
     turns = [edges[turn] for turn in range(_MOST_EDGES) for edges in lists if turn < len(edges)]
     return replace(
         speaker,
         id=fused_id("merged", *sorted(item.id for item in members)),
         origin=FUSION,
-        hyperedges=tuple(turns[:_MOST_EDGES]),
+        hyperedges=_naming(names[_MOST_EDGES:], turns[:_MOST_EDGES]),
     )
+
+
+def _naming(others: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
+    """References that also name other owners, each where there is room for it."""
+    named = list(references)
+    for name in others:
+        place = min(range(len(named)), key=lambda place: len(named[place]))
+        if len(named[place]) + 1 + len(name) <= _LONGEST:
+            named[place] += f"/{name}"
+    return tuple(named)

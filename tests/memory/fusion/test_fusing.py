@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owners, within_quota
+from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owned, owners, references, within_quota
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import unit_vector
 
@@ -74,10 +75,27 @@ def test_no_chain_of_near_questions_joins_far_ones() -> None:
     assert max(sizes) <= 3
 
 
-def test_owners_of_many_devices_take_turns_within_the_bound() -> None:
-    [one] = merge([item(number, f"d{number:02}") for number in range(30)], RULES).items
+@pytest.mark.parametrize(
+    ("count", "name", "counted"),
+    [(16, "d{:02}", 16), (17, "d{:02}", 17), (40, "d{:02}", 40), (300, "device-{:03}", 240), (40, "d{:063}", 32)],
+)
+def test_owners_of_many_devices_are_counted_as_far_as_references_reach(count: int, name: str, counted: int) -> None:
+    members = [item(number, name.format(number)) for number in range(count)]
+    members = [replace(one, hyperedges=(one.hyperedges[0].ljust(32, "0"),)) for one in members]  # as opaque ids are
+    [one] = merge(members, RULES).items
     assert len(one.hyperedges) == 16
-    assert len(owners(one)) == 16
+    assert max(map(len, one.hyperedges)) <= 200
+    assert len(owners(one)) == counted
+    assert owners(one) <= {member.origin for member in members}
+    assert references(one) == [(member.origin, member.hyperedges[0]) for member in members[:16]]
+    assert owned(one).hyperedges == tuple("/".join(reference) for reference in references(one))
+
+
+def test_an_owner_without_hyperedges_is_named() -> None:
+    [one] = merge([replace(item(1, "a"), hyperedges=()), item(2, "b")], RULES).items
+    assert owners(one) == {"a", "b"}
+    assert references(one) == [("a", ""), ("b", "e2")]
+    assert owned(one).hyperedges == ("b/e2",)  # two memories of one device do not meet in what is no hyperedge
 
 
 def test_nobody_stands_behind_a_composed_memory() -> None:

@@ -100,7 +100,11 @@ def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: MemoryBan
 def test_a_hyperedge_is_its_owners_whatever_it_is_called() -> None:
     alone = replace(item("1", "evil"), hyperedges=("phantom/e", "f"))
     assert references(alone) == [("evil", "phantom/e"), ("evil", "f")]
-    assert references(replace(alone, origin=FUSION, hyperedges=("a/e", "evil/b/f"))) == [("a", "e"), ("evil", "b/f")]
+    assert references(replace(alone, origin=FUSION, hyperedges=("a/e", "b/", "c"))) == [
+        ("a", "e"),
+        ("b", ""),
+        ("c", ""),
+    ]
 
 
 def test_one_device_leaves_room_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
