@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -287,7 +287,9 @@ class MemoryBank:
 
     def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
         ids = [fused_id("composed", composite.question, composite.answer, *composite.parts) for composite in composites]
-        known = {item.id: item for item in self._fused.items_by_id([item_id for item_id in ids if item_id in before])}
+        there = self._fused.items_by_id([item_id for item_id in ids if item_id in before])
+        edges = {item_id: one.hyperedges[:16] for item_id, one in zip(ids, composites, strict=True)}
+        known = {item.id: replace(item, hyperedges=edges[item.id]) for item in there}  # its parts' may be new
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]
         vectors, analyses = self._encoder.encode(questions), self._pipeline.questions(questions)
@@ -298,7 +300,7 @@ class MemoryBank:
                 answer=composite.answer,
                 kind=composite.kind,
                 answer_type=composite.answer_type,
-                hyperedges=composite.hyperedges[:16],
+                hyperedges=edges[item_id],
                 anchors=item_anchors(analysis, composite.answer_type),
                 embedding=vector,
                 origin=FUSION,

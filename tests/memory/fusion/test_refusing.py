@@ -183,6 +183,23 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
     bank_again.close()
 
 
+def test_a_composed_memory_has_its_parts_present_hyperedges(tmp_path: Path) -> None:
+    bank = open_bank(tmp_path, bridges=1)
+    first = delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini")])
+    bank.take(first)
+    bank.take(delta("b", 0, [("Which rocket launched Cassini?", "Titan IV")]))
+    bank.fuse()
+    [before] = [one for one in bank.items() if one.kind == "multi-hop"]
+    known = bank.version
+    bank.take(replace(first, since=1, version=2, items=(replace(first.items[0], hyperedges=("new",)),)))
+    bank.fuse()
+    [after] = [one for one in bank.items() if one.kind == "multi-hop"]
+    assert after.hyperedges == ("a/new", "b/eWhich rocket launched Cassini?")
+    assert plain_item(replace(after, hyperedges=before.hyperedges)) == plain_item(before)
+    assert after.id in {one.id for one in bank.delta_for("c", bank.id, known).items}
+    bank.close()
+
+
 def test_compositions_that_are_not_kept_are_counted_by_reason(tmp_path: Path) -> None:
     plumes = [("Which spacecraft found plumes on Enceladus?", "Cassini")]
     hosts = [
