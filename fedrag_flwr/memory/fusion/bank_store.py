@@ -95,4 +95,7 @@ class BankStore(MemoryStore):
                 for item in fresh.values():
                     writer.put_foreign(item, there.get(item.id))
             writer.retract_foreign(list(gone))
-            return writer.settle()
+            version = writer.settle()
+        if writer.removed:
+            self._forget("item")
+        return version

@@ -74,6 +74,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection = self._open()
+        self._removed = False
 
     def _open(self) -> sqlite3.Connection:
         with own_errors(self._path.parent, FILE), making_in(self._path.parent):
@@ -114,7 +115,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Commit what happens within, or undo it where it fails."""
+        """Commit what happens within, or undo it where it fails; what it took out is then not in the log either."""
         with own_errors(self._path.parent, FILE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -124,9 +125,13 @@ class Ledger:
                 if self._connection.in_transaction:  # not where SQLite has undone it by itself, as on a full disk
                     self._connection.execute("ROLLBACK")
                 raise
+            if self._removed:
+                self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._removed = False
 
     def clear(self) -> None:
         """Forget everything."""
+        self._removed = True
         self._rows("DELETE FROM parts")
         self._rows("DELETE FROM meta")
 
@@ -145,6 +150,7 @@ class Ledger:
         """Remove parts by id and give them."""
         where = f"id {LISTED}"
         found = self._parts(where, list(ids))
+        self._removed |= bool(found)
         self._rows(f"DELETE FROM parts WHERE number {LISTED}", (listed(part.number for part in found),))
         return found
 

@@ -24,10 +24,11 @@ _NORM_TOLERANCE = 1e-2  # float16 travel moves a unit vector's norm by about 1e-
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What one import did: memories held after it, memories retracted, refusals by reason, the store's version."""
+    """What one import did: memories of it held after it, retracted, removed in all, refusals by reason, the version."""
 
     accepted: int
     retracted: int
+    removed: int
     refused: Counter[str]
     version: int
 
@@ -113,7 +114,7 @@ def take(
         "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         [(BANK_VERSION, str(head.version)), (_missed_key(only), str(missed))],
     )
-    return Import(len(accepted), retracted, refused, version)
+    return Import(len(accepted), retracted, writer.removed, refused, version)
 
 
 def missed_fit(connection: sqlite3.Connection, limit: int, only: str | None) -> bool:

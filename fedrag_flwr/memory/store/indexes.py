@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -13,7 +14,7 @@ from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.index import VectorIndex, stamp
 
 IndexKind = Literal["sentence", "paragraph", "item"]
-_KINDS: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
+KINDS: tuple[IndexKind, ...] = ("sentence", "paragraph", "item")
 _log = logging.getLogger(__name__)
 
 
@@ -60,8 +61,8 @@ class Indexes:
             return index
 
 
-def drop_indexes(directory: Path) -> None:
-    """Remove the index files of a store; they can be built again."""
-    for kind in _KINDS:
+def drop_indexes(directory: Path, kinds: Iterable[IndexKind] = KINDS) -> None:
+    """Remove index files of a store; they can be built again."""
+    for kind in kinds:
         for suffix in ("faiss", "json"):
             (directory / f"{kind}.{suffix}").unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.committed import StoreReader
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
 from fedrag_flwr.memory.store.index import VectorIndex
-from fedrag_flwr.memory.store.indexes import Indexes, IndexKind, drop_indexes
+from fedrag_flwr.memory.store.indexes import KINDS, Indexes, IndexKind, drop_indexes
 from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
 from fedrag_flwr.memory.store.paging import MOST_PAGES
 from fedrag_flwr.memory.store.writing import Writer
@@ -155,7 +155,7 @@ class MemoryStore(StoreReader):
             version = Writer(connection, self._device, self._dimension).apply(change)
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", change.meta.items())
         if shrinks:
-            self._forget()
+            self._forget(*KINDS)
         return version
 
     def recall(self, ids: Sequence[str]) -> int:
@@ -207,6 +207,8 @@ class MemoryStore(StoreReader):
             )
             staging.drop(connection, sender)
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        if done.removed:
+            self._forget("item")
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
         return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
 
@@ -225,11 +227,11 @@ class MemoryStore(StoreReader):
         with self._database.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def _forget(self) -> None:
-        """Clear the log and the indexes of what was removed; the change itself is committed, whatever happens here."""
+    def _forget(self, *kinds: IndexKind) -> None:
+        """Clear the log and some indexes of what was removed; the change itself is committed, whatever happens here."""
         try:
             with own_errors(self._database.directory, FILE):
-                drop_indexes(self._database.directory)
+                drop_indexes(self._database.directory, kinds)
             self._database.forget_log()
         except StoreError as error:
             _log.warning("removed text may stay in the log or an index until the next change: %s", error)

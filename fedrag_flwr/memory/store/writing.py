@@ -36,6 +36,7 @@ class Writer:
         self._dimension = dimension
         self._version = reading.version(connection) + 1
         self._rows_before = connection.total_changes
+        self.removed = 0  # memories of other origins that went or were replaced
 
     def apply(self, change: Change) -> int:
         """Write a change and give the store's version."""
@@ -66,7 +67,9 @@ class Writer:
             f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {LISTED}",
             (self._version, *listed),
         )
-        return self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
+        gone = self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
+        self.removed += gone
+        return gone
 
     def put_foreign(self, item: MemoryItem, there: MemoryItem | None) -> None:
         """Put a memory of another origin in the place of what is there; nothing is written where the two are equal."""
@@ -74,6 +77,7 @@ class Writer:
             return
         if there is not None:
             self._connection.execute("DELETE FROM items WHERE id = ?", (item.id,))
+            self.removed += 1
         self._connection.execute("DELETE FROM retractions WHERE id = ?", (item.id,))
         self.insert_item(item, own=False)
 

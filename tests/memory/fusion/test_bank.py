@@ -67,6 +67,21 @@ def test_what_two_devices_share_is_merged_and_comes_apart_when_one_withdraws(ban
     assert (told.items, told.retracted) == ((), (both.id,))
 
 
+def test_what_a_device_withdraws_is_in_no_file_of_the_bank(bank: MemoryBank, tmp_path: Path) -> None:
+    def holding() -> list[str]:
+        files = (path for path in tmp_path.rglob("*") if path.is_file())
+        return [path.name for path in files if b"oswin xqwu" in path.read_bytes().lower()]
+
+    bank.take(upload("a", item("1", "a", answer="Oswin Xqwu"), item("2", "a", "Who sang?")))
+    bank.take(upload("b", item("1", "b", answer="Oswin Xqwu")))
+    bank.fuse()
+    assert holding()
+    bank.take(upload("a", version=2, since=1, gone=("a-1",)))
+    bank.take(upload("b", version=2, since=1, gone=("b-1",)))
+    bank.fuse()
+    assert holding() == []
+
+
 def test_a_fusion_that_changes_nothing_has_no_new_version(bank: MemoryBank) -> None:
     bank.take(upload("a", *many("a", 3)))
     bank.fuse()

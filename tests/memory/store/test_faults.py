@@ -400,6 +400,27 @@ def test_a_full_disk_keeps_what_was_committed_and_nothing_half(tmp_path: Path, l
         assert store.apply(Change(documents=(new_document("after"),))) == steps + 1
 
 
+@pytest.mark.parametrize("how", ["retracted", "replaced", "not among all there is"])
+def test_what_another_device_withdraws_is_in_no_file(how: str, device: Path) -> None:
+    secret = replace(memory("f2", origin="b"), answer="Oswin Xqwu")
+    vector = secret.embedding.astype("<f4").tobytes()
+    others = [memory("f2", origin="b", edition=1)] * (how == "replaced")
+    later = delta(*others, retracted=["f2"] * (how == "retracted"), version=3)
+    with open_store(device) as store:
+        store.import_delta(delta(memory("f1", origin="b"), secret, version=2))
+        store.index("item")
+        kept = (device / "sentence.faiss").read_bytes()
+
+        def holding() -> list[str]:
+            files = {path.name: path.read_bytes() for path in device.iterdir() if path.is_file()}
+            return [name for name, body in files.items() if b"Oswin Xqwu" in body or vector in body]
+
+        assert holding()
+        store.import_delta(later, snapshot=how == "not among all there is")
+        assert holding() == []
+        assert (device / "sentence.faiss").read_bytes() == kept  # no other device's memory is in it
+
+
 def test_an_index_that_cannot_be_kept_still_answers(device: Path, caplog: pytest.LogCaptureFixture) -> None:
     for suffix in ("faiss", "json"):
         (device / f"sentence.{suffix}").unlink()
