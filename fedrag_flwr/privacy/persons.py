@@ -84,14 +84,14 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
             others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
             forms += _by_rule(in_mixed_case(text), others)
             forms += _beside(text, forms)
-        found.append(_tidy(forms))
+        found.append(_tidy(forms, text))
     return found
 
 
 def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
     """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
     others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
-    found = _tidy(_by_rule(in_mixed_case(clean(text)), others))
+    found = _tidy(_by_rule(in_mixed_case(clean(text)), others), text)
     return [form.text for form in found if form.rule in _CERTAIN and not _is_thing(form.text, text)]
 
 
@@ -254,12 +254,15 @@ def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tupl
     return (end, following) if following else (tokens[index].start() + len(_bare(tokens[index][0])), [])
 
 
-def _tidy(forms: Sequence[Found]) -> list[Found]:
+def _tidy(forms: Sequence[Found], text: str) -> list[Found]:
+    """Forms without what stands around names, each once; a form that is there as a placeholder alone is no name."""
     kept: dict[tuple[str, str], Found] = {}
+    told = PLACEHOLDER.sub(" ", text).casefold()
     for form in forms:
-        text = _trim_person(form.text) if form.type == PERSON else form.text.strip(" .,;:()\"'’")
-        if text and normal_name(text) and not PLACEHOLDER.search(f"[{text.strip('[]')}]"):
-            kept.setdefault((text, form.type), Found(text, form.type, form.rule))
+        name = _trim_person(form.text) if form.type == PERSON else form.text.strip(" .,;:()\"'’")
+        masked = PLACEHOLDER.search(f"[{name.strip('[]')}]") and name.strip("[]").casefold() not in told
+        if name and normal_name(name) and not masked:
+            kept.setdefault((name, form.type), Found(name, form.type, form.rule))
     return list(kept.values())
 
 

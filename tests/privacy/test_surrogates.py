@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
-from fedrag_flwr.privacy import Bundle, load_partition
+from fedrag_flwr.privacy import SENSITIVE_TYPES, Bundle, load_partition
 from fedrag_flwr.privacy.ldp import _stand_ins
-from fedrag_flwr.privacy.persons import Found
+from fedrag_flwr.privacy.persons import Found, find_entities
 from fedrag_flwr.privacy.randomised_response import Surrogate
 from fedrag_flwr.privacy.rewriting import rewrite
 from fedrag_flwr.privacy.vocabulary import Group
+from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.anchors import normalise_anchor
 
 CAPITALS = Group("ORG", ("UNICEF", "Oxfam", "Red Cross", "CARITAS", "Malteser"))
@@ -30,3 +31,19 @@ def test_all_names_of_a_group_leave_alike_under_one_surrogate(spelt: Callable[[s
         [(prose, anchors, _)] = shown
         assert prose == (spelt("Who wrote to {} in 2011?").format(drawn.name), drawn.name)
         assert anchors == (normalise_anchor(drawn.name), "2011")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("The money came from NASA in 2011.", {"NASA"}),
+        ("UNICEF paid for it, and the US did not.", {"UNICEF", "US"}),
+        ("Ask [PERSON] at NASA about [ORG].", {"NASA"}),
+        ("[PERSON] works for [ORG] in [GPE].", set()),  # what is masked already is no name
+    ],
+)
+def test_names_in_capitals_are_found_and_placeholders_are_not(
+    text: str, names: set[str], pipeline: SpacyPipeline
+) -> None:
+    [found] = find_entities([Bundle((text,))], pipeline, frozenset(SENSITIVE_TYPES))
+    assert {form.text for form in found} == names
