@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedrag_flwr.inference.agreement import agreed
+from fedrag_flwr.memory.fusion.fusing import COMPOSED
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector
 
@@ -32,9 +33,9 @@ def match(number: int, said: Said) -> Match:
     names, answer, near = said
     merged = not names or "+" in names
     edges = tuple(f"{name}/e{number}" for name in (names or "x+y").split("+")) if merged else (f"e{number}",)
-    kind = "multi-hop" if not names else "single"
+    name = f"i{number}" if names else f"i{number}{COMPOSED}"
     origin = "fusion" if merged else names
-    item = MemoryItem(f"i{number}", "Who?", answer, kind, "PERSON", edges, (), unit_vector(near), origin)
+    item = MemoryItem(name, "Who?", answer, "multi-hop", "PERSON", edges, (), unit_vector(near), origin)
     return Match(item, 1.0 - number / 100, 1.0, 0.0)
 
 

@@ -340,7 +340,7 @@ def test_the_owners_of_a_merged_memory_are_asked_with_what_each_named(
         device.build()
         named = ("lakes/", "people/", f"rivers/{'e' * 32}/hills/towns")
         item = foreign("Which bay does the Ossel flow into?", "Bay of Herons", "LOC", encoder, pipeline)
-        item = replace(item, id="fused-1", origin="fusion", hyperedges=named)
+        item = replace(item, id="1-fused", origin="fusion", hyperedges=named)
         assert device.import_bank(Delta("bank-1", 0, 1, (item,), ())).accepted == 1
         outcome = device.ask(asked("How wide is the bay where the Ossel ends?"), "memory")
         assert isinstance(outcome, OpenQuestion)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.inference.cognizer import Verdict
 from fedrag_flwr.inference.voices import heard, voices
+from fedrag_flwr.memory.fusion.fusing import COMPOSED
 from fedrag_flwr.records import Cost, EvidenceUnit, MemoryItem, because
 from tests.memory.store.samples import unit_vector
 
@@ -20,8 +21,8 @@ def unit(origin: str, text: str = TELLS) -> EvidenceUnit:
     return EvidenceUnit("u", text, origin, 0.5, "Tarn Bridge")
 
 
-def note(origin: str, answer: str = "Odile Varro", edges: tuple[str, ...] = ("e",), kind: str = "single") -> MemoryItem:
-    return MemoryItem("i", "Who drew it?", answer, kind, "PERSON", edges, (), unit_vector("q"), origin)
+def note(origin: str, answer: str = "Odile Varro", edges: tuple[str, ...] = ("e",), name: str = "i") -> MemoryItem:
+    return MemoryItem(name, "Who drew it?", answer, "multi-hop", "PERSON", edges, (), unit_vector("q"), origin)
 
 
 Case = tuple[str, str, list[EvidenceUnit], list[MemoryItem], set[str]]
@@ -32,7 +33,7 @@ CASES: list[Case] = [
     ("a title", "Tarn Bridge", [unit("a", ELSE)], [], {"a"}),
     ("one device, often", "Odile Varro", [unit("a"), unit("a")], [note("a")], {"a"}),
     ("a merged memory", "Odile Varro", [], [note("fusion", edges=("a/e", "b/e"))], {"a", "b"}),
-    ("a composed memory", "Odile Varro", [], [note("fusion", edges=("a/e", "b/e"), kind="multi-hop")], set()),
+    ("a composed memory", "Odile Varro", [], [note("fusion", edges=("a/e", "b/e"), name=f"i{COMPOSED}")], set()),
     ("home", "Odile Varro", [unit(HOME), unit("a", ELSE)], [], {HOME}),
     ("yes, with others' help", "yes", [unit(HOME), unit("a", ELSE)], [], {"a"}),
     ("yes, at home", "yes", [unit(HOME)], [], {HOME}),

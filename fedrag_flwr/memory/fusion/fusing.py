@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.nearness import near_products
-from fedrag_flwr.memory.store.change import fused_id
+from fedrag_flwr.memory.store.change import FUSED, fused_id
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
 
 FUSION = "fusion"  # the origin of memories that fusion made
-COMPOSED = "multi-hop"  # the kind of those that it composed of two; the others are merged
+COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
 _MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
@@ -90,7 +90,7 @@ def owners(item: MemoryItem) -> frozenset[str]:
     """The devices that stand behind a memory: its origin, or all owners of a merged one; none behind a composed one."""
     if item.origin != FUSION:
         return frozenset((item.origin,))
-    if item.kind == COMPOSED:
+    if item.id.endswith(COMPOSED):
         return frozenset()
     return frozenset(name for owner, _, *others in map(_parts, item.hyperedges) for name in (owner, *others))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.records import Document, Hyperedge, MemoryItem, Passage, Vector
 
-FUSED = "fused-"  # begins the ids of what a bank makes of devices' memories
+FUSED = "-fused"  # ends the ids of what a bank makes; a beginning would put them all in one place of their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,6 @@ def content_id(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
-def fused_id(*parts: str) -> str:
-    """The id of a memory that a bank made of devices' memories; what devices share is refused under such an id."""
-    return f"{FUSED}{content_id(*parts)}"
+def fused_id(what: str, *parts: str) -> str:
+    """The id of a memory that a bank "merged" or "composed"; what devices share is refused under such an id."""
+    return f"{content_id(what, *parts)}-{what}{FUSED}"

@@ -169,7 +169,7 @@ def _judged(
         reasons = []
         for item in page.items:
             reason = refusal(item, device, dimension, only)
-            made = only is not None and item.id.startswith(FUSED)  # every device can tell these ids beforehand
+            made = only is not None and item.id.endswith(FUSED)  # every device can tell these ids beforehand
             if not reason and (made or owners.setdefault(item.id, item.origin) != item.origin):
                 reason = "id-taken"
             reasons.append(reason)

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owned, owners, references, within_quota
+from fedrag_flwr.memory.fusion.fusing import (
+    COMPOSED,
+    FUSION,
+    FusionRules,
+    merge,
+    owned,
+    owners,
+    references,
+    within_quota,
+)
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import unit_vector
 
@@ -98,8 +107,13 @@ def test_an_owner_without_hyperedges_is_named() -> None:
     assert owned(one).hyperedges == ("b/e2",)  # two memories of one device do not meet in what is no hyperedge
 
 
-def test_nobody_stands_behind_a_composed_memory() -> None:
-    assert owners(replace(item(1, FUSION), kind="multi-hop", hyperedges=("a/e1", "b/e2"))) == frozenset()
+def test_nobody_stands_behind_a_composed_memory_and_all_behind_a_merged_one_of_any_kind() -> None:
+    composed = replace(item(1, FUSION), id=f"1{COMPOSED}", kind="multi-hop", hyperedges=("a/e1", "b/e2"))
+    assert owners(composed) == frozenset()
+    short = replace(item(2, "evil"), question="Who?", kind="multi-hop")  # it speaks for all who say the same
+    [merged] = merge([item(1, "a"), short], RULES).items
+    assert merged.kind == "multi-hop"
+    assert owners(merged) == {"a", "evil"}
 
 
 statements = st.lists(
