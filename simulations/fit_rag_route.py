@@ -67,13 +67,15 @@ def asked_of(name: str, benchmark: Benchmark, rng: np.random.Generator) -> list[
     for devices in _DEVICES:
         for kind, dealt in federations(benchmark, vectors, devices, rng).items():
             held = [np.flatnonzero(np.array(dealt) == number) for number in range(devices)]
-            held = [rows for rows in held if len(rows)]
-            centroids = [centroids_of(vectors[rows], _CENTROIDS, 0) for rows in held]
+            told = [(rows, centroids_of(vectors[rows], _CENTROIDS, 0)) for rows in held]
+            held = [rows for rows, one in told if len(one.vectors)]  # who tells of nothing is not asked
+            centroids = [one for _, one in told if len(one.vectors)]
             for asked, vector in zip(benchmark.questions, questions, strict=True):
                 gold = {row[document] for document in asked.documents if document in row}
-                relevant = [_has_hit(vectors, rows, vector, gold) for rows in held]
-                features = features_of(vector, centroids)
-                found.append(Asked(features, np.array(relevant), f"{name} {asked.question_id}", f"{name}, {kind}"))
+                relevant = np.array([_has_hit(vectors, rows, vector, gold) for rows in held], dtype=bool)
+                if relevant.any():  # else only who tells of nothing has something
+                    features = features_of(vector, centroids)
+                    found.append(Asked(features, relevant, f"{name} {asked.question_id}", f"{name}, {kind}"))
     return found
 
 

@@ -27,7 +27,8 @@ FEATURES = (
     *("log passages of the nearest group", "lead over the other devices", "share of devices that are nearer"),
 )
 _PASSAGES_PER_GROUP = 16  # so that no centroid is a passage's own vector
-_FEWEST = 4
+_FEWEST = 4  # passages of a group beside others
+_FEWEST_IN_ALL = 2  # of a device, whose only group they are then: the direction of one is the passage itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     Parameters
     ----------
     vectors
-        Shape (n, dimension), unit rows; of fewer than four there is no group.
+        Shape (n, dimension), unit rows; of fewer than two there is no group.
     most
         Groups at most.
     seed
@@ -53,7 +54,7 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     """
     from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
 
-    if len(vectors) < _FEWEST:
+    if len(vectors) < _FEWEST_IN_ALL:
         return Centroids(np.empty((0, vectors.shape[1]), np.float32), np.empty(0, np.int64), np.empty(0))
     groups = max(1, min(most, len(vectors) // _PASSAGES_PER_GROUP))
     labels = KMeans(groups, n_init=1, random_state=seed).fit_predict(vectors)

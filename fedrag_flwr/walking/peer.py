@@ -54,7 +54,7 @@ from fedrag_flwr.walking.notes import Json, WalkNotes
 
 _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
-_MASKING = 0.15  # cosine that honest evidence may lose on its way through its owner's door
+_ROUNDING = 0.001  # of a cosine that another side computes
 _MOST_RANKED = 1_000
 _IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device
     {"baselines", "mode", "results", "home", "resume", "caching", "serving", "data"}
@@ -123,7 +123,7 @@ class DeviceWalks:
         start = time.perf_counter()
         vector = self._vector(question)
         given = rescored(foreign, vector, self.toolbox.encoder)
-        if given and self._relevance(given) < self.settings.overlay.threshold - _MASKING:
+        if given and self._relevance(given) < self.settings.overlay.threshold - _ROUNDING:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         most = self.settings.inference.evidence_units
         units = nearest([*self._near(vector, most), *given], most, self.device)
@@ -247,7 +247,7 @@ class DeviceWalks:
             return HopReply(hop.question_id, 0.0, (), ())
         if not self._doubted(hop.vector):
             units = self._near(hop.vector, self.settings.inference.remote_units)
-            least = self.settings.overlay.threshold - (_MASKING if self.door.rewrites else 0.0)
+            least = self.settings.overlay.threshold
             released = self.door.release_evidence(units, vector=hop.vector, least=least).items
             if released:
                 return HopReply(hop.question_id, self._relevance(released), released, ())
