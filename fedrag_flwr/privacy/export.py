@@ -40,7 +40,6 @@ T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 RULES = 5  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
-DUPLICATE = "duplicate"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_PARAGRAPH = 20_000
@@ -174,12 +173,11 @@ class ExportDoor:
             else:
                 passed.append((item, bundle))
         vectors = self._embeddings(passed)
-        released: dict[tuple[str, str], MemoryItem] = {}
-        for (item, bundle), vector in zip(passed, vectors, strict=True):
-            shown = shown_item(item, bundle, vector, self._device, self._hide)
-            withheld[DUPLICATE] += (shown.question, shown.answer) in released
-            released.setdefault((shown.question, shown.answer), shown)
-        return self._released("items", tuple(released.values()), withheld)
+        released = tuple(
+            shown_item(item, bundle, vector, self._device, self._hide)
+            for (item, bundle), vector in zip(passed, vectors, strict=True)
+        )  # also those that read alike now: where one goes the other stays
+        return self._released("items", released, withheld)
 
     def release_evidence(
         self,
