@@ -11,8 +11,6 @@ command goes on where it was. ``private_answers.md`` has the table.
 
 from __future__ import annotations
 
-import argparse
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,13 +21,11 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.comparing import compared
 from simulations.bench.plan import named
-from simulations.bench_table1 import DATASETS, SETTINGS
 from simulations.corpora.privacy_corpus import partition_path, read_partitions
 from simulations.corpora.sentences import find_data
 from simulations.parts.privacy_release import Mechanism
-from simulations.parts.side_by_side import Part, run_lanes
+from simulations.parts.side_by_side import Part, parser_of, run_lanes, set_words, words_of
 from simulations.privacy_restoration import MECHANISMS
-from simulations.reporting.folders import out_folder
 
 ASKED = tuple(one for one in MECHANISMS if one.unknown == "mask")  # what the door does by the settings
 SYSTEM, FLOOR = "memory-fusion", "local-memory"
@@ -46,7 +42,7 @@ def lane_of(
     lane = []
     for mechanism in asked:
         systems = f"{SYSTEM},{FLOOR}" if mechanism.mode == "none" else SYSTEM
-        changes = [*SETTINGS, f"privacy.export={mechanism.mode}"]
+        changes = [f"privacy.export={mechanism.mode}"]
         if mechanism.mode != "none":
             changes.append("privacy.share-documents=false")
         if mechanism.mode == "ldp":
@@ -56,9 +52,8 @@ def lane_of(
                 f"privacy.partition={partitions[mechanism.size].resolve()}",
                 f"privacy.epoch={ASKED.index(mechanism)}",  # surrogates of its own
             ]
-        words = ["--data", file, "--setting", "federated", "--systems", systems, *further]
-        words += [word for change in changes for word in ("--set", change)]
-        lane.append(Part(_folder(dataset, mechanism), tuple(words)))
+        words = ("--data", file, "--setting", "federated", "--systems", systems, *further, *set_words(changes))
+        lane.append(Part(_folder(dataset, mechanism), words))
     return lane
 
 
@@ -101,24 +96,15 @@ def _difference(found: Interval | None) -> str:
 
 def main() -> None:
     """Run what is not done yet and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS))
-    parser.add_argument("--questions", type=int, default=40)
-    parser.add_argument("--devices", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="datasets at a time, a core each")
+    parser = parser_of(__doc__, "results/private-answers")
     parser.add_argument("--mechanisms", help="names of some, with commas between; `none` is always one; by default all")
-    parser.add_argument("--set", dest="changes", action="append", default=[], help="KEY=VALUE of all runs")
-    parser.add_argument("--out", type=out_folder, default="results/private-answers")
     options = parser.parse_args()
     known = [one.name for one in ASKED]
     chosen = named(f"none,{options.mechanisms}", known, "mechanism") if options.mechanisms else known
     asked = [one for one in ASKED if one.name in chosen]
     data = find_data(options.data)
-    further = ["--questions", str(options.questions), "--devices", str(options.devices)]
-    further += [word for change in options.changes for word in ("--set", change)]
     partitions = _partitions(data, asked)
-    lanes = [lane_of(dataset, asked, data, partitions, further) for dataset in options.datasets]
+    lanes = [lane_of(dataset, asked, data, partitions, words_of(options)) for dataset in options.datasets]
     run_lanes(lanes, options.jobs, options.out)
     told = table(options.out, options.datasets, asked)
     (options.out / "private_answers.md").write_text(told, encoding="utf-8")

@@ -9,8 +9,6 @@ the same command goes on where it was; what is finished costs a few seconds. ``t
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +17,8 @@ from fedrag_flwr.evaluation.measures import number, points, seconds
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.scoring import SystemResult
 from simulations.corpora.sentences import find_data
-from simulations.parts.side_by_side import Part, run_lanes
-from simulations.reporting.folders import out_folder
+from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
 
-DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then all other strategies
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
@@ -34,10 +30,6 @@ SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG with
         *("no-rag", "centralized"),
     ),
 }
-SETTINGS = (  # the first three as chosen on training questions; no row's answers need a report beside them
-    *("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0"),
-    "hybrid.report=none",
-)
 IN_TURN = (  # such that two cores end together, by the times that the parts took
     ("local", "musique"),
     ("local", "2wikimultihopqa"),
@@ -77,17 +69,8 @@ def _cells(result: SystemResult) -> str:
 
 def main() -> None:
     """Run what is not done yet and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=None)
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS))
-    parser.add_argument("--questions", type=int, default=40)
-    parser.add_argument("--devices", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parts at a time, a core each")
-    parser.add_argument("--set", dest="changes", action="append", default=[], help="KEY=VALUE of all systems")
-    parser.add_argument("--out", type=out_folder, default="results/table1")
-    options = parser.parse_args()
-    further = ["--questions", str(options.questions), "--devices", str(options.devices)]
-    further += [word for change in (*SETTINGS, *options.changes) for word in ("--set", change)]
+    options = parser_of(__doc__, "results/table1").parse_args()
+    further = words_of(options)
     data = find_data(options.data)
     parts = [part_of(setting, name, data, further) for setting, name in IN_TURN if name in options.datasets]
     start = time.monotonic()

@@ -87,7 +87,7 @@ class Asker:
     def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox) -> None:
         fitting = Fitting(toolbox.encoder, items)
         matcher = Matcher(items, settings.memory.alpha)
-        self._memorizer = Memorizer(matcher, settings.memory.delta, fitting.misfit, ASKER, is_true=fitting.is_true)
+        self._memorizer = Memorizer(matcher, settings.memory.delta, fitting, ASKER)
         self._toolbox = toolbox
 
     def ask(self, text: str, *, voices: bool) -> tuple[list[Match], Match | None]:

@@ -89,9 +89,7 @@ class Engines:
         shelf = EvidenceShelf(self._device, self._store, *read)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
         leads = Leads(
-            memorizer=Memorizer(
-                matcher, memory.delta, fitting.misfit, self._device, inference.least_voices, fitting.is_true
-            ),
+            memorizer=Memorizer(matcher, memory.delta, fitting, self._device, inference.least_voices),
             rewriter=rewriter,
             hops=Hops(matcher, fitting.misfit),
             encoder=tools.encoder,

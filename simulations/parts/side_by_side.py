@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -14,7 +15,13 @@ from pathlib import Path
 
 from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.measures import seconds
+from simulations.reporting.folders import out_folder
 
+DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
+SETTINGS = (  # the first three as chosen on training questions; no row's answers need a report beside them
+    *("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0"),
+    "hybrid.report=none",
+)
 _TOLD_EVERY = 60.0  # seconds
 
 
@@ -32,6 +39,30 @@ class Part:
 
     name: str
     words: tuple[str, ...]
+
+
+def parser_of(told: str | None, out: str) -> argparse.ArgumentParser:
+    """The options of a script over the multi-hop files, whose results lie in a folder of this name."""
+    parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS))
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--devices", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time, a core each")
+    parser.add_argument("--set", dest="changes", action="append", default=[], help="KEY=VALUE of all runs")
+    parser.add_argument("--out", type=out_folder, default=out)
+    return parser
+
+
+def words_of(options: argparse.Namespace) -> tuple[str, ...]:
+    """The words that all runs share, by the options; their settings come last and count."""
+    words = ["--questions", str(options.questions), "--devices", str(options.devices)]
+    return (*words, *set_words([*SETTINGS, *options.changes]))
+
+
+def set_words(changes: Sequence[str]) -> tuple[str, ...]:
+    """Settings as words of a command line."""
+    return tuple(word for change in changes for word in ("--set", change))
 
 
 def run_part(part: Part, out: Path) -> None:

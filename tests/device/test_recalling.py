@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -48,37 +49,47 @@ def send(device: Watched, bank: MemoryStore, since: Delta | None) -> Delta:
     return delta
 
 
-def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
-    tmp_path: Path, bank: MemoryStore
-) -> None:
-    """Its document is edited, and what tells that the name is private comes in the same round."""
+@dataclass(frozen=True)
+class Shared:
+    """A device, the first delta that it sent, and the ids of the memories in it that hold the name in clear."""
+
+    device: Watched
+    first: Delta
+    clear: set[str]
+
+
+@pytest.fixture
+def shared(tmp_path: Path, bank: MemoryStore) -> Shared:
     device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
     device.write(**BEFORE)
     device.build()
     first = send(device, bank, None)
     clear = {name for name, text in told(bank).items() if NAME in text}
+    assert clear  # nothing tells yet that this is a person
+    return Shared(device, first, clear)
+
+
+def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
+    shared: Shared, bank: MemoryStore
+) -> None:
+    """Its document is edited, and what tells that the name is private comes in the same round."""
+    device, first = shared.device, shared.first
     device.write(
         **{"town.txt": f"{BEFORE['town.txt']} Oswin Xqwu signed its record.", "record.txt": TELLING["a title"]}
     )
     device.build()
     second = send(device, bank, first)
     left = told(bank)
-    assert clear
     assert second.since == first.version
     assert {name for name, text in left.items() if NAME in text} == set()
 
 
 @pytest.mark.parametrize("telling", TELLING)
 def test_a_later_document_withdraws_a_name_from_what_was_shared(
-    tmp_path: Path, bank: MemoryStore, telling: str
+    shared: Shared, bank: MemoryStore, telling: str
 ) -> None:
-    device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
-    device.write(**BEFORE)
-    device.build()
-    first = send(device, bank, None)
-    clear = {name for name, text in told(bank).items() if NAME in text}
+    device, first, clear = shared.device, shared.first, shared.clear
     others = told(bank).keys() - clear
-    assert clear  # nothing tells yet that this is a person
     assert others
     device.write(**{"record.txt": TELLING[telling]})
     device.build()

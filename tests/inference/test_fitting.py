@@ -198,7 +198,7 @@ def test_memory_answers_where_it_is_near_and_fits(
     question: str, delta: float, answer: str | None, encoder: Encoder, pipeline: Pipeline
 ) -> None:
     items = [memory(row, encoder, pipeline) for row in ROWS]
-    memorizer = Memorizer(Matcher(items, 0.7), delta, Fitting(encoder).misfit, "here")
+    memorizer = Memorizer(Matcher(items, 0.7), delta, Fitting(encoder), "here")
     analysis = pipeline.question(question)
     matches = memorizer.recall(encoder.encode([question])[0], analysis, 3)
     assert [match.score for match in matches] == sorted((match.score for match in matches), reverse=True)
@@ -213,7 +213,7 @@ def test_another_devices_memory_with_a_made_up_embedding_is_not_believed(encoder
     half = replace(honest, id="half", embedding=honest.embedding.astype(np.float16).astype(np.float32))
     forged = replace(honest, id="forged", question="Who designed the Tarn Bridge model?", embedding=asked)
     for item, believed in ((honest, True), (half, True), (forged, False), (replace(forged, origin="here"), True)):
-        memorizer = Memorizer(Matcher([item], 0.7), 0.8, fitting.misfit, "here", is_true=fitting.is_true)
+        memorizer = Memorizer(Matcher([item], 0.7), 0.8, fitting, "here")
         fitting.true.clear()
         matches = memorizer.recall(asked, analysis, 3)
         assert (memorizer.answer(question, analysis, matches) is not None) == believed
@@ -222,7 +222,7 @@ def test_another_devices_memory_with_a_made_up_embedding_is_not_believed(encoder
 def test_the_best_of_those_that_fit_answers(encoder: Encoder, pipeline: Pipeline) -> None:
     items = [memory(row, encoder, pipeline) for row in ROWS]
     matches = [Match(items[1], 0.99, 1.0, 1.0), Match(items[0], 0.9, 0.9, 0.9), Match(items[0], 0.85, 0.9, 0.9)]
-    memorizer = Memorizer(Matcher([], 0.7), 0.8, Fitting(encoder).misfit, "here")
+    memorizer = Memorizer(Matcher([], 0.7), 0.8, Fitting(encoder), "here")
     question = "Who designed the bridge?"
     assert memorizer.answer(question, pipeline.question(question), matches) is matches[1]
     assert memorizer.recall(np.zeros(encoder.dimension, np.float32), QuestionAnalysis((), (), ""), 5) == []

@@ -39,7 +39,7 @@ def leads(encoder: Encoder, pipeline: Pipeline) -> Leads:
     ]
     matcher, fitting = Matcher(items, 0.6), Fitting(encoder, items)
     return Leads(
-        memorizer=Memorizer(matcher, 0.62, fitting.misfit, "a"),
+        memorizer=Memorizer(matcher, 0.62, fitting, "a"),
         rewriter=Rewriter(matcher, fitting, encoder, pipeline, nothing),
         hops=Hops(matcher, fitting.misfit),
         encoder=encoder,

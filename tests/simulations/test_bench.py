@@ -81,6 +81,8 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert all(result.n == 4 and result.missing == 0.0 for result in summary.systems.values())
     assert all(result.replayed == 0.0 for result in summary.systems.values())
     assert summary.systems["memory-fusion"].messages > summary.systems[MEMORIZER].messages == 0
+    told = summary.systems["memory-fusion"]
+    assert sum(phase.messages for phase in told.by_phase.values()) == told.messages
     assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
     answers = read_answers(tmp_path / "out")
     assert len(answers) == 5 * 4

@@ -123,6 +123,16 @@ def test_a_question_waits_for_the_slowest_device_and_not_for_one_after_the_other
     assert 1_000.0 < strategy.answers["f10"].cost.seconds < 1_900.0
 
 
+def test_a_declined_question_took_its_time_too(built: Federation, tmp_path: Path) -> None:
+    def slow_and_empty(batch: HitsBatch) -> HitsBatch:
+        told = tuple(replace(summary, units=()) for summary in batch.summaries)
+        return replace(batch, summaries=told, seconds=1_000.0)
+
+    strategy, _ = run(shared(built, tmp_path), CLIMBER, tamper=tampering(slow_and_empty))
+    assert strategy.answers["f10"].path == "abstained"
+    assert 1_000.0 < strategy.answers["f10"].cost.seconds < 1_900.0
+
+
 def test_who_speaks_for_another_is_not_heard(built: Federation, tmp_path: Path) -> None:
     def lie(batch: HitsBatch) -> HitsBatch:
         return replace(batch, device="bridges") if batch.device == "harbours" else batch

@@ -379,6 +379,18 @@ def test_sketches_in_another_s_name_are_dropped(fresh: Federation) -> None:
     assert "f7" in strategy.answers
 
 
+def test_homes_first_look_counts(built: Federation) -> None:
+    def slow(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == AnswerBatch.__name__:
+            batch = wire.decode(reply.content, AnswerBatch, run="1")
+            waiting = tuple(replace(one, seconds=1_000.0) for one in batch.open)
+            reply.content = wire.encode(replace(batch, open=waiting), run="1")
+        return reply
+
+    strategy, _ = run(built, FOREIGN, tamper=slow)
+    assert 1_000.0 < strategy.answers[FOREIGN.id].cost.seconds < 1_900.0
+
+
 def test_hop_replies_do_not_tell_how_near_a_peer_was(built: Federation) -> None:
     heard: list[HopReply] = []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,21 @@ def test_what_was_changed_on_its_way_is_refused(
     answer = strategy.answers[FOREIGN.id]
     assert not any(source.startswith("rivers/") for source in answer.sources)
     assert reason in " ".join(strategy.outcome().traffic.missing.values())
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("float16", 2), ("encrypted", 3)])
+def test_seconds_of_every_step_count(files: Federation, mode: str, steps: int) -> None:
+    """Home encrypts, home chooses, and the owners give, which work at the same time."""
+
+    slow = partial(replace, seconds=1_000.0)
+    encrypted, sealed = tampering(EncryptedQuestions, slow), tampering(SealedMessages, slow)
+
+    def both(reply: Message) -> Message | None:
+        encrypted(reply)
+        return sealed(reply)
+
+    strategy, _ = run(files.with_changes(**MODES[mode]), FOREIGN, tamper=both)
+    assert 1_000.0 * steps < strategy.answers[FOREIGN.id].cost.seconds < 1_000.0 * steps + 900.0
 
 
 def test_a_device_without_a_usable_key_costs_the_others_nothing(files: Federation) -> None:

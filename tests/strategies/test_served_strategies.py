@@ -11,7 +11,7 @@ from flwr.app import Message
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.privacy.sealing import BoxKey
-from fedrag_flwr.records import CentroidBatch, CentroidRequest, ConfideRequest, Question, SealedMessages
+from fedrag_flwr.records import AnswerBatch, CentroidBatch, CentroidRequest, ConfideRequest, Question, SealedMessages
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
@@ -84,6 +84,15 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> No
     assert "routing-rivers" not in strategy.counts
 
 
+def slow_home(batch: AnswerBatch) -> AnswerBatch:
+    return replace(batch, open=tuple(replace(one, seconds=1_000.0) for one in batch.open))
+
+
+def test_homes_seconds_before_the_server_answers_count(files: Federation) -> None:
+    strategy, _ = run(RagRoute, files, FOREIGN, tamper=tampering(AnswerBatch, slow_home))
+    assert 1_000.0 < strategy.answers["f7"].cost.seconds < 1_900.0
+
+
 # --- confidential-broadcast -------------------------------------------------------------------------
 
 
@@ -103,6 +112,14 @@ def test_the_enclave_answers_over_all_devices_and_the_server_sees_boxes_only(fil
         assert "f7" in home.delivered.all()
     assert isinstance(strategy, ConfidentialBroadcast)
     assert strategy._enclave is None  # it ended with the run
+
+
+def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) -> None:
+    def slow(sent: SealedMessages) -> SealedMessages:
+        return replace(sent, seconds=1_000.0)
+
+    strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tampering(SealedMessages, slow))
+    assert 2_000.0 < strategy.answers["f7"].cost.seconds < 2_900.0
 
 
 def _torn(sent: SealedMessages) -> SealedMessages:
