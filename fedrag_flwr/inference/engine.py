@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, read_as
 from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
+from fedrag_flwr.inference.open_looks import Look, OpenLooks
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.trust import judged
@@ -54,6 +55,8 @@ class Engine:
         Of its first passages so many give their sentences.
     clock
         Seconds for timing.
+    looks
+        What was found for questions that stay open, so that whoever finishes them does not look again.
     """
 
     leads: Leads
@@ -62,6 +65,7 @@ class Engine:
     order: EvidenceOrder | None = None
     ordered: int = 10
     clock: Clock = time.perf_counter
+    looks: OpenLooks = field(default_factory=OpenLooks)
 
     # --- the three modes ------------------------------------------------------------------------
 
@@ -90,8 +94,9 @@ class Engine:
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start)
         if wants := self._wants(question, lead.matches):
+            self.looks.keep(question, Look(lead))
             return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
-        return self._reasoned(question, lead, (), start)
+        return self._reasoned(question, lead, (), start, self._read(lead, self._home(lead), ()))
 
     def assisted(
         self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = False
@@ -113,10 +118,12 @@ class Engine:
         lead = self.leads.lead(question.text)
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start)
-        if reading and (told := self._read(lead, ())).certain:
+        home = self._home(lead) if reading else None
+        if home is not None and (told := self._read(lead, home, ())).certain:
             answer = self._reasoned(question, lead, (), start, told)
             if answer.text:
                 return answer
+        self.looks.keep(question, Look(lead, home))
         wants = {want.owner: want for want in self._wants(question, lead.matches)} if owners else {}
         for owner in near(lead.asked.vector) if near is not None else ():
             wants.setdefault(owner, Want(question.id, owner, ()))
@@ -125,7 +132,8 @@ class Engine:
 
     def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
         """The vector by which others are asked, a description in the question resolved, and whom memory names."""
-        lead = self.leads.lead(question.text)
+        look = self.looks.see(question)
+        lead = self.leads.lead(question.text) if look is None else look.lead
         return lead.asked.vector, self._wants(question, lead.matches)
 
     def at_home(self, question: Question) -> tuple[Answer, bool]:
@@ -134,7 +142,7 @@ class Engine:
         lead = self.leads.lead(question.text)
         if lead.known is not None:
             return self._recalled(question, lead, lead.known, self.clock() - start), True
-        reading = self._read(lead, ())
+        reading = self._read(lead, self._home(lead), ())
         answer = self._reasoned(question, lead, (), start, reading)
         return answer, reading.certain and bool(answer.text)
 
@@ -147,8 +155,10 @@ class Engine:
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question at home with whatever other devices gave; how near that is home measures itself."""
         start = self.clock()
-        lead = self.leads.lead(question.text)
-        return self._reasoned(question, lead, rescored(foreign, lead.asked.vector, self.leads.encoder), start)
+        look = self.looks.take(question) or Look(self.leads.lead(question.text))
+        lead, home = look.lead, self._home(look.lead) if look.home is None else look.home
+        given = rescored(foreign, lead.asked.vector, self.leads.encoder)
+        return self._reasoned(question, lead, given, start, self._read(lead, home, given))
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -177,11 +187,14 @@ class Engine:
         said = f"memory {best:.2f} < {delta:.2f}" if best < delta else f"memory {best:.2f}, but no answer to this"
         return (because("memory", said, best, delta),)
 
-    def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
+    def _home(self, lead: Lead) -> list[Candidate]:
+        """Home's sentences among which evidence is chosen."""
+        return self.shelf.gather(lead.asked.vector, lead.matches, self._first_passages(lead.asked.text))
+
+    def _read(self, lead: Lead, home: Sequence[Candidate], foreign: Sequence[EvidenceUnit]) -> Reading:
         """What home's evidence and foreign units say without the model."""
         asked = lead.asked
-        candidates = self.shelf.gather(asked.vector, lead.matches, self._first_passages(asked.text))
-        return read(asked.text, asked.analysis, [*candidates, *self._read_foreign(foreign)], self.cognizer.sure)
+        return read(asked.text, asked.analysis, [*home, *self._read_foreign(foreign)], self.cognizer.sure)
 
     def _reasoned(
         self,
@@ -189,10 +202,9 @@ class Engine:
         lead: Lead,
         foreign: Sequence[EvidenceUnit],
         start: float,
-        reading: Reading | None = None,
+        reading: Reading,
     ) -> Answer:
         asked = lead.asked
-        reading = reading or self._read(lead, foreign)
         name = lead.via.name if lead.via else ""
         first = self._shown(lead, self._chosen(reading, foreign, name))
         further = self._shown(lead, self._further(reading, foreign, name, first.units))

@@ -14,6 +14,7 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.reader import CERTAIN, Reading
+from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
@@ -106,8 +107,8 @@ def test_what_is_far_is_not_answered_and_costs_no_call(people: EdgeDevice) -> No
 class Sure(Engine):
     """An engine whose readings leave no doubt."""
 
-    def _read(self, lead: Lead, foreign: Sequence[EvidenceUnit]) -> Reading:
-        found = super()._read(lead, foreign)
+    def _read(self, lead: Lead, home: Sequence[Candidate], foreign: Sequence[EvidenceUnit]) -> Reading:
+        found = super()._read(lead, home, foreign)
         return replace(found, likely=np.full_like(found.likely, CERTAIN))
 
 
