@@ -4,7 +4,8 @@
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Each dataset in each setting is a run of `fedrag bench`
 in a folder of its own with its log beside it, and systems take turns there question by question. Killed at any time,
-the same command goes on where it was; what is finished costs a few seconds. ``table1.md`` has the paper's shape.
+the same command goes on where it was; what is finished costs a few seconds. ``table1.md`` has the paper's table, ACC
+with intervals and what a federated question sends, ``table1.csv`` all measures.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedrag_flwr.evaluation.measures import number, points, seconds
-from fedrag_flwr.evaluation.results import read_summary
-from fedrag_flwr.evaluation.scoring import SystemResult
+from fedrag_flwr.evaluation.measures import seconds
 from simulations.corpora.sentences import find_data
 from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
+from simulations.reporting.table1_tables import folder_of, numbers, tables
 
 SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then all other strategies
     "local": (
@@ -40,31 +40,14 @@ IN_TURN = (  # such that two cores end together, by the times that the parts too
 )
 
 
+REFERENCES = {"local": "fd-rag-local", "federated": "fedrag"}
+
+
 def part_of(setting: str, dataset: str, data: Path, further: Sequence[str]) -> Part:
     """One dataset in one setting, with further words for all parts."""
     file, systems = data / f"{dataset}.jsonl.gz", ",".join(SYSTEMS[setting])
     words = ("--data", str(file.resolve()), "--setting", setting, "--systems", systems, *further)
-    return Part(_folder(setting, dataset), words)
-
-
-def _folder(setting: str, dataset: str) -> str:
-    return f"{setting}-{dataset}"
-
-
-def table(out: Path, datasets: Sequence[str]) -> str:
-    """The paper's table from the parts' results: systems as rows; F1, ACC, latency and calls of each dataset."""
-    heads = " | ".join(f"{name}: F1 | ACC | Lat | Calls" for name in datasets)
-    lines = [f"| system | {heads} |", f"|{'---|' * (1 + 4 * len(datasets))}"]
-    for setting, systems in SYSTEMS.items():
-        lines.append(f"| **{setting}** |{' |' * 4 * len(datasets)}")
-        results = [read_summary(out / _folder(setting, name)).systems for name in datasets]
-        lines += [f"| {one} | {' | '.join(_cells(found[one]) for found in results)} |" for one in systems]
-    return "\n".join(lines) + "\n"
-
-
-def _cells(result: SystemResult) -> str:
-    told = (points(result.f1), points(result.acc), seconds(result.latency_s.mean), number(result.llm_calls))
-    return " | ".join(told)
+    return Part(folder_of(setting, dataset), words)
 
 
 def main() -> None:
@@ -75,8 +58,9 @@ def main() -> None:
     parts = [part_of(setting, name, data, further) for setting, name in IN_TURN if name in options.datasets]
     start = time.monotonic()
     run_lanes([[part] for part in parts], options.jobs, options.out)
-    told = table(options.out, options.datasets)
+    told = tables(options.out, SYSTEMS, options.datasets, REFERENCES)
     (options.out / "table1.md").write_text(told, encoding="utf-8")
+    (options.out / "table1.csv").write_text(numbers(options.out, SYSTEMS, options.datasets), encoding="utf-8")
     print(told)
     print(f"{seconds(time.monotonic() - start)} with {options.jobs} parts at a time; results: {options.out}")
 

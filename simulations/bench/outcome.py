@@ -26,6 +26,7 @@ from simulations.bench.world import World
 
 # all systems live in one process, so that its memory is no system's own: `bench_device_memory.py` measures that
 MEASURES = tuple(measure for measure in (*QUALITY, *COST) if measure.heading != "Peak memory")
+CSV = "table.csv"
 MEMORIZER, COGNIZER, ORACLE = "fd-rag-memorizer", "fd-rag-cognizer", "oracle-router"
 
 
@@ -55,7 +56,7 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
     (out / "table.md").write_text(markdown(summary), encoding="utf-8")
     made = [row for world in worlds for name in plan.systems for row in rows.of(world.name, name)]
     (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
-    (out / "table.csv").write_text(table_csv(summary), encoding="utf-8")
+    (out / CSV).write_text(table_csv(summary), encoding="utf-8")
     return summary
 
 

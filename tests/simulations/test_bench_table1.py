@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,20 @@ def test_all_rows_stand_in_one_table(
     main()
     table = (out / "table1.md").read_text(encoding="utf-8")
     assert table in capsys.readouterr().out
-    named = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[3:]]
-    assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
-    rows = [line for line in table.splitlines()[3:] if "**" not in line]
-    assert all(line.count(" | ") == 4 and "–" not in line for line in rows)
+    paper, beside, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
+    for lines, cells in ((paper, 4), (beside, 2)):
+        named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
+        assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
+        assert all(line.count(" | ") == cells for line in lines if "**" not in line)
+    assert not any("–" in line for line in (*paper, *costs))
+    assert [line.split(" | ")[2] for line in beside if "–" in line] == ["– |", "– |"]  # the references'
+    sent = {name: told for name, told, *_ in (line.removeprefix("| ").split(" | ") for line in costs)}
+    assert tuple(sent) == SYSTEMS["federated"]
+    assert float(sent["local-rag"]) == 2.0  # the question and its answer
+    assert float(sent["confidential-broadcast"]) > 2.0
+    rows = list(csv.DictReader((out / "table1.csv").open(encoding="utf-8")))
+    told = [(row["setting"], row["system"]) for row in rows]
+    assert told == [(setting, name) for setting, names in SYSTEMS.items() for name in names]
     kept = (out / "local-hotpotqa" / "rows.jsonl").read_bytes()
     main()
     assert (out / "local-hotpotqa" / "rows.jsonl").read_bytes() == kept

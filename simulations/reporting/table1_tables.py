@@ -1,0 +1,120 @@
+"""Table 1's parts as Markdown and as plain numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from fedrag_flwr.evaluation.bootstrap import Interval
+from fedrag_flwr.evaluation.measures import NONE, number, points, seconds, signed_points, size
+from fedrag_flwr.evaluation.results import read_summary
+from fedrag_flwr.evaluation.scoring import SystemResult
+from simulations.bench.outcome import CSV
+from simulations.bench.rows import Row, read_rows
+
+Systems = Mapping[str, Sequence[str]]  # of each setting, in the table's order
+Cells = Callable[[SystemResult], Sequence[str]]
+
+_SHAPE = ("F1", "ACC", "Latency", "Calls")
+_COSTS = ("messages", "bytes", "server", "messages before", "bytes before")
+
+
+def folder_of(setting: str, dataset: str) -> str:
+    """The name of the folder with one part's results."""
+    return f"{setting}-{dataset}"
+
+
+def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str]) -> str:
+    """Three tables: the paper's; ACC with intervals and beside a reference row; what a federated question sends."""
+    results = {
+        (setting, name): read_summary(out / folder_of(setting, name)).systems
+        for setting in systems
+        for name in datasets
+    }
+
+    def lines(heads: Sequence[str], cells: Callable[[str], Cells]) -> list[str]:
+        told = [_heads(heads, datasets)]
+        for setting, names in systems.items():
+            told.append(f"| **{setting}** |{' |' * len(heads) * len(datasets)}")
+            shown = cells(references[setting])
+            told += [_line(name, *(shown(results[setting, one][name]) for one in datasets)) for name in names]
+        return told
+
+    parts = [
+        lines(_SHAPE, lambda _: _shape),
+        lines(("ACC 95 %", "reference minus it"), _beside),
+        [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)],
+    ]
+    said = (
+        "The reference is "
+        + ", ".join(f"`{name}` of the {setting} part" for setting, name in references.items())
+        + ".",
+        "Messages, bytes and the server's seconds are means of a question; before: until the first one.",
+    )
+    return "\n\n".join(["\n".join(parts[0]), said[0], "\n".join(parts[1]), said[1], "\n".join(parts[2])]) + "\n"
+
+
+def numbers(out: Path, systems: Systems, datasets: Sequence[str]) -> str:
+    """All measures of all systems as plain numbers, one line a system, dataset and setting."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for setting in systems:
+        for name in datasets:
+            with (out / folder_of(setting, name) / CSV).open(encoding="utf-8", newline="") as part:
+                heads, *rows = csv.reader(part)
+            if not file.tell():
+                writer.writerow(["setting", "dataset", *heads])
+            writer.writerows([setting, name, *row] for row in rows)
+    return file.getvalue()
+
+
+def _heads(heads: Sequence[str], datasets: Sequence[str]) -> str:
+    named = [f"{name}: {head}" if place == 0 else head for name in datasets for place, head in enumerate(heads)]
+    return f"| system | {' | '.join(named)} |\n|{'---|' * (1 + len(named))}"
+
+
+def _line(name: str, *groups: Sequence[str]) -> str:
+    return f"| {name} | {' | '.join(cell for group in groups for cell in group)} |"
+
+
+def _shape(result: SystemResult) -> Sequence[str]:
+    return points(result.f1), points(result.acc), seconds(result.latency_s.mean), number(result.llm_calls)
+
+
+def _beside(reference: str) -> Cells:
+    def cells(result: SystemResult) -> Sequence[str]:
+        acc, less = result.intervals["ACC"], result.versus.get(reference)
+        return f"{points(acc.low)} to {points(acc.high)}", NONE if less is None else _turned(less)
+
+    return cells
+
+
+def _turned(less: Interval) -> str:
+    """A row's difference to the reference as the reference's to the row."""
+    low, value, high = (signed_points(-bound) for bound in (less.high, less.value, less.low))
+    return f"{value} ({low} to {high})"
+
+
+def _costs(out: Path, systems: Sequence[str], datasets: Sequence[str]) -> Iterable[str]:
+    made = {name: read_rows(out / folder_of("federated", name)) for name in datasets}
+    for system in systems:
+        yield _line(system, *(_cost([row for row in made[name] if row.system == system]) for name in datasets))
+
+
+def _cost(rows: Sequence[Row]) -> Sequence[str]:
+    asked = [row for row in rows if row.question_id]
+    before = [row for row in rows if not row.question_id]
+    return (
+        number(mean(row.traffic.messages for row in asked)),
+        size(mean(_bytes(row) for row in asked)),
+        seconds(mean(row.server_seconds for row in asked)),
+        number(sum(row.traffic.messages for row in before)),
+        size(sum(map(_bytes, before))),
+    )
+
+
+def _bytes(row: Row) -> int:
+    return row.traffic.bytes_up + row.traffic.bytes_down
