@@ -19,23 +19,27 @@ from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, socket_of
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
-app = ClientApp()
+Reply = Callable[[str, Message, Context], RecordDict]
 _warned: set[str] = set()
 
 
-def _handler(message_type: str) -> Callable[[Message, Context], Message]:
+def app_of(reply: Reply) -> ClientApp:
+    """A ClientApp that answers a message of each of the project's types with what `reply` gives for it."""
+    made = ClientApp()
+    for message_type in MESSAGE_TYPES:
+        category, _, action = message_type.partition(".")
+        {"query": made.query, "train": made.train}[category](action)(_handler(message_type, reply))
+    return made
+
+
+def _handler(message_type: str, reply: Reply) -> Callable[[Message, Context], Message]:
     def handle(message: Message, context: Context) -> Message:
-        reply = Message(_reply(message_type, message, context), reply_to=message)
-        if reply.metadata.ttl <= 0:  # by a clock that is ahead of the server's, it would have expired
-            reply.metadata.created_at, reply.metadata.ttl = message.metadata.created_at, message.metadata.ttl
-        return reply
+        answer = Message(reply(message_type, message, context), reply_to=message)
+        if answer.metadata.ttl <= 0:  # by a clock that is ahead of the server's, it would have expired
+            answer.metadata.created_at, answer.metadata.ttl = message.metadata.created_at, message.metadata.ttl
+        return answer
 
     return handle
-
-
-for _type in MESSAGE_TYPES:
-    _category, _, _action = _type.partition(".")
-    {"query": app.query, "train": app.train}[_category](_action)(_handler(_type))
 
 
 def _reply(message_type: str, message: Message, context: Context) -> RecordDict:
@@ -71,3 +75,6 @@ def _warn(device: str) -> None:
     if device not in _warned:
         _warned.add(device)
         log(WARNING, "%s: no service runs at this device; every message loads its models anew: fedrag serve", device)
+
+
+app = app_of(_reply)

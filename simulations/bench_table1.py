@@ -1,6 +1,6 @@
 """FD-RAG's table 1 in one piece: three datasets, each at home and federated, side by side on the machine's cores.
 
-    python -m simulations.bench_table1 [--data FOLDER] [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
+    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Each dataset in each setting is a run of `fedrag bench`
 in a folder of its own with its log beside it, and systems take turns there question by question. Killed at any time,
@@ -52,15 +52,22 @@ def part_of(setting: str, dataset: str, data: Path, further: Sequence[str]) -> P
 
 def main() -> None:
     """Run what is not done yet and write the table."""
-    options = parser_of(__doc__, "results/table1").parse_args()
+    parser = parser_of(__doc__, "results/table1")
+    parser.add_argument("--settings", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    options = parser.parse_args()
+    systems = {setting: SYSTEMS[setting] for setting in options.settings}
     further = words_of(options)
     data = find_data(options.data)
-    parts = [part_of(setting, name, data, further) for setting, name in IN_TURN if name in options.datasets]
+    parts = [
+        part_of(setting, name, data, further)
+        for setting, name in IN_TURN
+        if setting in systems and name in options.datasets
+    ]
     start = time.monotonic()
     run_lanes([[part] for part in parts], options.jobs, options.out)
-    told = tables(options.out, SYSTEMS, options.datasets, REFERENCES)
+    told = tables(options.out, systems, options.datasets, REFERENCES)
     (options.out / "table1.md").write_text(told, encoding="utf-8")
-    (options.out / "table1.csv").write_text(numbers(options.out, SYSTEMS, options.datasets), encoding="utf-8")
+    (options.out / "table1.csv").write_text(numbers(options.out, systems, options.datasets), encoding="utf-8")
     print(told)
     print(f"{seconds(time.monotonic() - start)} with {options.jobs} parts at a time; results: {options.out}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.device.engines import Engines
@@ -72,10 +72,18 @@ class DeviceAnswers:
         near = self.graph.near if parts.summaries and named else None
         return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
 
-    def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
-        """By which vector `fedrag` asks others, and the owners whom memory names, for boxes in which neither shows."""
-        vector, wants = self._engine("assisted").sought(question)
-        return vector, wants if self.settings.fedrag.owners else ()
+    def seeker(self) -> Callable[[Question], tuple[Vector, Sequence[Want]]]:
+        """Makes ready what says by which vector `fedrag` asks others about a question, and whom memory names.
+
+        Both are for boxes in which neither shows.
+        """
+        engine, owners = self._engine("assisted"), self.settings.fedrag.owners
+
+        def sought(question: Question) -> tuple[Vector, Sequence[Want]]:
+            vector, wants = engine.sought(question)
+            return vector, wants if owners else ()
+
+        return sought
 
     def _before(self, question: Question) -> Answer | None:
         start = time.perf_counter()

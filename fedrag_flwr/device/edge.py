@@ -157,7 +157,7 @@ class EdgeDevice:
             self.graph.keep_overview,
             settings,
             self.waiting.outbox.recalled,
-            lambda question: self.answers.sought(question),
+            lambda: self.answers.seeker(),
             self.giving.evidence,
             self.finish,
         )

@@ -11,7 +11,7 @@ from fedrag_flwr.exchange.boxes import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.exchange.confiding import confide, open_answers
 from fedrag_flwr.exchange.numbers import FILE as NUMBERS
 from fedrag_flwr.exchange.numbers import SummaryNumbers
-from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Sought
+from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Seeker
 from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.exchange.training import PrivateTraining
@@ -80,14 +80,14 @@ class SealedExchange:
         take: Take,
         settings: Settings,
         recall: Recall,
-        sought: Sought,
+        seeker: Seeker,
         retrieve: Retrieve,
         finish: Finish,
     ) -> Self:
         """With CKKS keys kept in a folder, made when they are first needed."""
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
-        routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, sought, settings)
+        routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, seeker, settings)
         numbers = SummaryNumbers(folder / NUMBERS)
         summaries = PrivateSummaries(device, key, numbers, encoder, own, take, settings.routing)
         sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units

@@ -40,6 +40,7 @@ _MOST_OVERVIEW = 1_000_000  # rows of an overview
 Floats = NDArray[np.float32]
 Overview = Callable[[], tuple[list[str], Floats]]
 Sought = Callable[[Question], tuple[Vector, Sequence[Want]]]
+Seeker = Callable[[], Sought]
 
 
 class PrivateRouting:
@@ -59,8 +60,9 @@ class PrivateRouting:
         Gives owners and vectors of all summaries, as they were handed out.
     recall
         Puts texts to questions that come without.
-    sought
-        Gives, where evidence is looked for by nearness, a question's vector and the owners whom memory names.
+    seeker
+        Makes ready what gives, where evidence is looked for by nearness, a question's vector and the owners whom memory
+        names.
     settings
         Of the run.
     """
@@ -74,7 +76,7 @@ class PrivateRouting:
         door: ExportDoor,
         overview: Overview,
         recall: Callable[[Sequence[Question]], Sequence[Question]],
-        sought: Sought,
+        seeker: Seeker,
         settings: Settings,
     ) -> None:
         self._device = device
@@ -84,14 +86,15 @@ class PrivateRouting:
         self._door = door
         self._overview = overview
         self._recall = recall
-        self._sought = sought
+        self._seeker = seeker
         self._settings = settings
 
     def encrypt(self, request: EncryptRequest) -> EncryptedQuestions:
         """Open questions' vectors under this device's own key, tagged for the server."""
+        asked = self._asker(request.by)
         start = time.perf_counter()
         questions = self._recall(request.questions)
-        vectors = [vector for vector, _ in self._asked(questions, request.by)]
+        vectors = [vector for vector, _ in asked(questions)]
         key, fingerprint = self._key.tag_key(request.server), self._cipher.fingerprint
         encrypted = [
             EncryptedQuestion(question.id, data, tag(key, *tagged_question(question.id, fingerprint, data)))
@@ -113,11 +116,12 @@ class PrivateRouting:
         WireError
             A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
+        asker = self._asker(request.by)
         start = time.perf_counter()
         peers = {peer.device: peer for peer in request.peers}
         messages: list[SealedMessage] = []
         questions = self._recall(request.questions)
-        sought = self._asked(questions, request.by)
+        sought = asker(questions)
         by_scores = self._by_scores(request, questions) if request.owners else None
         # without summaries of its own, what another run handed out does not count
         held = request.by != "nearest" or self._settings.fedrag.summaries
@@ -150,16 +154,21 @@ class PrivateRouting:
         routing = self._settings.routing
         return choose_owners(scores, owners, routing.summaries, routing.devices, (self._device,))
 
-    def _asked(self, questions: Sequence[Question], by: RetrieveBy) -> list[tuple[Vector, Sequence[Want]]]:
-        """By which vectors questions leave, and whom memory names for each."""
-        if any(question.home != self._device for question in questions):
-            raise WireError("a question of another home", where="questions")
-        sought: list[tuple[Vector, Sequence[Want]]] = []
-        if by == "nearest":
-            sought = [self._sought(question) for question in questions]
-        elif questions:
-            sought = [(vector, ()) for vector in self._encoder.encode([question.text for question in questions])]
-        return [(self._door.release_vector(vector), wants) for vector, wants in sought]
+    def _asker(self, by: RetrieveBy) -> Callable[[Sequence[Question]], list[tuple[Vector, Sequence[Want]]]]:
+        """Makes ready what says by which vectors questions leave, and whom memory names for each."""
+        sought = self._seeker() if by == "nearest" else None
+
+        def asked(questions: Sequence[Question]) -> list[tuple[Vector, Sequence[Want]]]:
+            if any(question.home != self._device for question in questions):
+                raise WireError("a question of another home", where="questions")
+            found: list[tuple[Vector, Sequence[Want]]] = []
+            if sought is not None:
+                found = [sought(question) for question in questions]
+            elif questions:
+                found = [(vector, ()) for vector in self._encoder.encode([question.text for question in questions])]
+            return [(self._door.release_vector(vector), wants) for vector, wants in found]
+
+        return asked
 
 
 def tagged_question(question_id: str, fingerprint: str, ciphertext: bytes) -> tuple[bytes, ...]:

@@ -49,6 +49,12 @@ class QuestionVectors:
         """The vectors of the question's tokens, shape (tokens, width), unit rows."""
         return self._kept(self._tokens, question, lambda: self._asked(question))
 
+    def forget(self) -> None:
+        """Keep nothing of the questions so far."""
+        with self._lock:
+            self._whole.clear()
+            self._tokens.clear()
+
     def _asked(self, question: str) -> Floats:
         return self.token_encoder.token_embeddings([question], asked=True)[0]
 

@@ -93,7 +93,7 @@ class BenchPlan:
         """The settings of all systems: the defaults, what a benchmark needs, and the changes.
 
         The text is public, so nothing is masked; no answer is given again, and no cache of generations or of what the
-        server reads is in use, so that every second is measured.
+        server reads is in use, and no row's answers have a report beside them, so that every second is measured.
         """
         needed: dict[str, Plain] = {
             "seed": self.seed,
@@ -101,6 +101,7 @@ class BenchPlan:
             "fedrag.cache": False,
             "overlay.cache-similarity": 1.1,
             **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers", "caching.hot"), 0),
+            "hybrid.report": "none",
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,

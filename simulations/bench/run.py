@@ -12,13 +12,12 @@ from filelock import FileLock, Timeout
 
 from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.evaluation.fitted import code_digest
-from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows, Session
-from simulations.bench.systems import System, make_system, order_of
+from simulations.bench.systems import WALKS, System, make_system, order_of
 from simulations.bench.world import World, make_world
 
 Tell = Callable[[str], None]
@@ -77,6 +76,8 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
     }
     waiting = {name: frozenset(ids) for name, ids in left.items() if ids}
     tell(f"{world.name}: {sum(map(len, waiting.values()))} answers to come, {len(world.gold)} questions")
+    if not any(rows.of(world.name, name) for name in WALKS):
+        world.forget_walks()
     systems = {name: _prepared(name, world, rows, tell) for name in waiting}
     pace = _Pace(sum(map(len, waiting.values())))
     for turn, gold in enumerate(world.gold):
@@ -84,7 +85,7 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
         for name in order_of(list(systems), turn) if systems else ():
             if gold.question_id not in waiting[name]:
                 continue
-            _forget_prompt(world)
+            world.forget()
             asked = systems[name].ask(question)
             rows.add(
                 Row(
@@ -97,13 +98,6 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
                 )
             )
             tell(f"{world.name}: {pace.step()}, {name}")
-
-
-def _forget_prompt(world: World) -> None:
-    """Let no system profit from one before it that put the same prompt."""
-    generator = world.toolbox.generator()
-    if isinstance(generator, LlamaGenerator):
-        generator.forget_prompt()
 
 
 def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:

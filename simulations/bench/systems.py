@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from client_app.app import app
+from client_app.app import app_of
 from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_baseline
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.world import World
+from simulations.worlds.kept_devices import KeptDevices
 from simulations.worlds.local_grid import LocalGrid
 from strategies import STRATEGIES, ServerTools, make_strategy
 
@@ -54,7 +56,7 @@ class System(Protocol):
 
 
 class Federated:
-    """A strategy over the devices of a world, which live in this process.
+    """A strategy over the devices of a world, which live in this process and stay open, as a service keeps them.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ class Federated:
             {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
         ]
         own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
-        self._grid = LocalGrid(app, nodes, settings.flat(), own_run)
+        self._grid = LocalGrid(app_of(KeptDevices().reply), nodes, settings.flat(), own_run)
         self._seen = Traffic()
         self._worked = 0.0
 
@@ -123,7 +125,8 @@ class OnDevice:
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
-        return Asked(self._ask(self._devices[question.home], question))
+        device = self._devices[question.home]
+        return Asked(isolated(question.id, lambda: self._ask(device, question)))
 
 
 class Local:
@@ -151,7 +154,8 @@ class Local:
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
-        return Asked(self._baselines[question.home].answer(question))
+        baseline = self._baselines[question.home]
+        return Asked(isolated(question.id, lambda: baseline.answer(question)))
 
 
 def memory_then_model(device: EdgeDevice, question: Question) -> Answer:
@@ -215,6 +219,9 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "centralized-second-look": ("centralized", SECOND_LOOK),
     "fedrag-nearest": ("fedrag", {"retrieval.order": "similarity"}),
 }
+
+
+WALKS = ("topic-walk", "random-walk", "flooding")
 
 
 def system_names() -> tuple[str, ...]:

@@ -18,12 +18,14 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from fedrag_flwr.walking.peer import NOTES
 from simulations.bench.plan import BenchPlan, dataset_of
 
 _BUILDING = (
@@ -73,6 +75,20 @@ class World:
         if built := [f"{key}={value}" for key, value in sorted(changed.items()) if key.startswith(_BUILDING)]:
             root = root.with_name(f"{name}@{'-'.join(built)}")
         return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.toolbox)
+
+    def forget(self) -> None:
+        """Let no system profit from one before it that asked the same: no prompt, no question's vector is kept."""
+        generator = self.toolbox.generator()
+        if isinstance(generator, LlamaGenerator):
+            generator.forget_prompt()
+        for substrate in self._substrates.values():
+            substrate.questions.forget()
+
+    def forget_walks(self) -> None:
+        """Take from the devices what walks of an earlier benchmark taught them: it was over the same questions."""
+        for name in self.devices:
+            for notes in store_root(self.settings, name).glob(f"{NOTES}*"):
+                notes.unlink()
 
     def substrate(self, name: str) -> Substrate:
         """A device's documents as local baselines share them, read and encoded by the first that asks."""

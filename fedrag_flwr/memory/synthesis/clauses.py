@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 _RELATIVES = frozenset(("that", "which", "who", "whom"))
+_MODALS = frozenset(("would", "could", "might", "may", "should", "'d", "must", "ought"))
+_DOUBTING = words_of("hardly barely scarcely nearly almost allegedly reportedly supposedly possibly perhaps probably")
+_SUPPOSING = frozenset(("if", "unless", "though", "whether"))
+_FACTS = words_of("fact news discovery finding proof")  # of nouns that a clause explains, those that say it is so
 _STATIVE = words_of("locate name know call base compose situate consider pronounce spell abbreviate")
 
 
@@ -36,28 +40,13 @@ def clauses_of(sentence: Span) -> list[Clause]:
 def _clause(verb: Token) -> Clause | None:
     if verb.dep_ not in ("ROOT", "conj", "relcl", "acl", "advcl", "ccomp", "parataxis"):
         return None
-    if verb.dep_ == "ccomp" and (
-        verb.head.lemma_ in HEDGES or any(child.lower_ in ("if", "whether") for child in verb.children)
-    ):
-        return None
     if (
         verb.dep_ == "ccomp"
         and verb.tag_ in ("VBN", "VBG")
         and not any(child.dep_ in ("aux", "auxpass", "mark") for child in verb.children)
     ):
         return None  # "had 3.4 seconds of propellant left" is one clause
-    if verb.dep_ == "advcl" and any(
-        child.dep_ == "mark" and child.lower_ in ("if", "unless", "though", "whether") for child in verb.children
-    ):
-        return None
-    if any(child.dep_ == "neg" for child in verb.children):
-        return None
-    if verb.lemma_ in HEDGES and any(child.dep_ in ("ccomp", "xcomp") for child in verb.children):
-        return None
-    if any(
-        child.dep_ == "aux" and child.lower_ in ("would", "could", "might", "may", "should", "'d", "must")
-        for child in verb.children
-    ):
+    if not is_stated(verb):
         return None
     subject, gap = _subject(verb)
     if subject is None or not subject.tokens:
@@ -86,6 +75,47 @@ def _clause(verb: Token) -> Clause | None:
     plural = subject.head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in subject.head.children)
     past = verb.tag_ in ("VBD", "VBN") or any(word in ("was", "were", "had", "did") for word in auxiliaries)
     return Clause(verb, auxiliaries, finite, lemma, subject, parts, adverbs, passive, past, plural)
+
+
+def is_stated(verb: Token) -> bool:
+    """Whether a sentence says that it is so: it denies, hedges and supposes neither the verb nor what it hangs on.
+
+    A verb that is joined to another shares that one's auxiliaries and negation ("was never launched or tested") where
+    it has none, and no subject, of its own; what the first is said under, it always is.
+    """
+    if _is_denied(verb) or (verb.lemma_ in HEDGES and any(c.dep_ in ("ccomp", "xcomp") for c in verb.children)):
+        return False
+    first, shares = verb, True
+    while first.dep_ == "conj" and first.head.pos_ in ("VERB", "AUX"):
+        shares = shares and _shares_negation(first)
+        first = first.head
+        if shares and _is_denied(first):
+            return False
+    marks = {child.lower_ for child in first.children if child.dep_ in ("mark", "advmod")}
+    if first.dep_ == "advcl":
+        return not marks & _SUPPOSING
+    if first.dep_ == "ccomp":
+        return first.head.lemma_ not in HEDGES and not marks & {"if", "whether"} and not _is_denied(first.head)
+    if first.dep_ == "acl" and marks & {"that", "if", "whether"}:  # "no evidence that it prevents malaria"
+        return first.head.lemma_ in _FACTS and not any(child.lower_ == "no" for child in first.head.children)
+    return True
+
+
+def _is_denied(verb: Token) -> bool:
+    """Whether the verb itself is negated, or said to be only possible, or nearly so."""
+    return any(
+        child.dep_ == "neg"
+        or (child.dep_ == "aux" and child.lower_ in _MODALS)
+        or (child.dep_ == "advmod" and (child.lower_ in _DOUBTING or any(c.lower_ == "no" for c in child.children)))
+        for child in verb.children
+    )
+
+
+def _shares_negation(verb: Token) -> bool:
+    """Whether a joined verb is said under the negation and the auxiliaries of the one before it."""
+    own = any(child.dep_ in ("nsubj", "nsubjpass", "expl", "aux", "auxpass") for child in verb.children)
+    turned = any(child.dep_ == "cc" and child.lower_ in ("but", "yet") for child in verb.head.children)
+    return not own and not turned and (verb.tag_ in ("VB", "VBN", "VBG") or _shares_auxiliary(verb))
 
 
 def _subject(verb: Token) -> tuple[Part | None, Token | None]:

@@ -162,6 +162,37 @@ def test_asks_nothing_that_the_text_does_not_state(title: str, text: str) -> Non
     assert not [draft for draft in draft_document(title, text) if draft.answer_type in ("YEAR", "DATE")]
 
 
+@pytest.mark.parametrize(
+    ("title", "text", "answers"),
+    [
+        ("Voyager 2", "Voyager 2 did not orbit Neptune or visit Pluto.", ("Pluto", "Neptune")),
+        ("Aurora", "The Aurora was never launched or tested in Norway.", ("Norway",)),
+        ("Cassini", "Cassini might orbit Titan and visit Uranus.", ("Titan", "Uranus")),
+        ("Velora", "There is no evidence that Velora prevents malaria in Kenya.", ("Kenya", "malaria")),
+        ("Voyager", "NASA did not confirm that Voyager visited Pluto in 1990.", ("Pluto", "1990")),
+        ("Aurora", "If the Aurora landed in Norway and sent data to Kenya, nobody noticed.", ("Norway", "Kenya")),
+        ("Pluto", "Pluto is no longer a planet.", ("planet",)),
+        ("Aurora", "The Aurora reportedly landed in Norway in 1990.", ("Norway", "1990")),
+    ],
+)
+def test_what_is_denied_or_doubted_is_no_memory(title: str, text: str, answers: tuple[str, ...]) -> None:
+    said = [draft for draft in draft_document(title, text) if any(answer in draft.answer for answer in answers)]
+    assert not said
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "answer"),
+    [
+        ("Aurora", "The Aurora was not built in Norway but launched in Kenya in 1990.", "1990"),
+        ("Aurora", "The Aurora did not reach Mars and was lost in 1990.", "1990"),
+        ("Aurora", "The Aurora was launched in 1990 and tested in Norway.", "Norway"),
+        ("Aurora", "The news that the Aurora landed in Norway spread in 1990.", "1990"),
+    ],
+)
+def test_a_denial_does_not_reach_what_is_said_beside_it(title: str, text: str, answer: str) -> None:
+    assert answer in {draft.answer for draft in draft_document(title, text)}
+
+
 def test_pronouns_of_another_subject_are_not_the_topic() -> None:
     text = "Pluto is a dwarf planet. Clyde Tombaugh found the planet in 1930. He was born in Streator."
     questions = [draft.question for draft in draft_document("Pluto", text)]
