@@ -1,6 +1,7 @@
 """FD-RAG's table 1 in one piece: three datasets, each at home and federated, side by side on the machine's cores.
 
-    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
+    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--questions 40] [--jobs 2]
+        [--set KEY=VALUE ...] [--out DIR]
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Each dataset in each setting is a run of `fedrag bench`
 in a folder of its own with its log beside it, and systems take turns there question by question. Killed at any time,

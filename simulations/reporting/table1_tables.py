@@ -20,6 +20,7 @@ Cells = Callable[[SystemResult], Sequence[str]]
 
 _SHAPE = ("F1", "ACC", "Latency", "Calls")
 _COSTS = ("messages", "bytes", "server", "messages before", "bytes before")
+_SENT = "Messages, bytes and the server's seconds are means of a question; before: until the first one."
 
 
 def folder_of(setting: str, dataset: str) -> str:
@@ -28,7 +29,7 @@ def folder_of(setting: str, dataset: str) -> str:
 
 
 def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str]) -> str:
-    """Three tables: the paper's; ACC with intervals and beside a reference row; what a federated question sends."""
+    """The paper's table; ACC with intervals and beside a reference row; what a federated question sends."""
     results = {
         (setting, name): read_summary(out / folder_of(setting, name)).systems
         for setting in systems
@@ -46,15 +47,13 @@ def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Map
     parts = [
         lines(_SHAPE, lambda _: _shape),
         lines(("ACC 95 %", "reference minus it"), _beside),
-        [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)],
     ]
-    said = (
-        "The reference is "
-        + ", ".join(f"`{name}` of the {setting} part" for setting, name in references.items())
-        + ".",
-        "Messages, bytes and the server's seconds are means of a question; before: until the first one.",
-    )
-    return "\n\n".join(["\n".join(parts[0]), said[0], "\n".join(parts[1]), said[1], "\n".join(parts[2])]) + "\n"
+    named = ", ".join(f"`{references[setting]}` of the {setting} part" for setting in systems)
+    told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1])]
+    if "federated" in systems:
+        costs = [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)]
+        told += [_SENT, "\n".join(costs)]
+    return "\n\n".join(told) + "\n"
 
 
 def numbers(out: Path, systems: Systems, datasets: Sequence[str]) -> str:
