@@ -27,6 +27,7 @@ from fedrag_flwr.text.base import ParsedPassage, Pipeline
 from fedrag_flwr.text.segment import under_title
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
+MADE_OTHERWISE = "made-otherwise"  # meta key: documents that could not be read when those settings changed
 NO_MEMORY = "no memory"  # what a report says of a document on which no memory rests
 RELEARN_SHARE = 0.5  # with more of the units new than this, the hypergraph is learnt afresh
 
@@ -59,6 +60,7 @@ class _Difference:
     removed: tuple[str, ...]
     unremembered: tuple[str, ...]  # in the store, but without memories yet
     unjudged: bool  # documents came or went without memories having been judged by it
+    otherwise: frozenset[str]  # documents that stay as other settings made them, as they cannot be read now
 
     @property
     def empty(self) -> bool:
@@ -73,13 +75,18 @@ class _Difference:
 def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Difference:
     """Compare documents with a store by their digests; one that is there, but cannot be read now, is not removed.
 
-    All have changed where memories are asked for and the store's were made with other settings.
+    All have changed where memories are asked for and the store's were made with other settings; those that cannot be
+    read now will have when they can.
     """
     known = store.digests()
     anew = plan.memories and store.meta(MADE_WITH) not in (None, plan.made_with)
     present = {document.id: document for document in reading.documents}
     unread = {failure.document_id for failure in reading.failures}
-    changed = {i for i, document in present.items() if i in known and (anew or known[i] != document.digest)}
+    otherwise = frozenset((store.meta(MADE_OTHERWISE) or "").split("\n")) & known.keys()
+    if anew:
+        otherwise |= unread & known.keys()
+    stale = present.keys() if anew else otherwise if plan.memories else frozenset()
+    changed = {i for i, document in present.items() if i in known and (i in stale or known[i] != document.digest)}
     waiting = set(store.documents_without_memories()) if plan.memories else set()
     return _Difference(
         added=tuple(document for i, document in present.items() if i not in known),
@@ -87,7 +94,12 @@ def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Differ
         removed=tuple(sorted(known.keys() - present.keys() - unread)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
         unjudged=plan.memories and not store.judged(),
+        otherwise=otherwise - present.keys(),
     )
+
+
+def _made_with(plan: BuildPlan, changed: _Difference) -> dict[str, str]:
+    return {MADE_WITH: plan.made_with, MADE_OTHERWISE: "\n".join(sorted(changed.otherwise))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,7 @@ class Builder:
                 held=made.held,
                 withdrawn=made.withdrawn,
                 judged=plan.memories,
-                meta={MADE_WITH: plan.made_with} if plan.memories else {},
+                meta=_made_with(plan, changed) if plan.memories else {},
             )
         )
         progress("store", 1, 1)

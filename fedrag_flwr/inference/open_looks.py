@@ -11,7 +11,7 @@ from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.records import Question
 
-_MOST = 1_024
+_MOST = 64  # each holds some 150 kB, the sentences of ten passages
 
 
 @dataclass(frozen=True, slots=True)

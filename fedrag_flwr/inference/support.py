@@ -10,6 +10,7 @@ from fedrag_flwr.records import EvidenceUnit, MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.normalise import normalise_line
 from fedrag_flwr.text.segment import document_title, under_title
+from fedrag_flwr.text.signs import spell_signs
 
 _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b[Oo][Rr]\b|^Between .+ and .+,|\bout of \W?[A-Z].* and \W?[A-Z]")
@@ -27,8 +28,8 @@ def _singular(word: str) -> str:
 
 
 def forms(text: str) -> list[str]:
-    """Tokens in the form in which they compare: a plural is its singular wherever it stands."""
-    return [_singular(word) for word in tokens(text)]
+    """Tokens in the form in which they compare: a plural is its singular wherever it stands, and signs are told."""
+    return [_singular(word) for word in tokens(spell_signs(text))]
 
 
 def is_supported(answer: str, texts: Iterable[str]) -> bool:

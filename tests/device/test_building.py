@@ -151,6 +151,24 @@ def test_changed_settings_make_what_a_fresh_store_has(
     assert (again.changed, again.loss, again.cost.llm_calls) == (0, (), 0)
 
 
+def test_a_document_that_could_not_be_read_when_settings_changed_is_made_anew_later(
+    device: Watched, tmp_path: Path
+) -> None:
+    device.build()
+    changes: dict[str, Plain] = {"hypergraph__units_per_edge": 1}
+    other, fresh = Watched(tmp_path, **changes), Watched(tmp_path / "fresh", **changes)
+    fresh.write()
+    fresh.build()
+    readable = (device.documents / "ossel.md").read_bytes()
+    (device.documents / "ossel.md").write_bytes("Der Oßel ist ein Fluß.".encode("latin-1"))
+    assert other.build().changed == 2
+    assert other.build().changed == 0
+    (device.documents / "ossel.md").write_bytes(readable)
+    assert other.build().changed == 1
+    assert learnt(other) == learnt(fresh)
+    assert other.build().changed == 0
+
+
 def test_settings_that_make_no_memory_otherwise_build_nothing(device: Watched, tmp_path: Path) -> None:
     version = device.build().version
     settings: dict[str, Plain] = {"memory__delta": 0.9, "models__generator": "another", "retrieval__passages": 3}

@@ -19,6 +19,7 @@ from fedrag_flwr.memory.fusion.nearness import near_products
 from fedrag_flwr.memory.store.change import FUSED, fused_id
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.anchors import normalise_anchor
+from fedrag_flwr.text.signs import spell_signs
 
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
@@ -112,8 +113,10 @@ def _parts(reference: str) -> list[str]:
 
 
 def answer_words(answer: str) -> frozenset[str]:
-    """The words by which answers are compared, in their normal forms."""
-    return frozenset(normalise_anchor(answer).split())
+    """The words by which answers are compared, in their normal forms: with signs, and with numbers in their order."""
+    words = normalise_anchor(spell_signs(answer)).split()
+    numbers = [word for word in words if word[0].isdigit()]
+    return frozenset(words if len(numbers) < 2 else [*words, ">".join(numbers)])
 
 
 @lru_cache(maxsize=2**16)

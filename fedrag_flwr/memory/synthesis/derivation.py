@@ -15,7 +15,7 @@ from itertools import chain, combinations, product
 
 from fedrag_flwr.memory.synthesis.composition import CONTEXT
 from fedrag_flwr.memory.synthesis.descriptions import statement
-from fedrag_flwr.memory.synthesis.grounding import NUMBERS, name_list, normalise
+from fedrag_flwr.memory.synthesis.grounding import NUMBERS, STOP, name_list, normalise
 from fedrag_flwr.memory.synthesis.inflection import is_past, singular
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.records import Fact
@@ -72,6 +72,8 @@ class Derivation:
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
         self._words = {text: frozenset(normalise(text).split()) for text in self._types}
+        untitled = (texts[unit].partition(". ")[2] or texts[unit] for unit in self._units)
+        self._said = [frozenset(normalise(text).split()) for text in untitled]
         self._of_type: defaultdict[str, list[str]] = defaultdict(list)
         for text in sorted(self._types, key=lambda text: (len(text), text)):
             if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
@@ -120,9 +122,15 @@ class Derivation:
         own = frozenset(normalise(" ".join(self._told(draft))).split())
         for other in self._of_type[type_]:
             question = f"{before}{other}{after}"
-            if not self._words[other] & own and len(question.split()) <= _MOST_WORDS:
+            fits = not self._words[other] & own and len(question.split()) <= _MOST_WORDS
+            if fits and not self._may_be_so(draft, self._words[other]):
                 yield _draft(question, "No", "false-premise", "YESNO", draft)
                 return
+
+    def _may_be_so(self, draft: Draft, other: frozenset[str]) -> bool:
+        """Whether some sentence tells most of what the draft asks together with the other: it happened then, too."""
+        asked = frozenset(normalise(draft.question).split()) - STOP
+        return any(other <= said and 3 * len(asked & said) >= 2 * len(asked) for said in self._said)
 
     def _told(self, draft: Draft) -> list[str]:
         return [self._texts[unit] for unit in draft.support]

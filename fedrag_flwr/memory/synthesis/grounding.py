@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.text.signs import spell_signs
 
 _DERIVED = frozenset(("comparison", "aggregation", "post-processing", "false-premise"))
 _NAMES = r"[A-Z][\w’'-]*(?: [A-Z][\w’'-]*)*"
@@ -30,8 +31,8 @@ STOP = words_of(
 
 
 def normalise(text: str) -> str:
-    """Bring text to lower-case words without articles and punctuation; thousands separators go, "1,025" is "1025"."""
-    words = _TOKEN.findall(text.replace("’", "'").lower().replace("'s ", " ").removesuffix("'s"))
+    """Bring text to lower-case words without articles and punctuation, signs spelt; "1,025" is "1025"."""
+    words = _TOKEN.findall(spell_signs(text).replace("’", "'").lower().replace("'s ", " ").removesuffix("'s"))
     return " ".join(word.replace(",", "") for word in words if word not in ("a", "an", "the"))
 
 

@@ -166,7 +166,7 @@ def _draft(text: str, request: Request) -> Draft | str:
     answer = match["answer"].strip().rstrip(".").strip()
     if not question.endswith("?"):
         return "cut-short"
-    support = _support(question, answer, request.context)
+    support = support_of(question, answer, request.context)
     if not support:
         return "no-support"
     kind, bridge = request.kind, normalise(request.bridge)
@@ -178,19 +178,20 @@ def _draft(text: str, request: Request) -> Draft | str:
     return draft if is_of_kind(draft) else replace(draft, kind="single")
 
 
-def _support(question: str, answer: str, edge: EdgeContext) -> tuple[str, ...]:
-    """Give the units that hold the answer; for a derived answer, the two that share most words with the question."""
+def support_of(question: str, answer: str, edge: EdgeContext) -> tuple[str, ...]:
+    """Give the units that hold the answer and most of the question; for a derived answer, two that share most words."""
     wanted = normalise(answer)
     texts = [normalise(text) for text in edge.texts]
     if not wanted:
         return ()
-    found = tuple(unit for unit, text in zip(edge.unit_ids, texts, strict=True) if f" {wanted} " in f" {text} ")
-    if found:
-        return found[:4]
     words = set(normalise(question).split()) | set(wanted.split())
-    shared = [(len(words & set(text.split())), index) for index, text in enumerate(texts)]
-    best = sorted(shared, key=lambda pair: (-pair[0], pair[1]))[:2]
-    return tuple(edge.unit_ids[index] for count, index in best if count >= 2)
+    shared = [len(words & set(text.split())) for text in texts]
+    holding = [index for index, text in enumerate(texts) if f" {wanted} " in f" {text} "]
+    if holding:  # another may hold the answer by chance: the memory would go with a document that does not tell it
+        most = max(shared[index] for index in holding)
+        return tuple(edge.unit_ids[index] for index in holding if shared[index] == most)[:4]
+    best = sorted(range(len(texts)), key=lambda index: (-shared[index], index))[:2]
+    return tuple(edge.unit_ids[index] for index in best if shared[index] >= 2)
 
 
 def _type_of(answer: str, facts: Sequence[Fact]) -> str:

@@ -50,6 +50,20 @@ def made(*drafts: Draft, facts: Mapping[str, tuple[Fact, ...]] = FACTS) -> set[t
     return {(draft.kind, draft.question, draft.answer) for draft in derive(drafts, TEXTS, facts)}
 
 
+def test_what_happened_twice_is_not_denied() -> None:
+    texts = {
+        "cup#0.0": "Kestrel FC. Kestrel FC won the Amber Cup in 1990.",
+        "cup#0.1": "Kestrel FC. Kestrel FC took the Amber Cup once more in 1995.",
+        "cup#0.2": "Kestrel FC. A new stand was opened in 1997.",
+    }
+    years = {unit: (Fact(text[-5:-1], "YEAR", text[-5:-1]),) for unit, text in texts.items()}
+    won = Draft("When did Kestrel FC win the Amber Cup?", "1990", "single", "YEAR", ("cup#0.0",))
+    told = Draft("Who took the Amber Cup in 1995?", "Kestrel FC", "single", "ORG", ("cup#0.1",))
+    opened = Draft("When was a new stand opened?", "1997", "single", "YEAR", ("cup#0.2",))
+    denied = {draft.question for draft in derive((won, told, opened), texts, years) if draft.answer == "No"}
+    assert denied == {"Did Kestrel FC win the Amber Cup in 1997?", "Was a new stand opened in 1990?"}
+
+
 @pytest.mark.parametrize(
     ("drafts", "expected"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.memory.synthesis.model import ModelSynthesizer
+from fedrag_flwr.memory.synthesis.model import ModelSynthesizer, support_of
 from fedrag_flwr.memory.synthesis.plan import KINDS, EdgeContext
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.verify import round_trip_model
@@ -53,6 +53,14 @@ def test_drafts_have_the_form_and_their_cost_is_counted(generator: LlamaGenerato
         assert draft.answer
         assert draft.kind in (*KINDS, "single")
         assert set(draft.support) <= {"a0", "b0", "a1", "b1"}
+
+
+def test_a_memory_rests_on_the_unit_that_tells_it_and_not_on_every_one_that_holds_its_answer() -> None:
+    texts = ("Ossel. The Ossel rises in Norway.", "Enno Tveit. Enno Tveit was born in Norway in 1901.")
+    edge = EdgeContext(("rivers#0.0", "people#3.1"), texts, ((), ()))
+    assert support_of("Where was Enno Tveit born?", "Norway", edge) == ("people#3.1",)
+    assert support_of("Where does the Ossel rise?", "Norway", edge) == ("rivers#0.0",)
+    assert support_of("Which country is told of?", "Norway", edge) == edge.unit_ids  # neither more than the other
 
 
 def test_a_budget_of_nothing_asks_nothing(generator: LlamaGenerator) -> None:

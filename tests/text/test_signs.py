@@ -1,0 +1,61 @@
+"""Answers that differ in a sign, or in the order of their numbers, are different answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fedrag_flwr.inference.support import is_supported
+from fedrag_flwr.memory.fusion.fusing import answer_key, answer_words
+from fedrag_flwr.memory.synthesis.grounding import grounded
+from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.text.signs import spell_signs
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("-5 degrees", "minus5 degrees"),
+        ("fell to −40 (–40 °F)", "fell to minus40 (minus40 °F)"),
+        ("group A+", "group Aplus"),
+        ("AB-, then O−.", "ABminus, then Ominus."),
+        ("1939-1945", "1939-1945"),
+        ("1939–1945", "1939–1945"),
+        ("A-level results, C++ and F-16", "A-level results, C++ and F-16"),
+        ("a - 5", "a - 5"),
+        ("Soyuz-FG", "Soyuz-FG"),
+    ],
+)
+def test_signs_are_spelt_where_they_are_signs(text: str, spelt: str) -> None:
+    assert spell_signs(text) == spelt
+    assert spell_signs(spelt) == spelt
+
+
+APART = [("A+", "A-"), ("-5 degrees", "5 degrees"), ("2-1", "1-2"), ("03/04/1999", "04/03/1999")]
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_they_do_not_vouch_for_each_other(one: str, other: str) -> None:
+    assert answer_key(one) != answer_key(other)
+    assert not answer_words(one) <= answer_words(other)
+    assert not answer_words(other) <= answer_words(one)
+
+
+@pytest.mark.parametrize(("one", "other"), [("the Bay of Herons", "Bay of Herons"), ("1,025", "1025"), ("A+", "a+")])
+def test_what_is_the_same_stays_the_same(one: str, other: str) -> None:
+    assert answer_key(one) == answer_key(other)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "supported"),
+    [
+        ("A+", "The result is A-.", False),
+        ("A+", "The result is A+.", True),
+        ("-5 degrees", "It was 5 degrees.", False),
+        ("5 degrees", "It was -5 degrees.", False),
+        ("−5 degrees", "It was -5 degrees.", True),
+        ("1945", "The war of 1939–1945.", True),
+    ],
+)
+def test_evidence_with_another_sign_supports_nothing(answer: str, text: str, supported: bool) -> None:
+    assert is_supported(answer, [text]) == supported
+    assert grounded(Draft("What is it?", answer, "single", "", ("u",)), [text]) == supported
