@@ -31,10 +31,10 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
-from simulations.bench.plan import BenchPlan, Setting, named
+from simulations.bench.plan import BenchPlan, Setting
 from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session
 from simulations.bench.run import run_plan
-from simulations.bench.systems import VARIANTS, order_of, system_names
+from simulations.bench.systems import VARIANTS, chosen_systems, order_of, system_names
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
 from simulations.bench_scaling import point
@@ -309,7 +309,7 @@ def test_each_system_begins_as_often() -> None:
 
 def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no-such-system"):
-        named("no-rag,no-such-system", system_names())
+        chosen_systems("no-rag,no-such-system")
     for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}, {"setting": "pool", "split": "train"}):
         with pytest.raises(SettingError):
             BenchPlan(**{"data": (data,), "systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
@@ -317,6 +317,12 @@ def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path:
         BenchPlan((tmp_path / "absent.jsonl",), ("no-rag",))
     with pytest.raises(SourceError, match="fits on one device"):
         make_world(BenchPlan((data,), ("no-rag",), "local", devices=11, questions=8, changes=SMALL), data)
+
+
+def test_what_trains_on_questions_of_its_own_is_no_system_of_a_bench() -> None:
+    assert "controller-fedavg" not in system_names()
+    with pytest.raises(SettingError, match=r"controller-fedavg.*bench_controller\.py"):
+        chosen_systems("no-rag,controller-fedavg")
 
 
 def test_the_plan_lies_beside_the_rows(data: Path, tmp_path: Path) -> None:
