@@ -19,7 +19,7 @@ from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.evaluation.verdicts import judge_all
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport
-from simulations.bench.construction import construction_table
+from simulations.bench.construction import READING, construction_table
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.world import World
@@ -54,7 +54,7 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
     _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
     summary = read_summary(out)
     (out / "table.md").write_text(markdown(summary), encoding="utf-8")
-    made = [row for world in worlds for name in plan.systems for row in rows.of(world.name, name)]
+    made = [row for world in worlds for name in (READING, *plan.systems) for row in rows.of(world.name, name)]
     (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
     (out / CSV).write_text(table_csv(summary), encoding="utf-8")
     return summary

@@ -148,7 +148,7 @@ class Local:
         self._baselines: dict[str, Baseline] = {}
 
     def prepare(self) -> Prepared:
-        """Build the baseline of each device; reading and encoding the documents, which all share, is left out."""
+        """Build the baseline of each device over documents that the world has read."""
         substrates = {name: self._world.substrate(name) for name in self._world.devices}
         built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
         self._baselines = {name: one.baseline for name, one in built.items()}

@@ -30,9 +30,10 @@ from fedrag_flwr.records import Answer, because
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
+from simulations.bench.construction import READING
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
 from simulations.bench.plan import BenchPlan, Setting
-from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session
+from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session, read_rows
 from simulations.bench.run import run_plan
 from simulations.bench.systems import VARIANTS, chosen_systems, order_of, system_names
 from simulations.bench.world import make_world
@@ -168,6 +169,26 @@ def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
     assert "| closed-book | 2 |" in told
     assert construction in told
     assert (tmp_path / ROWS).read_bytes() == before
+
+
+@pytest.mark.parametrize(("systems", "seed"), [((MEMORIZER, "vanilla"), 21), (("vanilla", MEMORIZER), 22)])
+def test_reading_the_documents_is_charged_to_no_system_in_any_order(
+    systems: tuple[str, ...], seed: int, data: Path, tmp_path: Path
+) -> None:
+    plan = replace(plan_of(data, systems, questions=2), seed=seed)  # of its own, so that no store was built before
+    worlds, rows = run_plan(plan, tmp_path, silent)
+    write_outcome(plan, worlds, rows, tmp_path)
+    [reading] = rows.of("tiny", READING)
+    held = worlds[0].partition.documents.values()
+    assert [one.counts for one in reading.constructions] == [(f"documents={len(own)}",) for own in held]
+    assert all(one.cost.seconds > 0.0 for one in reading.constructions)
+    builds = [report for row in rows.of("tiny", MEMORIZER) for report in row.builds]
+    assert [report.added for report in builds] == [0, 0]
+    first = (tmp_path / "construction.md").read_text(encoding="utf-8").splitlines()[2]
+    assert f"| tiny | {READING} |" in first
+    assert f" {sum(map(len, held))} documents |" in first
+    run_plan(replace(plan, systems=(*systems, "bm25")), tmp_path, silent)
+    assert [row.constructions for row in read_rows(tmp_path) if row.system == READING] == [reading.constructions]
 
 
 def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -> None:
