@@ -271,6 +271,22 @@ def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: P
     assert len(answers) == 6
 
 
+@pytest.mark.parametrize("name", ["my run", "_bench", "résultats"])
+def test_a_folder_that_cannot_hold_results_is_refused_before_the_first_question(
+    name: str, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingError, match=f"--out.*{name}.*plain file name"):
+        run_plan(plan_of(data), tmp_path / name, silent)
+    assert not (tmp_path / name).exists()
+
+
+def test_one_of_several_datasets_needs_a_name_that_a_folder_can_have(data: Path, tmp_path: Path) -> None:
+    odd = write_data(tmp_path, "my questions")
+    with pytest.raises(SettingError, match=r"--data.*my questions.*plain file name"):
+        run_plan(BenchPlan((data, odd), FAST, changes=SMALL), tmp_path / "out", silent)
+    assert not (tmp_path / "out").exists()
+
+
 def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_path: Path) -> None:
     for name, devices in (("one", 1), ("two", 4)):
         plan = BenchPlan((data,), (MEMORIZER,), "federated", devices=devices, questions=6, changes=SMALL)
