@@ -332,6 +332,16 @@ def test_a_pool_lies_on_one_device(tmp_path: Path) -> None:
         read_pool(tmp_path / "other.jsonl")
 
 
+def test_a_pool_of_other_passages_does_not_mix_with_these_rows(tmp_path: Path) -> None:
+    path = write_pool(tmp_path)
+    plan = BenchPlan((path,), (MEMORIZER,), "pool", questions=1, changes=SMALL)
+    Rows(tmp_path / "out", plan.digest, plan.told(), SESSION)
+    with (tmp_path / "pool_corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps({'title': 'Another', 'text': 'One more passage.'})}\n")
+    with pytest.raises(StoreMismatchError, match="another plan"):
+        Rows(tmp_path / "out", plan.digest, plan.told(), SESSION)
+
+
 def test_the_oracle_takes_memory_only_where_it_is_right() -> None:
     gold = [GoldQuestion(str(number), "?", "yes") for number in range(3)]
     fast = [Answer("0", "yes", "memorizer", 1.0), Answer("1", "no", "memorizer", 1.0)]
