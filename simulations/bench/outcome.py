@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
-from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure
+from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure, label
 from fedrag_flwr.evaluation.results import read_summary, write_results
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
@@ -108,7 +108,7 @@ def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     for name, result in summary.systems.items():
         lines.append(
             [
-                name,
+                label(name, result),
                 *(measure.show(measure.value(result)) for measure in MEASURES),
                 *(_interval(result, measure) for measure in bounded),
                 f"{100 * result.paths.get('memorizer', 0.0):.1f}",
@@ -124,7 +124,7 @@ def _interval(result: SystemResult, measure: Measure) -> str:
 
 def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> None:
     systems: dict[str, SystemResult] = {
-        system: score_system(gathered.gold, given, gathered.traffic[system])
+        system: replace(score_system(gathered.gold, given, gathered.traffic[system]), upper_bound=system == ORACLE)
         for system, given in gathered.answers.items()
     }
     builds = next((made for made in gathered.builds.values() if any(one.items for one in made)), [])

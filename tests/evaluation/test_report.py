@@ -19,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summary, render_report, write_results
+from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.records import AnswerPath, because
-from tests.evaluation.made_up_run import Run, make_run
+from tests.evaluation.made_up_run import UPPER_BOUND, Run, make_run, with_upper_bound
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--'{{ 7 * 7 }}{% raw %}\u2028"
 CHROMIUM = shutil.which("chromium")
@@ -138,6 +139,22 @@ def test_the_page_shows_what_the_summary_holds(made: tuple[Summary, list[AnswerR
     assert len(questions) == len(rows) / 3
     assert "replayed" in page
     assert "no-rag went on without" in page
+
+
+def test_an_upper_bound_is_told_and_is_best_of_nothing(tmp_path: Path) -> None:
+    summary, _, page = results(with_upper_bound(make_run(60)), tmp_path)
+    assert summary.systems[UPPER_BOUND].acc == 1.0
+    named = f"{UPPER_BOUND} (upper bound)"
+    assert f"{UPPER_BOUND}: answers chosen by the gold" in page
+    assert UPPER_BOUND not in re.findall(r'<dd class="name">([^<]*)', page)
+    assert "difference of ACC to memory-fusion" in page
+    assert f"{named}: ACC 100.0 at\n0.001 seconds." in page  # and not on the frontier
+    for grid in (grids.quality(summary.systems), grids.cost(summary.systems)):
+        assert not any(cell.best for name, cells in grid.rows for cell in cells if name == named)
+        assert any(cell.best for _, cells in grid.rows for cell in cells)
+    for grid in (grids.kinds(summary.systems), grids.devices(summary.devices, summary.systems)):
+        column = [heading for heading, _ in grid.headings].index(named)
+        assert not any(cells[column].best for _, cells in grid.rows)
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     told = summary.systems["memory-fusion"]
     assert sum(phase.messages for phase in told.by_phase.values()) == told.messages
     assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
+    assert [name for name, result in summary.systems.items() if result.upper_bound] == [ORACLE]
+    assert f"| {ORACLE} (upper bound) |" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     answers = read_answers(tmp_path / "out")
     assert len(answers) == 5 * 4
     assert any(row.evidence for row in answers if row.system == COGNIZER)

@@ -126,6 +126,10 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 <p class="note">Answers replayed from the generation cache are left out of all latencies:
 {% for name, share in replayed.items() %}{{ name }} {{ share }}%{{ ", " if not loop.last }}{% endfor %}.</p>
 {% endif %}
+{% if bounds %}
+<p class="note">{{ bounds|join(", ") }}: answers chosen by the gold, an upper bound that no system reaches.
+It is best of nothing.</p>
+{% endif %}
 {% for name, devices in lost.items() %}
 <p class="note warn">{{ name }} went on without
 {% for device, reason in devices.items() %}{{ device }} ({{ reason }}){{ ", " if not loop.last }}{% endfor %}.
