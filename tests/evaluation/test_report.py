@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summary, render_report, write_results
+from fedrag_flwr.evaluation.measures import COST
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.records import AnswerPath, because
@@ -155,6 +156,27 @@ def test_an_upper_bound_is_told_and_is_best_of_nothing(tmp_path: Path) -> None:
     for grid in (grids.kinds(summary.systems), grids.devices(summary.devices, summary.systems)):
         column = [heading for heading, _ in grid.headings].index(named)
         assert not any(cells[column].best for _, cells in grid.rows)
+
+
+def test_costs_have_bars_beside_the_largest_of_their_column(made: tuple[Summary, list[AnswerRow], str]) -> None:
+    summary, _, page = made
+    for column, measure in enumerate(COST):
+        values = [measure.value(result) for result in summary.systems.values()]
+        longest = max(value for value in values if value is not None)
+        bars = [cells[column].bar for _, cells in grids.cost(summary.systems).rows]
+        assert bars == [pytest.approx((value or 0.0) / longest) for value in values]
+    drawn = re.search(r'id="cost-table".*?</table>', page, re.DOTALL)
+    assert drawn
+    assert drawn[0].count('class="meter"') == len(COST) * len(summary.systems)
+
+
+def test_nothing_measured_has_no_bar() -> None:
+    run = make_run(5)
+    unmeasured = {name: replace(result, peak_rss_mb=0.0, bytes_up=0) for name, result in run.systems.items()}
+    grid = grids.cost(unmeasured)
+    headings = [heading for heading, _ in grid.headings]
+    assert {cells[headings.index("Peak memory")].bar for _, cells in grid.rows} == {None}
+    assert {cells[headings.index("Up")].bar for _, cells in grid.rows} == {0.0}
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

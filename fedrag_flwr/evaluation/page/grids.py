@@ -60,7 +60,7 @@ def cost(systems: Mapping[str, SystemResult]) -> Grid:
     starred = [leaders(systems, values, m.higher_is_better) for m, values in zip(COST, columns, strict=True)]
     rows = (
         tuple(
-            Cell(m.show(values[row]), values[row], best=name in best)
+            Cell(m.show(values[row]), values[row], bar=_length(values[row], values), best=name in best)
             for m, values, best in zip(COST, columns, starred, strict=True)
         )
         for row, name in enumerate(systems)
@@ -71,6 +71,11 @@ def cost(systems: Mapping[str, SystemResult]) -> Grid:
         tuple((m.heading, m.meaning) for m in COST),
         tuple((label(name, result), cells) for (name, result), cells in zip(systems.items(), rows, strict=True)),
     )
+
+
+def _length(value: float | None, column: Sequence[float | None]) -> float | None:
+    """A bar's length beside the largest value of its column."""
+    return None if value is None else value / (max(one or 0.0 for one in column) or 1.0)
 
 
 def path_grid(systems: Mapping[str, SystemResult]) -> Grid:
