@@ -40,7 +40,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
     used = used_paths(systems)
     bins, bin_ticks = histograms(_latencies(systems, rows), used)
     embedded, shown = embed(rows, list(systems))
-    asked = len({row.question_id for row in rows})
+    asked = len({row.asked for row in rows})
     return environment.get_template("page").render(
         title=title,
         summary=summary,

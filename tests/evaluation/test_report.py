@@ -265,28 +265,43 @@ def test_histograms_stay_in_the_unit_square(latencies: dict[str, list[float]]) -
     assert all(0 <= tick.at <= 1 for tick in ticks)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
-@pytest.mark.parametrize("hostile", [False, True])
-def test_the_script_lists_the_answers(tmp_path: Path, hostile: bool) -> None:
-    run = hostile_run() if hostile else make_run(30)
-    results(run, tmp_path)
-    dom = subprocess.run(
+def dumped(page: Path, profile: Path) -> str:
+    """The page as Chromium has it once the script has run."""
+    return subprocess.run(
         [
             str(CHROMIUM),
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
             "--virtual-time-budget=4000",
-            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--user-data-dir={profile}",
             "--dump-dom",
-            (tmp_path / "run" / "report.html").as_uri(),
+            page.as_uri(),
         ],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     ).stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
+@pytest.mark.parametrize("hostile", [False, True])
+def test_the_script_lists_the_answers(tmp_path: Path, hostile: bool) -> None:
+    run = hostile_run() if hostile else make_run(30)
+    results(run, tmp_path)
+    dom = dumped(tmp_path / "run" / "report.html", tmp_path / "profile")
     assert dom.count('class="open"') == 25
     assert "30 questions, the first 25 shown" in dom
     assert "owned</title>" not in dom
     assert "img" not in outline(dom).tags
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
+def test_who_was_not_asked_a_question_is_not_missing(tmp_path: Path) -> None:
+    summary, rows, _ = results(make_run(5), tmp_path)
+    partly = [row for row in rows if row.system != "local-rag" or row.question_id == "q000"]
+    page = tmp_path / "partly.html"
+    page.write_text(render_report(summary, partly), encoding="utf-8")
+    dom = dumped(page, tmp_path / "profile")
+    assert dom.count("– not asked</span>") == 4
