@@ -67,7 +67,8 @@ def cost(systems: Mapping[str, SystemResult]) -> Grid:
     )
     return Grid(
         "cost",
-        "Model calls and tokens per answer; messages and bytes of the whole run; largest peak memory",
+        "Model calls and tokens per answer; messages and bytes of the whole run, where what several systems share alike"
+        " (the bank, summaries) is sent once and counted at the first of them; largest peak memory",
         tuple((m.heading, m.meaning) for m in COST),
         tuple((label(name, result), cells) for (name, result), cells in zip(systems.items(), rows, strict=True)),
     )
