@@ -20,7 +20,9 @@ from simulations.corpora.sentences import find_data
 from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
 from simulations.reporting.table1_tables import folder_of, numbers, tables
 
-SYSTEMS = {  # the paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then all other strategies
+# The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then the other strategies, but for
+# `local-graph` and `controller-fedavg`.
+SYSTEMS = {
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
         *("pagerank", "fd-rag-local"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fedrag_flwr.evaluation.scoring import SystemResult
@@ -85,6 +85,36 @@ COST: Sequence[Measure] = (
     Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size, False),
     Measure("Peak memory", "largest peak memory of any device", lambda r: r.peak_rss_mb or None, megabytes, False),
 )
+
+
+def label(name: str, result: SystemResult) -> str:
+    """A system's name as tables show it."""
+    return f"{name} (upper bound)" if result.upper_bound else name
+
+
+def contenders(systems: Mapping[str, SystemResult]) -> dict[str, SystemResult]:
+    """The systems that can be best of something: all but upper bounds."""
+    return {name: result for name, result in systems.items() if not result.upper_bound}
+
+
+def leaders(
+    systems: Mapping[str, SystemResult], values: Sequence[float | None], higher_is_better: bool | None
+) -> frozenset[str]:
+    """Name the contenders with the best value, where there is something to choose.
+
+    Parameters
+    ----------
+    systems
+        All that are shown.
+    values
+        One of each, in their order.
+    higher_is_better
+        None where neither more nor less is.
+    """
+    among = contenders(systems)
+    found = {name: value for name, value in zip(systems, values, strict=True) if name in among and value is not None}
+    top = best(list(found.values()), higher_is_better)
+    return frozenset(name for name, value in found.items() if value == top)
 
 
 def best(values: Sequence[float | None], higher_is_better: bool | None) -> float | None:

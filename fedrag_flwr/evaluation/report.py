@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from fedrag_flwr.evaluation.measures import number, points, seconds
+from fedrag_flwr.evaluation.measures import contenders, label, number, points, seconds
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.evaluation.page.embedding import embed
@@ -40,14 +40,15 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
     used = used_paths(systems)
     bins, bin_ticks = histograms(_latencies(systems, rows), used)
     embedded, shown = embed(rows, list(systems))
-    asked = len({row.question_id for row in rows})
+    asked = len({row.asked for row in rows})
     return environment.get_template("page").render(
         title=title,
         summary=summary,
         systems=systems,
         took=seconds(summary.manifest.seconds),
         questions=max((result.n for result in systems.values()), default=0),
-        highlights=_highlights(systems),
+        highlights=_highlights(contenders(systems)),
+        bounds=[name for name, result in systems.items() if result.upper_bound],
         quality=grids.quality(systems),
         cost=grids.cost(systems),
         plane=scatter(_dots(systems)),
@@ -61,7 +62,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         histogram_ticks=bin_ticks,
         abstention=grids.abstention(systems),
         kinds=grids.kinds(systems),
-        devices=grids.devices(summary.devices, list(systems)),
+        devices=grids.devices(summary.devices, systems),
         builds=grids.builds(summary.devices),
         traffic=traffic(systems),
         shown=shown,
@@ -93,11 +94,12 @@ def _highlights(systems: Mapping[str, SystemResult]) -> list[tuple[str, str, str
 def _dots(systems: Mapping[str, SystemResult]) -> list[Dot]:
     return [
         Dot(
-            name,
+            label(name, result),
             result.latency_s.mean,
             result.acc,
             interval.low if interval else result.acc,
             interval.high if interval else result.acc,
+            result.upper_bound,
         )
         for name, result in systems.items()
         for interval in [result.intervals.get("ACC")]

@@ -53,8 +53,7 @@ def write_results(
     StoreFullError, StoreError
         The disk is full, or the folder cannot be written.
     """
-    if not _RUN_ID.fullmatch(run_id):
-        raise SettingError("a run id is a plain file name", where="run id", fix="use letters, digits, '.', '_' and '-'")
+    check_run_id(run_id)
     if not systems:
         raise SettingError("there is no system to report on", where="results")
     summary = summarise(manifest, systems, answers, gold, build_reports, rng=np.random.default_rng(abs(manifest.seed)))
@@ -69,6 +68,22 @@ def write_results(
         kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
         raise kind("the results cannot be written", where=run_id, fix=error.strerror or "look at the disk") from error
     return folder
+
+
+def check_run_id(run_id: str, where: str = "run id") -> None:
+    """Refuse what `write_results` does not take as a run's id.
+
+    Raises
+    ------
+    SettingError
+        The run id is not a plain file name; `where` says what gave it.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise SettingError(
+            f"'{run_id}' is not a plain file name",
+            where=where,
+            fix="begin with one of A-Z, a-z, 0-9 and go on with these, '.', '_' and '-', 100 at most",
+        )
 
 
 def read_summary(path: Path) -> Summary:

@@ -91,6 +91,8 @@ class SystemResult:
         Means over all questions of a kind, and over all questions that took a path.
     devices
         Results of each device at which questions were asked.
+    upper_bound
+        Whether its answers were chosen by the gold: it shows what could be reached, and is best of nothing.
     intervals, versus
         95 % bootstrap intervals of ACC, F1, EM and mean latency by their headings, and of the ACC difference to each
         other system.
@@ -121,6 +123,7 @@ class SystemResult:
     by_phase: Mapping[str, PhaseTraffic] = field(default_factory=dict)
     missing_devices: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, Number] = field(default_factory=dict)
+    upper_bound: bool = False
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     versus: Mapping[str, Interval] = field(default_factory=dict)
 

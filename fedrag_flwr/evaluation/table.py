@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, best, points
-from fedrag_flwr.evaluation.scoring import kind_sizes
+from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, label, leaders, points
+from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
 from fedrag_flwr.evaluation.summary import Summary
 
 if TYPE_CHECKING:
@@ -28,46 +29,54 @@ def cost_table(summary: Summary) -> Table:
 def kinds_table(summary: Summary) -> Table:
     """Make the table of ACC by kind of question, systems as rows, with the number of questions of each kind."""
     sizes = kind_sizes(summary.systems.values())
-    accs = {
-        name: [result.kinds[kind].acc if kind in result.kinds else None for kind in sizes]
-        for name, result in summary.systems.items()
-    }
-    table = _table("ACC by kind", [kind if n is None else f"{kind} ({n})" for kind, n in sizes.items()])
-    tops = [best(column, True) for column in zip(*accs.values(), strict=True)]
-    for name, row in accs.items():
-        table.add_row(_literal(name), *(_cell(points(acc), acc, top) for acc, top in zip(row, tops, strict=True)))
-    return table
+    headings = [kind if n is None else f"{kind} ({n})" for kind, n in sizes.items()]
+    columns = [
+        _Column(
+            heading, points, [r.kinds[kind].acc if kind in r.kinds else None for r in summary.systems.values()], True
+        )
+        for heading, kind in zip(headings, sizes, strict=True)
+    ]
+    return _table("ACC by kind", columns, summary.systems)
 
 
 def _systems_table(title: str, measures: Sequence[Measure], summary: Summary) -> Table:
-    shown = [
-        (measure, [measure.value(result) for result in summary.systems.values()])
-        for measure in measures
-        if measure.heading != "Missing" or any(result.missing for result in summary.systems.values())
+    columns = [
+        _Column(one.heading, one.show, [one.value(r) for r in summary.systems.values()], one.higher_is_better)
+        for one in measures
+        if one.heading != "Missing" or any(result.missing for result in summary.systems.values())
     ]
-    table = _table(title, [measure.heading for measure, _ in shown])
-    for row, name in enumerate(summary.systems):
-        cells = (
-            _cell(measure.show(values[row]), values[row], best(values, measure.higher_is_better))
-            for measure, values in shown
-        )
-        table.add_row(_literal(name), *cells)
-    return table
+    return _table(title, columns, summary.systems)
 
 
-def _table(title: str, headings: Sequence[str]) -> Table:
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A heading, and one value of each system."""
+
+    heading: str
+    show: Callable[[float | None], str]
+    values: Sequence[float | None]
+    higher_is_better: bool | None
+
+
+def _table(title: str, columns: Sequence[_Column], systems: Mapping[str, SystemResult]) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("System", overflow="fold")
-    for heading in headings:
-        table.add_column(_literal(heading), justify="right")
+    for column in columns:
+        table.add_column(_literal(column.heading), justify="right")
+    starred = [leaders(systems, column.values, column.higher_is_better) for column in columns]
+    for row, (name, result) in enumerate(systems.items()):
+        cells = (
+            _cell(column.show(column.values[row]), name in best) for column, best in zip(columns, starred, strict=True)
+        )
+        table.add_row(_literal(label(name, result)), *cells)
     return table
 
 
-def _cell(text: str, value: float | None, top: float | None) -> str:
-    return f"[bold]{text}*[/bold]" if value is not None and value == top else f"{text} " if text != NONE else text
+def _cell(text: str, best: bool) -> str:
+    return f"[bold]{text}*[/bold]" if best else f"{text} " if text != NONE else text
 
 
 def _literal(text: str) -> str:

@@ -102,9 +102,7 @@ def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
         A row is malformed; the error names its line.
     """
     path = Path(path)
-    corpus = path.with_name(path.name.replace("_qa.", "_corpus."))
-    if corpus == path:
-        raise SourceError("is not named NAME_qa.jsonl.gz", where=path.name, fix="name the questions of a pool")
+    corpus = corpus_of(path)
     documents: dict[str, Document] = {}
     by_title: dict[str, str] = {}
     for number, row in _rows(corpus):
@@ -132,6 +130,20 @@ def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
     if not questions:
         raise SourceError("no row is left", where=path.name, fix="choose another limit")
     return Benchmark(tuple(questions), tuple(documents.values()))
+
+
+def corpus_of(path: Path) -> Path:
+    """The file of a pool's passages, beside that of its questions.
+
+    Raises
+    ------
+    SourceError
+        The questions' file is not named ``NAME_qa.jsonl.gz``.
+    """
+    corpus = path.with_name(path.name.replace("_qa.", "_corpus."))
+    if corpus == path:
+        raise SourceError("is not named NAME_qa.jsonl.gz", where=path.name, fix="name the questions of a pool")
+    return corpus
 
 
 @contextmanager

@@ -33,9 +33,9 @@ def bench(
     # every `fedrag` command reads this file: what needs Flower and the models waits until it is asked for
     from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
     from simulations.bench.outcome import write_outcome
-    from simulations.bench.plan import BenchPlan, named
+    from simulations.bench.plan import BenchPlan
     from simulations.bench.run import run_plan
-    from simulations.bench.systems import system_names
+    from simulations.bench.systems import chosen_systems, system_names
 
     if systems == "list":
         out.print("\n".join(system_names()))
@@ -43,7 +43,7 @@ def bench(
     settings_from(changes)  # refuses what is wrong
     plan = BenchPlan(
         data=tuple(path.expanduser() for path in data or ()),
-        systems=named(systems, system_names()),
+        systems=chosen_systems(systems),
         setting=cast("Setting", setting),
         devices=devices,
         questions=questions,
@@ -70,11 +70,11 @@ def report(
     """Compare runs: their systems side by side, and paired where the questions are the same."""
     from fedrag_flwr.evaluation.report import render_report
     from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
-    from simulations.bench.comparing import compared
+    from simulations.bench.comparing import compared, run_names
 
     summary, rows = compared(runs)
     if html is not None:
-        html.write_text(render_report(summary, rows, title=", ".join(run.name for run in runs)), encoding="utf-8")
+        html.write_text(render_report(summary, rows, title=", ".join(run_names(runs))), encoding="utf-8")
     if as_json:
         print_json(summary)
         return

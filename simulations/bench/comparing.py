@@ -24,32 +24,53 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
     """Read runs and give one summary over all their systems, and all their answers.
 
     Systems whose questions are the same are compared by paired bootstrap. In the manifest, what differs between runs is
-    told run by run; seed and start are the first's, seconds are of all together.
+    told run by run; seed and start are the first's, seconds are of all together. Devices are told of a single run:
+    those of several only have the same names.
 
     Raises
     ------
     SettingError
-        No run is named, or two have the same name.
+        No run is named, or one twice.
     NotFoundError, StoreCorruptError
         A folder holds no results, or broken ones.
     """
-    if not runs or len({run.name for run in runs}) != len(runs):
-        raise SettingError("name each run once", where="runs", fix="give folders with different names")
+    names = run_names(runs)
+    summaries = {name: read_summary(run) for name, run in zip(names, runs, strict=True)}
+    before = {name: f"{name}/" if len(runs) > 1 else "" for name in names}
     systems: dict[str, SystemResult] = {}
     answers: dict[str, list[AnswerRow]] = {}
-    manifests: dict[str, Manifest] = {}
-    for run in runs:
-        summary = read_summary(run)
-        manifests[run.name] = summary.manifest
-        for name, result in summary.systems.items():
-            systems[_name(run, name, runs)] = replace(result, versus={})
+    for run_name, run in zip(names, runs, strict=True):
+        for system, result in summaries[run_name].systems.items():
+            systems[before[run_name] + system] = result
         for row in read_answers(run):
-            name = _name(run, row.system, runs)
+            name = before[run_name] + row.system
             answers.setdefault(name, []).append(replace(row, system=name))
-    manifest = _merged(manifests)
-    seed = manifest.seed
-    paired = {name: replace(result, versus=_versus(name, answers, seed)) for name, result in systems.items()}
-    return Summary(paired, {}, manifest), [row for given in answers.values() for row in given]
+    manifest = _merged({name: summary.manifest for name, summary in summaries.items()})
+    paired = {name: replace(result, versus=_versus(name, answers, manifest.seed)) for name, result in systems.items()}
+    devices = summaries[names[0]].devices if len(runs) == 1 else {}
+    return Summary(paired, devices, manifest), [row for given in answers.values() for row in given]
+
+
+def run_names(runs: Sequence[Path]) -> list[str]:
+    """Name each run by the shortest tail of its path that is no other's.
+
+    Raises
+    ------
+    SettingError
+        No run is named, or one twice.
+    """
+    paths = [run.resolve() for run in runs]
+    if not paths or len(set(paths)) != len(paths):
+        raise SettingError("name each run once", where="runs", fix="give different folders")
+    return [_distinct_tail(path, [other for other in paths if other != path]) for path in paths]
+
+
+def _distinct_tail(path: Path, others: Sequence[Path]) -> str:
+    for length in range(1, len(path.parts)):
+        tail = path.parts[-length:]
+        if all(other.parts[-length:] != tail for other in others):
+            return "/".join(tail)
+    return path.as_posix()
 
 
 def _merged(manifests: Mapping[str, Manifest]) -> Manifest:
@@ -78,22 +99,16 @@ def _told(by_run: Mapping[str, Mapping[str, Value]]) -> dict[str, Value | str]:
     return told
 
 
-def _name(run: Path, system: str, runs: Sequence[Path]) -> str:
-    return f"{run.name}/{system}" if len(runs) > 1 else system
-
-
 def _versus(name: str, answers: dict[str, list[AnswerRow]], seed: int) -> dict[str, Interval]:
-    own = {row.question_id: row for row in answers.get(name, ())}
+    own = {row.asked: row for row in answers.get(name, ())}
     found = {}
     for other, rows in answers.items():
-        theirs = {row.question_id: row for row in rows}
-        paired = own.keys() == theirs.keys() and all(own[i].home == theirs[i].home for i in own)
-        if other != name and own and paired:
-            ids = list(own)
+        theirs = {row.asked: row for row in rows}
+        if other != name and own and own.keys() == theirs.keys():
             found[other] = paired_difference(
-                [float(own[i].right) for i in ids],
-                [float(theirs[i].right) for i in ids],
+                [float(row.right) for row in own.values()],
+                [float(theirs[asked].right) for asked in own],
                 rng=np.random.default_rng(abs(seed)),
-                groups=[own[i].home for i in ids],
+                groups=[row.home for row in own.values()],
             )
     return found

@@ -9,15 +9,18 @@ from fedrag_flwr.evaluation.measures import size
 from fedrag_flwr.records import BuildReport, Cost
 from simulations.bench.rows import Row
 
+READING = "reading the documents"  # stands as a system's name, and is no system's
 _HEADS = ("dataset", "system", "seconds", "LLM calls", "tokens in", "tokens out", "messages", "up", "down", "made")
 
 
 def construction_table(rows: Iterable[Row]) -> str:
     """What rows tell of preparations, as Markdown and summed over devices.
 
-    A local baseline's seconds leave out reading and encoding the documents, which FD-RAG's builds hold. A store that
-    an earlier run or system built costs nothing again, and what devices and server told each other for an earlier one
-    is not sent again: of systems that exchange the same, the first has the bytes.
+    Where a local baseline is asked, the documents are read and encoded before any system prepares itself: that has a
+    row of its own and is charged to none. Without one, it is in the build of the first system that needs them; a
+    system with a store of its own reads them itself. A store that an earlier run or system built costs nothing again,
+    and what devices and server told each other for an earlier one is not sent again: of systems that exchange the
+    same, the first has the bytes.
     """
     lines = [_HEADS, ("---",) * len(_HEADS), *(_line(row) for row in rows if not row.question_id)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

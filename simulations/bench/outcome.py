@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
-from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure
+from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure, label
 from fedrag_flwr.evaluation.results import read_summary, write_results
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
@@ -19,7 +19,7 @@ from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.evaluation.verdicts import judge_all
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport
-from simulations.bench.construction import construction_table
+from simulations.bench.construction import READING, construction_table
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
 from simulations.bench.world import World
@@ -54,7 +54,7 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
     _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
     summary = read_summary(out)
     (out / "table.md").write_text(markdown(summary), encoding="utf-8")
-    made = [row for world in worlds for name in plan.systems for row in rows.of(world.name, name)]
+    made = [row for world in worlds for name in (READING, *plan.systems) for row in rows.of(world.name, name)]
     (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
     (out / CSV).write_text(table_csv(summary), encoding="utf-8")
     return summary
@@ -108,7 +108,7 @@ def _cells(summary: Summary) -> tuple[list[str], list[list[str]]]:
     for name, result in summary.systems.items():
         lines.append(
             [
-                name,
+                label(name, result),
                 *(measure.show(measure.value(result)) for measure in MEASURES),
                 *(_interval(result, measure) for measure in bounded),
                 f"{100 * result.paths.get('memorizer', 0.0):.1f}",
@@ -124,7 +124,7 @@ def _interval(result: SystemResult, measure: Measure) -> str:
 
 def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> None:
     systems: dict[str, SystemResult] = {
-        system: score_system(gathered.gold, given, gathered.traffic[system])
+        system: replace(score_system(gathered.gold, given, gathered.traffic[system]), upper_bound=system == ORACLE)
         for system, given in gathered.answers.items()
     }
     builds = next((made for made in gathered.builds.values() if any(one.items for one in made)), [])

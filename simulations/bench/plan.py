@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from fedrag_flwr.errors import SettingError, SourceError
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.sources.benchmark import corpus_of
 from fedrag_flwr.sources.hub import PREFIX
 
 Setting = Literal["local", "federated", "pool"]
@@ -114,20 +115,24 @@ class BenchPlan:
         return Settings.from_config({**needed, **self.changes})
 
     def hashes(self) -> dict[str, str]:
-        """The datasets with the start of each file's SHA-256; none for a set on the hub."""
-        return {
-            dataset_of(path): hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
-            for path in self.data
-        }
+        """The datasets with the start of each file's SHA-256, a pool's corpus after its questions; none on the hub."""
+        return {dataset_of(path): "+".join(map(_hash, self._files(path))) for path in self.data}
 
     def told(self) -> dict[str, object]:
         """The plan as JSON values, with data by name and hash."""
         return {**asdict(self), "data": self.hashes(), "digest": self.digest}
 
+    def _files(self, path: Path) -> tuple[Path, ...]:
+        return (path, corpus_of(path)) if self.setting == "pool" else (path,)
+
 
 def dataset_of(path: Path) -> str:
     """A dataset's name: its file's, before the first dot."""
     return path.name.partition(".")[0].replace(":", "-")
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
 
 
 def named(systems: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:

@@ -10,12 +10,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from fedrag_flwr.baselines import BASELINES, Construction
 from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.evaluation.fitted import code_digest
+from fedrag_flwr.evaluation.results import check_run_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
-from simulations.bench.plan import BenchPlan
+from simulations.bench.construction import READING
+from simulations.bench.plan import BenchPlan, dataset_of
 from simulations.bench.rows import Row, Rows, Session
 from simulations.bench.systems import WALKS, System, make_system, order_of
 from simulations.bench.world import World, make_world
@@ -37,11 +40,14 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
 
     Raises
     ------
+    SettingError
+        The folder, or one of several datasets, has a name that results cannot have.
     StoreMismatchError
         The folder holds rows of another plan.
     StoreLockedError
         Another process is at work on the folder.
     """
+    _check_names(plan, out)
     with _alone(out):
         base = plan.base()
         generator = load_toolbox(base.models, fedrag_home(base.home)).generator_id
@@ -50,6 +56,14 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
         for world in worlds:
             _run_world(plan.systems, world, rows, tell)
     return worlds, rows
+
+
+def _check_names(plan: BenchPlan, out: Path) -> None:
+    """Refuse before the first question what could not be written after the last."""
+    check_run_id(out.resolve().name, "--out")
+    if len(plan.data) > 1:
+        for path in plan.data:
+            check_run_id(dataset_of(path), "--data")
 
 
 @contextmanager
@@ -78,6 +92,8 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
     tell(f"{world.name}: {sum(map(len, waiting.values()))} answers to come, {len(world.gold)} questions")
     if not any(rows.of(world.name, name) for name in WALKS):
         world.forget_walks()
+    if any(name in BASELINES for name in waiting):
+        _read(world, rows)
     systems = {name: _prepared(name, world, rows, tell) for name in waiting}
     pace = _Pace(sum(map(len, waiting.values())))
     for turn, gold in enumerate(world.gold):
@@ -98,6 +114,13 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
                 )
             )
             tell(f"{world.name}: {pace.step()}, {name}")
+
+
+def _read(world: World, rows: Rows) -> None:
+    """Read the documents before any system does, so that what that costs hangs on no order; the first time is kept."""
+    made = tuple(Construction(report.cost, (f"documents={report.added}",)) for report in world.read())
+    if (world.name, READING, "") not in rows:
+        rows.add(Row(world.name, READING, constructions=made))
 
 
 def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:

@@ -10,11 +10,13 @@ from typing import Protocol
 from client_app.app import app_of
 from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_baseline
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
 from fedrag_flwr.settings import Plain, Settings
+from simulations.bench.plan import named
 from simulations.bench.world import World
 from simulations.worlds.kept_devices import KeptDevices
 from simulations.worlds.local_grid import LocalGrid
@@ -146,7 +148,7 @@ class Local:
         self._baselines: dict[str, Baseline] = {}
 
     def prepare(self) -> Prepared:
-        """Build the baseline of each device; reading and encoding the documents, which all share, is left out."""
+        """Build the baseline of each device over documents that the world has read."""
         substrates = {name: self._world.substrate(name) for name in self._world.devices}
         built = {name: build_baseline(self._name, substrate) for name, substrate in substrates.items()}
         self._baselines = {name: one.baseline for name, one in built.items()}
@@ -222,11 +224,28 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
 
 
 WALKS = ("topic-walk", "random-walk", "flooding")
+# It trains on devices' own questions, and a world has only those that are asked.
+MEASURED_ELSEWHERE: Mapping[str, str] = {"controller-fedavg": "simulations/bench_controller.py"}
 
 
 def system_names() -> tuple[str, ...]:
     """All systems: strategies, some without parts, FD-RAG's variants on one device, and local baselines."""
-    return (*STRATEGIES, *VARIANTS, *ON_DEVICE, *BASELINES)
+    strategies = (name for name in STRATEGIES if name not in MEASURED_ELSEWHERE)
+    return (*strategies, *VARIANTS, *ON_DEVICE, *BASELINES)
+
+
+def chosen_systems(told: str) -> tuple[str, ...]:
+    """Read names of systems, separated by commas.
+
+    Raises
+    ------
+    SettingError
+        One of them is not known, or is measured by a script of its own.
+    """
+    for name, script in MEASURED_ELSEWHERE.items():
+        if name in map(str.strip, told.split(",")):
+            raise SettingError(f"'{name}' trains on devices' own questions", where="systems", fix=f"run {script}")
+    return named(told, system_names())
 
 
 def make_system(name: str, world: World) -> System:

@@ -20,6 +20,7 @@ from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import store_root
+from fedrag_flwr.records import BuildReport
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
@@ -90,11 +91,18 @@ class World:
             for notes in store_root(self.settings, name).glob(f"{NOTES}*"):
                 notes.unlink()
 
+    def read(self) -> tuple[BuildReport, ...]:
+        """Read and encode the documents of all devices; what a store holds already costs nothing."""
+        reports = []
+        for name in self.devices:
+            with self.device(name) as device:
+                reports.append(device.build(memories=False))
+        return tuple(reports)
+
     def substrate(self, name: str) -> Substrate:
-        """A device's documents as local baselines share them, read and encoded by the first that asks."""
+        """A device's documents as local baselines share them, once they were read."""
         if name not in self._substrates:
             with self.device(name) as device:
-                device.build(memories=False)
                 passages = tuple(device.store.passages())
                 sentences = [sentence.id for passage in passages for sentence in passage.sentences]
                 models = self.settings.models

@@ -48,11 +48,14 @@ class KeptDevices:
 
     def reply(self, message_type: str, message: Message, context: Context) -> RecordDict:
         """Handle a message at its node's device."""
-        node = self._nodes.get(context.node_id)
-        if node is None:
+        return respond(self.node(context), message_type, message.content, str(message.metadata.run_id))
+
+    def node(self, context: Context) -> KeptNode:
+        """The node that a message is for, the same one each time."""
+        if context.node_id not in self._nodes:
             node = KeptNode.of(Node(context.node_config, context.run_config, context.node_id))
             self._nodes[context.node_id] = node
-        return respond(node, message_type, message.content, str(message.metadata.run_id))
+        return self._nodes[context.node_id]
 
     def close(self) -> None:
         """Close all devices."""

@@ -19,9 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summary, render_report, write_results
+from fedrag_flwr.evaluation.measures import COST
+from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.records import AnswerPath, because
-from tests.evaluation.made_up_run import Run, make_run
+from tests.evaluation.made_up_run import UPPER_BOUND, Run, make_run, with_upper_bound
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--'{{ 7 * 7 }}{% raw %}\u2028"
 CHROMIUM = shutil.which("chromium")
@@ -140,6 +142,43 @@ def test_the_page_shows_what_the_summary_holds(made: tuple[Summary, list[AnswerR
     assert "no-rag went on without" in page
 
 
+def test_an_upper_bound_is_told_and_is_best_of_nothing(tmp_path: Path) -> None:
+    summary, _, page = results(with_upper_bound(make_run(60)), tmp_path)
+    assert summary.systems[UPPER_BOUND].acc == 1.0
+    named = f"{UPPER_BOUND} (upper bound)"
+    assert f"{UPPER_BOUND}: answers chosen by the gold" in page
+    assert UPPER_BOUND not in re.findall(r'<dd class="name">([^<]*)', page)
+    assert "difference of ACC to memory-fusion" in page
+    assert f"{named}: ACC 100.0 at\n0.001 seconds." in page  # and not on the frontier
+    for grid in (grids.quality(summary.systems), grids.cost(summary.systems)):
+        assert not any(cell.best for name, cells in grid.rows for cell in cells if name == named)
+        assert any(cell.best for _, cells in grid.rows for cell in cells)
+    for grid in (grids.kinds(summary.systems), grids.devices(summary.devices, summary.systems)):
+        column = [heading for heading, _ in grid.headings].index(named)
+        assert not any(cells[column].best for _, cells in grid.rows)
+
+
+def test_costs_have_bars_beside_the_largest_of_their_column(made: tuple[Summary, list[AnswerRow], str]) -> None:
+    summary, _, page = made
+    for column, measure in enumerate(COST):
+        values = [measure.value(result) for result in summary.systems.values()]
+        longest = max(value for value in values if value is not None)
+        bars = [cells[column].bar for _, cells in grids.cost(summary.systems).rows]
+        assert bars == [pytest.approx((value or 0.0) / longest) for value in values]
+    drawn = re.search(r'id="cost-table".*?</table>', page, re.DOTALL)
+    assert drawn
+    assert drawn[0].count('class="meter"') == len(COST) * len(summary.systems)
+
+
+def test_nothing_measured_has_no_bar() -> None:
+    run = make_run(5)
+    unmeasured = {name: replace(result, peak_rss_mb=0.0, bytes_up=0) for name, result in run.systems.items()}
+    grid = grids.cost(unmeasured)
+    headings = [heading for heading, _ in grid.headings]
+    assert {cells[headings.index("Peak memory")].bar for _, cells in grid.rows} == {None}
+    assert {cells[headings.index("Up")].bar for _, cells in grid.rows} == {0.0}
+
+
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     _, _, page = results(hostile_run(), tmp_path)
     parsed = outline(page)
@@ -226,28 +265,43 @@ def test_histograms_stay_in_the_unit_square(latencies: dict[str, list[float]]) -
     assert all(0 <= tick.at <= 1 for tick in ticks)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
-@pytest.mark.parametrize("hostile", [False, True])
-def test_the_script_lists_the_answers(tmp_path: Path, hostile: bool) -> None:
-    run = hostile_run() if hostile else make_run(30)
-    results(run, tmp_path)
-    dom = subprocess.run(
+def dumped(page: Path, profile: Path) -> str:
+    """The page as Chromium has it once the script has run."""
+    return subprocess.run(
         [
             str(CHROMIUM),
             "--headless",
             "--no-sandbox",
             "--disable-gpu",
             "--virtual-time-budget=4000",
-            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--user-data-dir={profile}",
             "--dump-dom",
-            (tmp_path / "run" / "report.html").as_uri(),
+            page.as_uri(),
         ],
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
     ).stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
+@pytest.mark.parametrize("hostile", [False, True])
+def test_the_script_lists_the_answers(tmp_path: Path, hostile: bool) -> None:
+    run = hostile_run() if hostile else make_run(30)
+    results(run, tmp_path)
+    dom = dumped(tmp_path / "run" / "report.html", tmp_path / "profile")
     assert dom.count('class="open"') == 25
     assert "30 questions, the first 25 shown" in dom
     assert "owned</title>" not in dom
     assert "img" not in outline(dom).tags
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page's script is not run")
+def test_who_was_not_asked_a_question_is_not_missing(tmp_path: Path) -> None:
+    summary, rows, _ = results(make_run(5), tmp_path)
+    partly = [row for row in rows if row.system != "local-rag" or row.question_id == "q000"]
+    page = tmp_path / "partly.html"
+    page.write_text(render_report(summary, partly), encoding="utf-8")
+    dom = dumped(page, tmp_path / "profile")
+    assert dom.count("– not asked</span>") == 4

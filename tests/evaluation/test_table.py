@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fedrag_flwr.evaluation import Summary, cost_table, kinds_table, quality_table, summarise
 from fedrag_flwr.evaluation.measures import best, megabytes, number, points, seconds, signed_points, size
-from tests.evaluation.made_up_run import make_run
+from tests.evaluation.made_up_run import UPPER_BOUND, make_run, with_upper_bound
 
 
 def shown(table: Table) -> str:
@@ -39,6 +39,18 @@ def test_the_best_accuracy_is_starred(summary: Summary) -> None:
     top = max(result.acc for result in summary.systems.values())
     lines = shown(quality_table(summary)).splitlines()
     assert f"{100 * top:.1f}*" in next(line for line in lines if "memory-fusion" in line)
+
+
+@pytest.mark.parametrize("make", [quality_table, cost_table, kinds_table])
+def test_an_upper_bound_is_marked_and_takes_no_star(make: Callable[[Summary], Table]) -> None:
+    run = with_upper_bound(make_run(60))
+    summary = summarise(run.manifest, run.systems, run.answers, run.gold, run.builds, rng=np.random.default_rng(0))
+    [bound] = [line for line in shown(make(summary)).splitlines() if UPPER_BOUND in line]
+    assert f"{UPPER_BOUND} (upper bound)" in bound
+    assert "*" not in bound
+    alone = {name: result for name, result in summary.systems.items() if name != UPPER_BOUND}
+    without = shown(make(replace(summary, systems=alone)))
+    assert shown(make(summary)).count("*") == without.count("*")
 
 
 def test_missing_is_shown_only_where_something_is(summary: Summary) -> None:

@@ -30,11 +30,12 @@ from fedrag_flwr.records import Answer, because
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
+from simulations.bench.construction import READING
 from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
-from simulations.bench.plan import BenchPlan, Setting, named
-from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session
+from simulations.bench.plan import BenchPlan, Setting
+from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session, read_rows
 from simulations.bench.run import run_plan
-from simulations.bench.systems import VARIANTS, order_of, system_names
+from simulations.bench.systems import VARIANTS, chosen_systems, order_of, system_names
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
 from simulations.bench_scaling import point
@@ -84,6 +85,8 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     told = summary.systems["memory-fusion"]
     assert sum(phase.messages for phase in told.by_phase.values()) == told.messages
     assert summary.systems[ORACLE].acc >= max(summary.systems[name].acc for name in (MEMORIZER, COGNIZER))
+    assert [name for name, result in summary.systems.items() if result.upper_bound] == [ORACLE]
+    assert f"| {ORACLE} (upper bound) |" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     answers = read_answers(tmp_path / "out")
     assert len(answers) == 5 * 4
     assert any(row.evidence for row in answers if row.system == COGNIZER)
@@ -170,6 +173,26 @@ def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
     assert (tmp_path / ROWS).read_bytes() == before
 
 
+@pytest.mark.parametrize(("systems", "seed"), [((MEMORIZER, "vanilla"), 21), (("vanilla", MEMORIZER), 22)])
+def test_reading_the_documents_is_charged_to_no_system_in_any_order(
+    systems: tuple[str, ...], seed: int, data: Path, tmp_path: Path
+) -> None:
+    plan = replace(plan_of(data, systems, questions=2), seed=seed)  # of its own, so that no store was built before
+    worlds, rows = run_plan(plan, tmp_path, silent)
+    write_outcome(plan, worlds, rows, tmp_path)
+    [reading] = rows.of("tiny", READING)
+    held = worlds[0].partition.documents.values()
+    assert [one.counts for one in reading.constructions] == [(f"documents={len(own)}",) for own in held]
+    assert all(one.cost.seconds > 0.0 for one in reading.constructions)
+    builds = [report for row in rows.of("tiny", MEMORIZER) for report in row.builds]
+    assert [report.added for report in builds] == [0, 0]
+    first = (tmp_path / "construction.md").read_text(encoding="utf-8").splitlines()[2]
+    assert f"| tiny | {READING} |" in first
+    assert f" {sum(map(len, held))} documents |" in first
+    run_plan(replace(plan, systems=(*systems, "bm25")), tmp_path, silent)
+    assert [row.constructions for row in read_rows(tmp_path) if row.system == READING] == [reading.constructions]
+
+
 def test_another_plan_does_not_mix_with_these_rows(data: Path, tmp_path: Path) -> None:
     run_plan(plan_of(data, (MEMORIZER,)), tmp_path, silent)
     with pytest.raises(StoreMismatchError, match="another plan"):
@@ -250,6 +273,22 @@ def test_several_datasets_have_results_each_and_together(data: Path, tmp_path: P
     assert len(answers) == 6
 
 
+@pytest.mark.parametrize("name", ["my run", "_bench", "résultats"])
+def test_a_folder_that_cannot_hold_results_is_refused_before_the_first_question(
+    name: str, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingError, match=f"--out.*{name}.*plain file name"):
+        run_plan(plan_of(data), tmp_path / name, silent)
+    assert not (tmp_path / name).exists()
+
+
+def test_one_of_several_datasets_needs_a_name_that_a_folder_can_have(data: Path, tmp_path: Path) -> None:
+    odd = write_data(tmp_path, "my questions")
+    with pytest.raises(SettingError, match=r"--data.*my questions.*plain file name"):
+        run_plan(BenchPlan((data, odd), FAST, changes=SMALL), tmp_path / "out", silent)
+    assert not (tmp_path / "out").exists()
+
+
 def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_path: Path) -> None:
     for name, devices in (("one", 1), ("two", 4)):
         plan = BenchPlan((data,), (MEMORIZER,), "federated", devices=devices, questions=6, changes=SMALL)
@@ -295,6 +334,16 @@ def test_a_pool_lies_on_one_device(tmp_path: Path) -> None:
         read_pool(tmp_path / "other.jsonl")
 
 
+def test_a_pool_of_other_passages_does_not_mix_with_these_rows(tmp_path: Path) -> None:
+    path = write_pool(tmp_path)
+    plan = BenchPlan((path,), (MEMORIZER,), "pool", questions=1, changes=SMALL)
+    Rows(tmp_path / "out", plan.digest, plan.told(), SESSION)
+    with (tmp_path / "pool_corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps({'title': 'Another', 'text': 'One more passage.'})}\n")
+    with pytest.raises(StoreMismatchError, match="another plan"):
+        Rows(tmp_path / "out", plan.digest, plan.told(), SESSION)
+
+
 def test_the_oracle_takes_memory_only_where_it_is_right() -> None:
     gold = [GoldQuestion(str(number), "?", "yes") for number in range(3)]
     fast = [Answer("0", "yes", "memorizer", 1.0), Answer("1", "no", "memorizer", 1.0)]
@@ -309,7 +358,7 @@ def test_each_system_begins_as_often() -> None:
 
 def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no-such-system"):
-        named("no-rag,no-such-system", system_names())
+        chosen_systems("no-rag,no-such-system")
     for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}, {"setting": "pool", "split": "train"}):
         with pytest.raises(SettingError):
             BenchPlan(**{"data": (data,), "systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
@@ -317,6 +366,12 @@ def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path:
         BenchPlan((tmp_path / "absent.jsonl",), ("no-rag",))
     with pytest.raises(SourceError, match="fits on one device"):
         make_world(BenchPlan((data,), ("no-rag",), "local", devices=11, questions=8, changes=SMALL), data)
+
+
+def test_what_trains_on_questions_of_its_own_is_no_system_of_a_bench() -> None:
+    assert "controller-fedavg" not in system_names()
+    with pytest.raises(SettingError, match=r"controller-fedavg.*bench_controller\.py"):
+        chosen_systems("no-rag,controller-fedavg")
 
 
 def test_the_plan_lies_beside_the_rows(data: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fedrag_flwr.errors import ProcessError
 from simulations.bench_table1 import SYSTEMS, main, part_of
 from simulations.parts.side_by_side import run_part
+from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data
 
 SMALL = ("models.generator=smollm2-135m", "models.context-tokens=2048", "memory.tokens-per-kilotoken=0")
@@ -47,6 +48,10 @@ def test_all_rows_stand_in_one_table(
     kept = (out / "local-hotpotqa" / "rows.jsonl").read_bytes()
     main()
     assert (out / "local-hotpotqa" / "rows.jsonl").read_bytes() == kept
+
+
+def test_two_strategies_have_no_row() -> None:
+    assert set(STRATEGIES) - set(SYSTEMS["federated"]) == {"local-graph", "controller-fedavg"}  # as the README says
 
 
 def test_a_part_that_fails_names_its_log(tmp_path: Path) -> None:

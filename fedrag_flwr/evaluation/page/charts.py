@@ -23,13 +23,14 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A system to be drawn: latency in seconds, ACC and its bounds in [0, 1]."""
+    """A system to be drawn: latency in seconds, ACC and its bounds in [0, 1], and whether it is an upper bound."""
 
     name: str
     seconds: float
     acc: float
     low: float
     high: float
+    upper_bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> 
     def down(acc: float) -> float:
         return bottom - (acc - low_y) / (high_y - low_y) * (bottom - top)
 
-    best = _frontier(dots)
+    best = _frontier([dot for dot in dots if not dot.upper_bound])
     spots = [(across(log), down(dot.acc)) for dot, log in zip(dots, logs, strict=True)]
     labels = _labels([dot.name for dot in dots], spots, (left, right, top, bottom))
     marks = [

@@ -16,11 +16,11 @@ _BUDGET = 700_000  # characters; keeps the page under 1 MB
 
 def embed(rows: Sequence[AnswerRow], systems: Sequence[str]) -> tuple[str, int]:
     """Pack the answers as base64 of gzipped JSON, as many questions as the budget allows, and count these."""
-    questions: dict[str, dict[str, object]] = {}
-    given: dict[str, dict[str, list[object]]] = {}
+    questions: dict[tuple[str, ...], dict[str, object]] = {}
+    given: dict[tuple[str, ...], dict[str, list[object]]] = {}
     for row in rows:
         questions.setdefault(
-            row.question_id,
+            row.asked,
             {
                 "id": row.question_id,
                 "kind": row.kind,
@@ -30,7 +30,7 @@ def embed(rows: Sequence[AnswerRow], systems: Sequence[str]) -> tuple[str, int]:
                 "aliases": row.aliases,
             },
         )
-        given.setdefault(row.question_id, {})[row.system] = _packed(row)
+        given.setdefault(row.asked, {})[row.system] = _packed(row)
     every = [{**fields, "answers": [given[key].get(name) for name in systems]} for key, fields in questions.items()]
     kept = len(every)
     while True:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, best, number, points, seconds, signed_points, size
+from fedrag_flwr.evaluation.measures import (
+    COST,
+    NONE,
+    QUALITY,
+    contenders,
+    label,
+    leaders,
+    number,
+    points,
+    seconds,
+    signed_points,
+    size,
+)
 from fedrag_flwr.evaluation.page.cells import Cell, Grid
 from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
 from fedrag_flwr.evaluation.summary import DeviceSummary
@@ -12,16 +24,16 @@ from fedrag_flwr.evaluation.summary import DeviceSummary
 
 def quality(systems: Mapping[str, SystemResult]) -> Grid:
     measures = [m for m in QUALITY if m.heading != "Missing" or any(r.missing for r in systems.values())]
-    top = max(systems, key=lambda name: systems[name].acc)
-    tops = [best([m.value(r) for r in systems.values()], m.higher_is_better) for m in measures]
+    top = max(contenders(systems), key=lambda name: systems[name].acc)
+    starred = [leaders(systems, [m.value(r) for r in systems.values()], m.higher_is_better) for m in measures]
     rows = []
     for name, result in systems.items():
         cells = []
-        for measure, highest in zip(measures, tops, strict=True):
+        for measure, best in zip(measures, starred, strict=True):
             value = measure.value(result)
             interval = result.intervals.get(measure.heading)
             note = f"{measure.show(interval.low)}–{measure.show(interval.high)}" if interval else ""
-            cells.append(Cell(measure.show(value), value, best=value is not None and value == highest, note=note))
+            cells.append(Cell(measure.show(value), value, best=name in best, note=note))
         difference = result.versus.get(top)
         behind = (
             Cell(
@@ -32,7 +44,7 @@ def quality(systems: Mapping[str, SystemResult]) -> Grid:
             if difference
             else Cell(NONE, 0.0)
         )
-        rows.append((name, (cells[0], behind, *cells[1:])))
+        rows.append((label(name, result), (cells[0], behind, *cells[1:])))
     headings = [(m.heading, m.meaning) for m in measures]
     headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
     return Grid(
@@ -44,23 +56,27 @@ def quality(systems: Mapping[str, SystemResult]) -> Grid:
 
 
 def cost(systems: Mapping[str, SystemResult]) -> Grid:
-    tops = [best([m.value(r) for r in systems.values()], m.higher_is_better) for m in COST]
+    columns = [[m.value(r) for r in systems.values()] for m in COST]
+    starred = [leaders(systems, values, m.higher_is_better) for m, values in zip(COST, columns, strict=True)]
+    rows = (
+        tuple(
+            Cell(m.show(values[row]), values[row], bar=_length(values[row], values), best=name in best)
+            for m, values, best in zip(COST, columns, starred, strict=True)
+        )
+        for row, name in enumerate(systems)
+    )
     return Grid(
         "cost",
-        "Model calls and tokens per answer; messages and bytes of the whole run; largest peak memory",
+        "Model calls and tokens per answer; messages and bytes of the whole run, where what several systems share alike"
+        " (the bank, summaries) is sent once and counted at the first of them; largest peak memory",
         tuple((m.heading, m.meaning) for m in COST),
-        tuple(
-            (
-                name,
-                tuple(
-                    Cell(m.show(value), value, best=value is not None and value == top)
-                    for m, top in zip(COST, tops, strict=True)
-                    for value in [m.value(result)]
-                ),
-            )
-            for name, result in systems.items()
-        ),
+        tuple((label(name, result), cells) for (name, result), cells in zip(systems.items(), rows, strict=True)),
     )
+
+
+def _length(value: float | None, column: Sequence[float | None]) -> float | None:
+    """A bar's length beside the largest value of its column."""
+    return None if value is None else value / (max(one or 0.0 for one in column) or 1.0)
 
 
 def path_grid(systems: Mapping[str, SystemResult]) -> Grid:
@@ -113,7 +129,7 @@ def kinds(systems: Mapping[str, SystemResult]) -> Grid:
     return _comparison("kinds", "ACC by kind of question, in points", "Questions", systems, accs, sizes)
 
 
-def devices(devices: Mapping[str, DeviceSummary], systems: Sequence[str]) -> Grid:
+def devices(devices: Mapping[str, DeviceSummary], systems: Mapping[str, SystemResult]) -> Grid:
     accs = {name: [device.acc.get(system) for system in systems] for name, device in devices.items() if device.acc}
     sizes = {name: devices[name].documents for name in accs}
     return _comparison("devices", "ACC by device, in points", "Documents", systems, accs, sizes)
@@ -123,16 +139,19 @@ def _comparison(
     name: str,
     caption: str,
     counted: str,
-    systems: Iterable[str],
+    systems: Mapping[str, SystemResult],
     accs: Mapping[str, Sequence[float | None]],
     sizes: Mapping[str, int | None],
 ) -> Grid:
     rows = []
     for row, values in accs.items():
-        top = best(values, True)
-        cells = (Cell(points(value), value, bar=value, best=value is not None and value == top) for value in values)
+        best = leaders(systems, values, True)
+        cells = (
+            Cell(points(value), value, bar=value, best=name in best)
+            for name, value in zip(systems, values, strict=True)
+        )
         rows.append((row, (Cell(number(sizes[row]), sizes[row]), *cells)))
-    headings = ((counted, ""), *((system, "") for system in systems))
+    headings = ((counted, ""), *((label(name, result), "") for name, result in systems.items()))
     return Grid(name, caption, headings, tuple(rows))
 
 

@@ -43,8 +43,9 @@ const load = async () => {
   return JSON.parse(await new Response(stream).text());
 };
 
-const state = (answer) => {
-  if (!answer || answer[ANSWER] === null) return ["none", "– missing"];
+const state = (answer) => {  // none at all: its system is of a run with other questions
+  if (!answer) return ["none", "– not asked"];
+  if (answer[ANSWER] === null) return ["none", "– missing"];
   if (answer[RIGHT]) return ["right", "✓ right"];
   return answer[PATH] === "abstained" ? ["none", "– abstained"] : ["wrong", "✗ wrong"];
 };
@@ -57,7 +58,7 @@ const tag = (answer) => {
 const card = (system, answer) => {
   const box = el("div", { class: "card" }, el("h4", {}, el("span", {}, system), tag(answer)));
   if (!answer || answer[ANSWER] === null) {
-    box.append(el("p", {}, "No reply came for this question."));
+    box.append(el("p", {}, answer ? "No reply came for this question." : "It was not asked this question."));
     return box;
   }
   const score = answer[SCORE] === null ? "" : " · score " + answer[SCORE];
@@ -86,7 +87,7 @@ const show = ({ systems, questions }) => {
   const distinct = (values) => [...new Set(values)].sort();
   fill("by-kind", distinct(questions.map((q) => q.kind)));
   fill("by-device", distinct(questions.map((q) => q.home)));
-  fill("by-path", distinct(questions.flatMap((q) => q.answers.map((a) => (a ? a[PATH] : "missing")))));
+  fill("by-path", distinct(questions.flatMap((q) => q.answers.filter(Boolean).map((a) => a[PATH]))));
   const outcomes = get("by-outcome");
   systems.forEach((name, i) => outcomes.append(
     el("option", { value: "right " + i }, name + " right"),
@@ -95,13 +96,13 @@ const show = ({ systems, questions }) => {
   for (const q of questions) {
     const given = q.answers.map((a) => (a && a[ANSWER]) || "");
     q.text = [q.id, q.question, q.gold, ...q.aliases, ...given].join(" ").toLowerCase();
-    q.rights = q.answers.map((a) => Boolean(a && a[RIGHT]));
+    q.rights = q.answers.map((a) => a && Boolean(a[RIGHT]));
   }
   const passes = (q, outcome) => {
-    const right = q.rights.filter(Boolean).length;
-    if (outcome === "all") return right === systems.length;
+    const right = q.rights.filter(Boolean).length, asked = q.answers.filter(Boolean).length;
+    if (outcome === "all") return right === asked;
     if (outcome === "none") return right === 0;
-    if (outcome === "differ") return right > 0 && right < systems.length;
+    if (outcome === "differ") return right > 0 && right < asked;
     const [want, index] = outcome.split(" ");
     return !outcome || q.rights[Number(index)] === (want === "right");
   };
@@ -134,7 +135,7 @@ const show = ({ systems, questions }) => {
     const words = get("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const [kind, home, path, outcome] = ["by-kind", "by-device", "by-path", "by-outcome"].map((id) => get(id).value);
     found = questions.filter((q) => words.every((word) => q.text.includes(word)) && (!kind || q.kind === kind)
-      && (!home || q.home === home) && (!path || q.answers.some((a) => (a ? a[PATH] : "missing") === path))
+      && (!home || q.home === home) && (!path || q.answers.some((a) => a && a[PATH] === path))
       && passes(q, outcome));
     body.replaceChildren();
     shown = 0;

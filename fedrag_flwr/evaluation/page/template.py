@@ -101,7 +101,9 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 <ul class="facts">
 <li><b>{{ systems|length }}</b> system{{ "s" if systems|length != 1 }}</li>
 <li><b>{{ questions }}</b> question{{ "s" if questions != 1 }}</li>
+{% if summary.devices %}
 <li><b>{{ summary.devices|length }}</b> device{{ "s" if summary.devices|length != 1 }}</li>
+{% endif %}
 <li>seed <b>{{ summary.manifest.seed }}</b></li>
 {% if summary.manifest.started %}
 <li>started <b>{{ summary.manifest.started|replace("T", " ")|replace("+00:00", " UTC") }}</b></li>
@@ -115,7 +117,8 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 </dl>
 <nav aria-label="Sections">
 <a href="#systems">Systems</a><a href="#tradeoff">Trade-off</a><a href="#paths">Paths</a><a href="#kinds">Kinds</a>
-<a href="#devices">Devices</a><a href="#costs">Cost</a><a href="#answers">Answers</a><a href="#manifest">Manifest</a>
+{% if summary.devices %}<a href="#devices">Devices</a>{% endif %}
+<a href="#costs">Cost</a><a href="#answers">Answers</a><a href="#manifest">Manifest</a>
 </nav>
 </header>
 <main id="main">
@@ -125,6 +128,10 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 {% if replayed %}
 <p class="note">Answers replayed from the generation cache are left out of all latencies:
 {% for name, share in replayed.items() %}{{ name }} {{ share }}%{{ ", " if not loop.last }}{% endfor %}.</p>
+{% endif %}
+{% if bounds %}
+<p class="note">{{ bounds|join(", ") }}: answers chosen by the gold, an upper bound that no system reaches.
+It is best of nothing.</p>
 {% endif %}
 {% for name, devices in lost.items() %}
 <p class="note warn">{{ name }} went on without
@@ -193,7 +200,9 @@ Questions without a reply count as wrong.</p>
 </section>
 
 <section id="kinds"><h2>By kind of question</h2>{{ grid(kinds, "Kind") }}</section>
+{% if summary.devices %}
 <section id="devices"><h2>By device</h2>{{ grid(devices, "Device") }}</section>
+{% endif %}
 
 <section id="costs">
 <h2>Cost</h2>

@@ -1,0 +1,120 @@
+"""Runs side by side: what is not the same is neither paired nor shown as one, and a run alone keeps all it holds."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation import AnswerRow, read_summary, render_report, score_system, write_results
+from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.page.embedding import embed
+from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.records import Answer
+from simulations.bench.comparing import compared, run_names
+from tests.evaluation.made_up_run import DEVICES, Run, make_run
+
+SYSTEM = "no-rag"
+Change = Callable[[GoldQuestion], GoldQuestion]
+
+
+def written(folder: Path, run: Run) -> Path:
+    return write_results(folder.parent, folder.name, run.manifest, run.systems, run.answers, run.gold, run.builds)
+
+
+def small_run(change: Change) -> Run:
+    """A run of one system that answers every question with its gold, after a change to all questions."""
+    run = make_run(10)
+    gold = [change(question) for question in run.gold]
+    given = [Answer(question.question_id, question.answer, "cognizer", 0.9) for question in gold]
+    return Run(run.manifest, {SYSTEM: score_system(gold, given, Traffic())}, {SYSTEM: given}, gold, [])
+
+
+def listed(rows: list[AnswerRow], systems: list[str]) -> list[dict[str, Any]]:
+    """The questions as the page carries them."""
+    content: dict[str, list[dict[str, Any]]] = json.loads(gzip.decompress(base64.b64decode(embed(rows, systems)[0])))
+    return content["questions"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda question: replace(question, home=f"other {question.home}"),
+        lambda question: replace(question, text=f"Tell me: {question.text}"),
+        lambda question: replace(question, answer=f"another {question.answer}"),
+    ],
+    ids=["home", "question", "gold"],
+)
+def test_what_is_not_the_same_is_not_one_question(change: Change, tmp_path: Path) -> None:
+    runs = [written(tmp_path / "one", small_run(lambda question: question))]
+    runs.append(written(tmp_path / "two", small_run(change)))
+    summary, rows = compared(runs)
+    assert [result.versus for result in summary.systems.values()] == [{}, {}]
+    questions = listed(rows, list(summary.systems))
+    told = {(one["id"], one["home"], one["question"], one["gold"]) for one in questions}
+    assert told == {row.asked for row in rows}
+    assert len(questions) == 20
+    assert all([answer is None for answer in one["answers"]].count(True) == 1 for one in questions)
+    assert "of 20 questions" not in render_report(summary, rows)  # all are shown
+
+
+def test_the_same_questions_are_paired_and_stand_in_one_line(tmp_path: Path) -> None:
+    runs = [written(tmp_path / name, small_run(lambda question: question)) for name in ("one", "two")]
+    summary, rows = compared(runs)
+    assert [set(result.versus) for result in summary.systems.values()] == [{f"two/{SYSTEM}"}, {f"one/{SYSTEM}"}]
+    questions = listed(rows, list(summary.systems))
+    assert len(questions) == 10
+    assert all(None not in one["answers"] for one in questions)
+
+
+def test_a_run_alone_keeps_its_devices_and_what_they_built(tmp_path: Path) -> None:
+    folder = written(tmp_path / "run", make_run(20))
+    summary, rows = compared([folder])
+    assert summary.devices == read_summary(folder).devices
+    page = render_report(summary, rows)
+    assert f"<b>{len(DEVICES)}</b> devices" in page
+    assert 'id="builds-table"' in page
+    assert 'id="devices-table"' in page
+
+
+def test_runs_side_by_side_say_nothing_of_devices(tmp_path: Path) -> None:
+    summary, rows = compared([written(tmp_path / name, make_run(20)) for name in ("one", "two")])
+    page = render_report(summary, rows)
+    assert "</b> device" not in page
+    assert "#devices" not in page
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["results/bench"], ["bench"]),
+        (["one", "two"], ["one", "two"]),
+        (["a/hotpotqa", "b/hotpotqa"], ["a/hotpotqa", "b/hotpotqa"]),
+        (["a/hotpotqa", "b/hotpotqa", "b/musique"], ["a/hotpotqa", "b/hotpotqa", "musique"]),
+        (["x/a/run", "y/a/run", "x/b/run"], ["x/a/run", "y/a/run", "b/run"]),
+        (["/run", "/a/run"], ["/run", "a/run"]),
+    ],
+)
+def test_runs_are_named_by_the_shortest_tail_that_is_no_others(paths: list[str], names: list[str]) -> None:
+    assert run_names([Path(path) for path in paths]) == names
+
+
+def test_runs_of_one_name_stand_side_by_side(tmp_path: Path) -> None:
+    runs = [written(tmp_path / name / "run", small_run(lambda question: question)) for name in ("a", "b")]
+    assert list(compared(runs)[0].systems) == [f"a/run/{SYSTEM}", f"b/run/{SYSTEM}"]
+
+
+@pytest.mark.parametrize(
+    "runs", [[], ["bench", "bench"], ["bench", "./bench"], ["bench", os.path.join("a", "..", "bench")]]
+)
+def test_a_run_is_named_once(runs: list[str]) -> None:
+    with pytest.raises(SettingError, match="each run once"):
+        run_names([Path(run) for run in runs])

@@ -1,0 +1,95 @@
+"""Devices of a benchmark stay open between messages: what one message found is there for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pytest
+from flwr.app import Context, Message, RecordDict
+
+from client_app.app import app_of
+from fedrag_flwr import wire
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import StoreError
+from fedrag_flwr.records import (
+    AnswerBatch,
+    AnswerRequest,
+    BuildReport,
+    BuildRequest,
+    DescribeRequest,
+    DeviceCard,
+    FinishRequest,
+    Question,
+)
+from simulations.worlds.kept_devices import KeptDevices
+from simulations.worlds.local_grid import LocalGrid
+from tests.strategies.federation import DEVICES, Federation, shared_federation
+
+RUN = "1"
+HOME, OTHER = 100, 101  # as a local grid numbers nodes
+ELSEWHERE = Question("f7", "How high is Mount Cairl?", DEVICES[0])  # no document at home says it
+Reply = TypeVar("Reply")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Federation:
+    """A federation of its own, in which no store was built yet."""
+    return shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("kept")).with_changes(strategy="fedrag")
+
+
+@pytest.fixture
+def kept() -> Iterator[KeptDevices]:
+    kept = KeptDevices()
+    yield kept
+    kept.close()
+
+
+def ask(grid: LocalGrid, kind: str, request: object, reply: type[Reply], node_id: int = HOME) -> Reply:
+    message = Message(wire.encode(request, run=RUN), node_id, kind, group_id=RUN)
+    (answer,) = grid.send_and_receive([message])
+    return wire.decode(answer.content, reply, run=RUN)
+
+
+def device_of(kept: KeptDevices, files: Federation, node_id: int = HOME) -> EdgeDevice:
+    context = Context(int(RUN), node_id, dict(files.nodes[node_id - HOME]), RecordDict(), dict(files.config))
+    with kept.node(context).device() as device:
+        return device
+
+
+def test_what_a_question_left_open_is_taken_by_the_message_that_finishes_it(
+    kept: KeptDevices, files: Federation
+) -> None:
+    grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
+    ask(grid, "train.build", BuildRequest(True), BuildReport)
+    batch = ask(grid, "query.answer", AnswerRequest("assisted", (ELSEWHERE,)), AnswerBatch)
+    assert [question.question_id for question in batch.open] == [ELSEWHERE.id]
+    device = device_of(kept, files)
+    engine = device.engine_over("all")
+    look = engine.looks.see(ELSEWHERE)
+    assert look is not None
+    assert look.home is not None  # home's sentences, which are not gathered again
+    finish = FinishRequest((ELSEWHERE,), (), "assisted")
+    done = ask(grid, "query.finish", finish, AnswerBatch)
+    assert [answer.question_id for answer in done.answers] == [ELSEWHERE.id]
+    assert device_of(kept, files) is device
+    assert device.engine_over("all") is engine
+    assert engine.looks.see(ELSEWHERE) is None
+
+
+def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:
+    kept = KeptDevices()
+    grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
+    cards = [ask(grid, "query.describe", DescribeRequest(""), DeviceCard, node) for node in (HOME, OTHER)]
+    assert [card.name for card in cards] == list(DEVICES[:2])
+    devices = [device_of(kept, files, node) for node in (HOME, OTHER)]
+    for device in devices:
+        device.store.counts()
+    kept.close()
+    for device in devices:
+        with pytest.raises(StoreError):
+            device.store.counts()
+    again = ask(grid, "query.describe", DescribeRequest(""), DeviceCard)
+    assert again.name == DEVICES[0]
+    assert device_of(kept, files) is not devices[0]
+    kept.close()
