@@ -72,8 +72,11 @@ class Derivation:
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
         self._words = {text: frozenset(normalise(text).split()) for text in self._types}
-        untitled = (texts[unit].partition(". ")[2] or texts[unit] for unit in self._units)
-        self._said = [frozenset(normalise(text).split()) for text in untitled]
+        self._saying: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # word -> sentences, without titles
+        for unit in self._units:
+            said = frozenset(normalise(texts[unit].partition(". ")[2] or texts[unit]).split())
+            for word in said:
+                self._saying[word].append(said)
         self._of_type: defaultdict[str, list[str]] = defaultdict(list)
         for text in sorted(self._types, key=lambda text: (len(text), text)):
             if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
@@ -128,9 +131,16 @@ class Derivation:
                 return
 
     def _may_be_so(self, draft: Draft, other: frozenset[str]) -> bool:
-        """Whether some sentence tells most of what the draft asks together with the other: it happened then, too."""
-        asked = frozenset(normalise(draft.question).split()) - STOP
-        return any(other <= said and 3 * len(asked & said) >= 2 * len(asked) for said in self._said)
+        """Whether some sentence says the other and all names of the question: it may have happened then, too.
+
+        Where the question says one word of a name, or none, the sentence says half of its other words besides.
+        """
+        asked = draft.question.split()[1:]
+        names = frozenset(normalise(" ".join(w for w in asked if w[0].isupper() or re.search(r"\d", w))).split())
+        more = frozenset(normalise(" ".join(asked)).split()) - STOP - names
+        least = 0 if len(names) > 1 else len(more) / 2
+        telling = min((self._saying[word] for word in other), key=len, default=[])
+        return any(other | names <= said and len(more & said) >= least for said in telling)
 
     def _told(self, draft: Draft) -> list[str]:
         return [self._texts[unit] for unit in draft.support]

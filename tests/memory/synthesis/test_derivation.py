@@ -61,7 +61,7 @@ def test_what_happened_twice_is_not_denied() -> None:
     told = Draft("Who took the Amber Cup in 1995?", "Kestrel FC", "single", "ORG", ("cup#0.1",))
     opened = Draft("When was a new stand opened?", "1997", "single", "YEAR", ("cup#0.2",))
     denied = {draft.question for draft in derive((won, told, opened), texts, years) if draft.answer == "No"}
-    assert denied == {"Did Kestrel FC win the Amber Cup in 1997?", "Was a new stand opened in 1990?"}
+    assert denied == {"Did Kestrel FC win the Amber Cup in 1997?"}
 
 
 @pytest.mark.parametrize(
