@@ -74,10 +74,14 @@ class Doorkeeper:
         released = tuple(self.door.release_answer(answer) for answer in answers)
         asking = tuple(
             replace(
-                question,
-                vector=_NO_VECTOR if hidden else self.door.release_vector(question.vector),
+                _untold(question) if hidden else replace(question, vector=self.door.release_vector(question.vector)),
                 drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
             )
             for question in still_open
         )
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
+
+
+def _untold(question: OpenQuestion) -> OpenQuestion:
+    """An open question without what tells its subject: the server has texts to hyperedges, and headings to topics."""
+    return replace(question, vector=_NO_VECTOR, wants=(), topics=())
