@@ -89,7 +89,7 @@ class Serving:
             self.strategy.forget()
             return
         closed = [self.strategy.answers.get(question.id) for question in questions]
-        helped = sum(answer is not None and bool(answer.text) for answer in closed)
+        helped = sum(answer is not None and answer.path != "abstained" for answer in closed)  # their texts stay at home
         log(INFO, "%d questions, %d answered, in %.1f s", len(questions), helped, self.clock() - start)
         self.strategy.forget()
 
