@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,33 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
     assert "another device's name" in run.strategy.post.traffic.missing["bridges"]
     with files.device("bridges") as home:
         assert home.waiting.outbox.holds("w1")
+
+
+def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Federation) -> None:
+    """Owners see the ids of questions that they help with; `bridges` is heard before `rivers`."""
+    asked = [Question(name, NOBODY.text, "rivers") for name in ("w5", "w6")]
+    changed = files.with_changes(serving__retry_seconds=0.0)
+    lies: list[Question] = []
+
+    def lie(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == "WaitingBatch":
+            batch = wire.decode(reply.content, WaitingBatch, run="1")
+            if batch.device == "bridges":
+                reply.content = wire.encode(replace(batch, questions=(*batch.questions, *lies)), run="1")
+        return reply
+
+    run, _ = serving(changed, lie)
+    assert run._refreshed()
+    put(changed, asked[0])
+    assert [(one.id, one.home) for one in run._waiting()] == [("w5", "rivers")]
+    put(changed, FOREIGN)
+    put(changed, asked[1])
+    lies.append(Question("w5", "", "bridges"))
+    found = {(one.id, one.home) for one in run._waiting()}
+    assert found == {("w1", "bridges"), ("w5", "rivers"), ("w6", "rivers")}
+    missing = run.strategy.post.traffic.missing
+    assert missing.keys() == {"bridges"}
+    assert "another device had offered" in missing["bridges"]
 
 
 class Gathering(LocalGrid):
