@@ -50,6 +50,7 @@ class Serving:
     sleep: Callable[[float], None] = time.sleep
     _nodes: frozenset[int] = frozenset()
     _due: float = field(default=float("-inf"))
+    _homes: dict[str, str] = field(default_factory=dict)  # by question, of all that were offered since the run began
 
     def run(self) -> None:
         """Look for waiting questions until the run is stopped, or `serving.polls` times."""
@@ -89,12 +90,15 @@ class Serving:
             self.strategy.forget()
             return
         closed = [self.strategy.answers.get(question.id) for question in questions]
-        helped = sum(answer is not None and bool(answer.text) for answer in closed)
+        helped = sum(answer is not None and answer.path != "abstained" for answer in closed)  # their texts stay at home
         log(INFO, "%d questions, %d answered, in %.1f s", len(questions), helped, self.clock() - start)
         self.strategy.forget()
 
     def _waiting(self) -> list[Question]:
-        """What waits at the devices; a device that brings another's question, or too many, is named."""
+        """What waits at the devices; a device that brings another's question, or too many, is named.
+
+        A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
+        """
         courier, most = self.strategy.post, self.settings.serving.most
         request = WaitingRequest(self.strategy.reads_questions, most)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
@@ -104,10 +108,14 @@ class Serving:
         for node_id, batch in batches.items():
             home = courier.name(node_id)
             honest = batch.device == home and all(question.home == home for question in batch.questions)
-            if not honest or len(batch.questions) > most or found.keys() & {one.id for one in batch.questions}:
+            if not honest or len(batch.questions) > most:
                 courier.miss(node_id, "it brought questions in another device's name, or too many")
                 continue
-            found |= {question.id: question for question in batch.questions}
+            for question in batch.questions:
+                if self._homes.setdefault(question.id, home) == home:
+                    found[question.id] = question
+                else:
+                    courier.miss(node_id, "it brought a question that another device had offered before")
         return list(found.values())
 
 

@@ -18,6 +18,7 @@ from fedrag_flwr.retrieval import Moments
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
 from strategies.private_sums import PrivateSums
+from strategies.roll_call import quorum_of
 
 _VALUES, _EXAMPLES = "values", "num-examples"
 Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ class ControllerFedAvg(FederatedRag):
         """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
         key, settings, width = self.tools.key, self.settings.controller, len(FEATURES.names)
         sums = PrivateSums(self._courier, self.cards, key)
-        group = sums.agree(list(self.builds))
+        group = sums.agree(list(self.builds), quorum_of(self.settings.federation, len(self.cards)))
         asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
         updates = self._updates(group, asked, 0)
         trainers = self._trainers(updates)

@@ -29,6 +29,7 @@ from fedrag_flwr.records import (
 )
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
+from strategies.roll_call import quorum_of
 from strategies.topic_learning import TopicLearning
 
 
@@ -130,7 +131,8 @@ class OverlayWalk(HelpingRag):
         return [(peers[one], peers[other]) for one, other in pairs if one in peers and other in peers]
 
     def _learn_topics(self) -> None:
-        learning = TopicLearning(self._courier, self.cards, self.tools.key, self.settings.overlay)
+        needed = quorum_of(self.settings.federation, len(self.cards))
+        learning = TopicLearning(self._courier, self.cards, self.tools.key, self.settings.overlay, needed)
         held = learning.learn(list(self.builds))
         self._require_quorum(len(held), len(self.cards), "topics")
         self.builds = {node_id: self.builds[node_id] for node_id in held}

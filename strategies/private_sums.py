@@ -34,23 +34,44 @@ class PrivateSums:
         self._cards = cards
         self._key = key
 
-    def agree(self, nodes: Sequence[int]) -> list[int]:
-        """Let one device make a key and the others take it; the nodes that have it, none if nobody could make one."""
+    def agree(self, nodes: Sequence[int], needed: int) -> list[int]:
+        """Let one device make a key and the others take it; where too few have it then, it is named and another does.
+
+        Parameters
+        ----------
+        nodes
+            That take part.
+        needed
+            How many of them are enough; all, where they are fewer.
+
+        Returns
+        -------
+        list
+            Those that have the key; none if nobody made one that enough of them took.
+        """
         log(INFO, COLLUSION)
         for leader in nodes:
-            others = {self._courier.name(node_id): node_id for node_id in nodes if node_id != leader}
-            peers = tuple(PeerKey(name, self._cards[node_id].key) for name, node_id in others.items())
-            made = self._courier.exchange([Letter(leader, GroupRequest(peers))], "train.group", SealedMessages)
-            if leader not in made:
-                continue
-            maker = PeerKey(self._courier.name(leader), self._cards[leader].key)
-            letters = [
-                Letter(others[message.device], GroupRequest((maker,), message.box))
-                for message in made[leader].messages
-                if message.device in others
-            ]
-            return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
+            joined = self._led_by(leader, nodes)
+            if len(joined) >= min(needed, len(nodes)):
+                return joined
+            reason = f"it was to make the group's key, which {len(joined)} of {len(nodes)} devices hold"
+            self._courier.miss(leader, reason)
         return []
+
+    def _led_by(self, leader: int, nodes: Sequence[int]) -> list[int]:
+        """The nodes that have the key which one of them made."""
+        others = {self._courier.name(node_id): node_id for node_id in nodes if node_id != leader}
+        peers = tuple(PeerKey(name, self._cards[node_id].key) for name, node_id in others.items())
+        made = self._courier.exchange([Letter(leader, GroupRequest(peers))], "train.group", SealedMessages)
+        if leader not in made:
+            return []
+        maker = PeerKey(self._courier.name(leader), self._cards[leader].key)
+        letters = [
+            Letter(others[message.device], GroupRequest((maker,), message.box))
+            for message in made[leader].messages
+            if message.device in others
+        ]
+        return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
 
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:
         """Add up terms of `count` numbers each; whose is malformed, another's or of another step is left out.

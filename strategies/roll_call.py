@@ -43,6 +43,11 @@ def admit(cards: Mapping[int, DeviceCard], courier: Courier) -> dict[int, Device
     return admitted
 
 
+def quorum_of(federation: FederationSettings, asked: int) -> int:
+    """How many devices are enough of those asked, or of those the run was set up for."""
+    return max(1, math.ceil(federation.quorum * max(asked, federation.devices)))
+
+
 def require_quorum(courier: Courier, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
     """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for.
 
@@ -51,7 +56,7 @@ def require_quorum(courier: Courier, federation: FederationSettings, present: in
     FederationError
         Too few are present; it names those that are missing.
     """
-    needed = max(1, math.ceil(federation.quorum * max(asked, federation.devices)))
+    needed = quorum_of(federation, asked)
     if present < needed:
         reasons = "; ".join(f"{name}: {why}" for name, why in courier.traffic.missing.items())
         raise FederationError(

@@ -106,9 +106,10 @@ class SummaryRouting(ServingRag):
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true; the devices that did so."""
         courier, shelf = self._courier, self.tools.summaries
-        nodes, ended = list(self.builds), set[int]()
+        nodes, ended, exchange = list(self.builds), set[int](), self.settings.exchange_for(self.mode)
         for _ in range(self.settings.federation.most_pages):
-            letters = [Letter(node_id, shelf.known_of(courier.name(node_id))) for node_id in nodes]
+            known = {node_id: shelf.known_of(courier.name(node_id)) for node_id in nodes}
+            letters = [Letter(n, replace(asked, exchange=exchange)) for n, asked in known.items()]
             batches = courier.exchange(letters, "query.summaries", SummaryBatch)
             taken = {node_id: batch.more for node_id, batch in batches.items() if self._takes(node_id, batch)}
             ended |= {node_id for node_id, more in taken.items() if not more}

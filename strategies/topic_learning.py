@@ -32,12 +32,15 @@ class TopicLearning:
         The server's, by which devices tag what they send.
     overlay
         How many topics, and in how many rounds.
+    needed
+        How many devices must hold the key under which they learn.
     """
 
     courier: Courier
     cards: Mapping[int, DeviceCard]
     key: BoxKey
     overlay: OverlaySettings
+    needed: int
 
     def learn(self, nodes: Sequence[int]) -> list[int]:
         """The nodes that file by the same topics then; those that hold the same already learn no others.
@@ -54,7 +57,7 @@ class TopicLearning:
         if len(held) == 1 and "" not in held:
             return list(known)
         sums = PrivateSums(self.courier, self.cards, self.key)
-        group = sums.agree(list(known))
+        group = sums.agree(list(known), self.needed)
         total: SumParts = ()
         rounds: list[tuple[TopicStage, int]] = [("count", self.overlay.learnt_topics), ("move", numbers)]
         steps: list[tuple[TopicStage, int]] = [("sketch", len(headings_of())), *rounds * self.overlay.learning_rounds]

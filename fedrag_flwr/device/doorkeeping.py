@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,18 +66,45 @@ class Doorkeeper:
         )
 
     def batch(
-        self, answers: Iterable[Answer], still_open: Iterable[OpenQuestion] = (), mode: AnswerMode = "memory"
+        self,
+        answers: Iterable[Answer],
+        still_open: Iterable[OpenQuestion] = (),
+        mode: AnswerMode = "memory",
+        waiting: Container[str] = (),
     ) -> AnswerBatch:
-        """Answers, and questions that a mode left open, as they may leave."""
+        """Answers, and questions that a mode left open, as they may leave.
+
+        Parameters
+        ----------
+        answers, still_open
+            What became of questions.
+        mode
+            In which they were asked.
+        waiting
+            The questions of people here, of whose answers and drafts nothing leaves.
+        """
         self.inform()
         hidden = self.settings.exchange_for(mode) != "plain"
-        released = tuple(self.door.release_answer(answer) for answer in answers)
+        released = tuple(
+            _closed(answer) if answer.question_id in waiting else self.door.release_answer(answer) for answer in answers
+        )
         asking = tuple(
             replace(
-                question,
-                vector=_NO_VECTOR if hidden else self.door.release_vector(question.vector),
-                drafts=tuple(self.door.release_answer(draft) for draft in question.drafts),
+                _untold(question) if hidden else replace(question, vector=self.door.release_vector(question.vector)),
+                drafts=tuple(
+                    self.door.release_answer(draft) for draft in question.drafts if question.question_id not in waiting
+                ),
             )
             for question in still_open
         )
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
+
+
+def _closed(answer: Answer) -> Answer:
+    """What is told of an answer that stays here: on which path it closed its question, if it did."""
+    return Answer(answer.question_id, "", answer.path, 0.0)
+
+
+def _untold(question: OpenQuestion) -> OpenQuestion:
+    """An open question without what tells its subject: the server has texts to hyperedges, and headings to topics."""
+    return replace(question, vector=_NO_VECTOR, wants=(), topics=())

@@ -261,7 +261,8 @@ class EdgeDevice:
     ) -> AnswerBatch:
         """Answer questions; those that home cannot close come back open, with what they need.
 
-        Every answer in the batch has passed the privacy door; `ask` gives the full one to the people at the device.
+        Every answer in the batch has passed the privacy door, and of one that people here wait for the batch says only
+        that it is there; `ask` gives the full one to the people at the device.
         Answers kept from before are not given again where `states` say that others' documents beneath have changed.
         """
         if told := {one.device: one.state for one in states}:
@@ -276,8 +277,7 @@ class EdgeDevice:
                 still_open.append(outcome)
             else:
                 answers.append(outcome)
-        self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, still_open, mode)
+        return self._told(answers, still_open, mode)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -294,11 +294,9 @@ class EdgeDevice:
         return answer, not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
-        """Keep answers that were made elsewhere for this device, and release them."""
-        batch = self.doorkeeper.batch(answers)
-        self.delivered.put(batch.answers)
-        self.waiting.keep(answers)
-        return batch
+        """Keep answers that were made elsewhere for this device, and release those that nobody here waits for."""
+        self.delivered.put(answers)
+        return self._told(answers)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
         """Keep answers that the server made for this device.
@@ -348,9 +346,17 @@ class EdgeDevice:
             isolated(question.id, partial(self.answers.finish, question, given[question.id], mode))
             for question in self.waiting.outbox.recalled(questions)
         ]
-        answers = [one for one in done if isinstance(one, Answer)]
+        still_open = [one for one in done if isinstance(one, OpenQuestion)]
+        return self._told([one for one in done if isinstance(one, Answer)], still_open, mode)
+
+    def _told(
+        self, answers: Sequence[Answer], still_open: Sequence[OpenQuestion] = (), mode: AnswerMode = "memory"
+    ) -> AnswerBatch:
+        """Keep answers that people here wait for, and give what leaves: of these only whether they are there."""
+        asked = [answer.question_id for answer in answers] + [question.question_id for question in still_open]
+        waiting = self.waiting.outbox.among(asked)
         self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, [one for one in done if isinstance(one, OpenQuestion)], mode)
+        return self.doorkeeper.batch(answers, still_open, mode, waiting)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
@@ -25,6 +26,7 @@ from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
     EvidenceRequest,
+    Exchange,
     RetrieveBy,
     ShareRequest,
     SummaryBatch,
@@ -35,6 +37,7 @@ from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sources.opening import SourceSet
 
 _LOG = logging.getLogger(__name__)
+_STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first
 RELEASED = "released"
 _TIMES = 3  # so many near sentences are masked for each that leaves: which ones do is chosen by what they say then
 
@@ -75,8 +78,9 @@ class DeviceGiving:
         Raises
         ------
         PrivacyError
-            This device's summaries leave in boxes alone.
+            This device's summaries leave in boxes alone, or under a stricter exchange than the run's.
         """
+        self._refuse_laxer(request.exchange)
         if self.doorkeeper.settings.graph.share == "sealed":
             raise PrivacyError(
                 "this device's summaries leave in sealed boxes alone",
@@ -89,7 +93,13 @@ class DeviceGiving:
         """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the door once.
 
         What is kept there is made anew where it is torn.
+
+        Raises
+        ------
+        PrivacyError
+            Members may not see them.
         """
+        self._refuse_laxer("download")  # members read what is sealed for them
         folder = self.doorkeeper.store.database.directory / RELEASED
         try:
             return self._overview_in(folder)
@@ -97,6 +107,16 @@ class DeviceGiving:
             _LOG.warning("summaries that left before are released anew: %s", error)
             shutil.rmtree(folder)
             return self._overview_in(folder)
+
+    def _refuse_laxer(self, exchange: Exchange) -> None:
+        """Raise where a run shows summaries' vectors to others than this device's own exchange would."""
+        own = self.doorkeeper.settings.exchange_for("gated")
+        if _STRICTNESS.index(own) > _STRICTNESS.index(exchange):
+            raise PrivacyError(
+                f'this device gives its summaries under exchange = "{own}" or a stricter one',
+                where=self.doorkeeper.device,
+                fix=f'the run needs exchange = "{own}"',
+            )
 
     def _overview_in(self, folder: Path) -> SummaryOverview:
         keeper, device = self.doorkeeper, self.doorkeeper.device

@@ -77,7 +77,9 @@ class DeviceWaiting:
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""
-        closed = [answer for answer in answers if answer.text and self.outbox.holds(answer.question_id)]
+        told = [answer for answer in answers if answer.text]
+        waiting = self.outbox.among(answer.question_id for answer in told)
+        closed = [answer for answer in told if answer.question_id in waiting]
         if closed:
             self.delivered.put(closed)
         for answer in closed:

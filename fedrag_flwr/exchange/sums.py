@@ -17,7 +17,7 @@ from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, tag
-from fedrag_flwr.records import GroupRequest, SealedMessage, SealedMessages, SumTerm
+from fedrag_flwr.records import GroupRequest, PeerKey, SealedMessage, SealedMessages, SumTerm
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # runs
@@ -52,6 +52,7 @@ class GroupSums:
     def join(self, request: GroupRequest, run: str) -> SealedMessages:
         """Make a run's group key and seal it to the peers, or take the one that a peer made.
 
+        Where it was made for these peers before, that one is sealed again: some may hold it.
         Anybody can seal a box for this device; that the named peer did is proven by a tag beside the key.
 
         Raises
@@ -61,7 +62,6 @@ class GroupSums:
         WireError
             A box comes without the one peer that made it.
         """
-        secret = self._secret(run)
         if request.box:
             if len(request.peers) != 1:
                 raise WireError("a box comes from one peer", where="GroupRequest")
@@ -69,14 +69,13 @@ class GroupSums:
             opened = self._box.open(request.box, context)
             key, proof = opened[:-_PROOF], opened[-_PROOF:]
             check_tag(self._box.tag_key(peer.key), proof, *_proven(context, key))
-            secret.unlink(missing_ok=True)
+            self._forget(run)
             self._cipher(run).take(key)
             self._drop_old()
             _LOG.info("sums go under the key of %s (%s)", peer.device, hashlib.sha256(peer.key).hexdigest()[:16])
             return SealedMessages(self._device, ())
-        self._cipher(run).make()
+        key = self._made(request.peers, run)
         self._drop_old()
-        key = secret.read_bytes()
         boxes = []
         for peer in request.peers:
             context = context_of("group key", run, "", peer.device)
@@ -125,11 +124,29 @@ class GroupSums:
         """
         return self._cipher(run).total(total, count)
 
-    def _cipher(self, run: str) -> GroupCipher:
-        return GroupCipher(self._secret(run), self._sandbox)
+    def _made(self, peers: Sequence[PeerKey], run: str) -> bytes:
+        """The key that this device made for a run and these peers; for others, who could read what was summed, anew."""
+        told = "\x1f".join(f"{peer.device} {peer.key.hex()}" for peer in peers)
+        secret = self._folder / f"{_name(run)}-{_digest(told)}.key"
+        if not secret.exists():
+            self._forget(run)
+            fresh = secret.with_suffix(".new")
+            GroupCipher(fresh, self._sandbox).make()
+            fresh.replace(secret)
+        return secret.read_bytes()
 
-    def _secret(self, run: str) -> Path:
-        return self._folder / f"group-{hashlib.sha256(run.encode()).hexdigest()[:16]}.key"
+    def _cipher(self, run: str) -> GroupCipher:
+        """Under the key that was made or taken last; where there is none, under one that is to be taken."""
+        kept = [*self._keys(run), self._folder / f"{_name(run)}.key"]
+        return GroupCipher(kept[0], self._sandbox)
+
+    def _keys(self, run: str) -> list[Path]:
+        return sorted(self._folder.glob(f"{_name(run)}*.key"))
+
+    def _forget(self, run: str) -> None:
+        """Drop a run's key before another takes its place."""
+        for old in self._keys(run):
+            old.unlink(missing_ok=True)
 
     def _drop_old(self) -> None:
         """Delete the keys of all but the last runs: nobody tells a device that a run has ended."""
@@ -137,6 +154,14 @@ class GroupSums:
             keys = sorted(self._folder.glob("group*.key"), key=lambda path: path.stat().st_mtime_ns)
             for old in keys[:-_KEPT]:
                 old.unlink()
+
+
+def _name(run: str) -> str:
+    return f"group-{_digest(run)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _proven(context: str, key: bytes) -> tuple[bytes, ...]:

@@ -141,10 +141,10 @@ class DeviceSources:
         """The sources over all passages of the store's present version."""
         with self._changing:
             if self._made is None or self._made[0] != self._store.version:
-                units = self._store.units("paragraph")
-                self._follow(units.ids)
+                version, units, digests = self._store.paragraphs()
+                self._follow(units.ids, digests)
                 made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
-                self._made = (self._store.version, made)
+                self._made = (version, made)
             return self._made[1]
 
     def late_interaction(self) -> LateInteractionRetriever:
@@ -171,12 +171,11 @@ class DeviceSources:
             self._made_extractor = self._make_extractor()
         return self._made_extractor
 
-    def _follow(self, passages: Sequence[str]) -> None:
-        """Bring the keys up to date: only documents that are new or have changed are read again.
+    def _follow(self, passages: Sequence[str], digests: Mapping[str, str]) -> None:
+        """Bring the keys up to date with passages of just these documents: only new and changed ones are read again.
 
         A process that starts takes from disk what was kept of documents that are as they were.
         """
-        digests = self._store.digests()
         stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
         kept = _Kept() if stay else self._read(sorted(digests.items()))
         self._dropped = self._dropped if stay else kept.dropped

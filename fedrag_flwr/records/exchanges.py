@@ -11,6 +11,7 @@ from fedrag_flwr.records.base import (
     ControllerStage,
     Cosine,
     Count,
+    Exchange,
     Key,
     Line,
     Name,
@@ -39,10 +40,14 @@ class SubgraphSummary:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """Asks a device for the summaries beyond those that the asking side knows by id, of one generation."""
+    """Asks a device for the summaries beyond those that the asking side knows by id, of one generation.
+
+    `exchange` is that of the run, which decides who gets to see their vectors.
+    """
 
     generation: Name
     known: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
+    exchange: Exchange = "plain"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.nodes import store_root
-from fedrag_flwr.records import Question, SummaryRequest
+from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
@@ -106,8 +106,8 @@ class SummaryWorld:
         for name in self.devices:
             with self.device(name, settings) as device:
                 device.graph.refresh(lambda *_: None)
-                known = shelf.known_of(name)
-                shelf.take(device.giving.summaries(SummaryRequest(known.generation, known.known)))
+                asked = replace(shelf.known_of(name), exchange="download")
+                shelf.take(device.giving.summaries(asked))
         found = shelf.index(frozenset(self.devices))
         shelf.close()
         return found

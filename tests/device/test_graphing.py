@@ -275,13 +275,13 @@ def test_a_changed_heading_is_another_summary(device: EdgeDevice) -> None:
 
 def test_a_name_that_is_learnt_later_voids_what_was_shared(device: EdgeDevice) -> None:
     built(device)
-    first = device.giving.summaries(SummaryRequest("", ()))
+    first = device.giving.summaries(SummaryRequest("", (), "download"))
     known = tuple(one.id for one in first.summaries)
-    assert device.giving.summaries(SummaryRequest(first.generation, known)).summaries == ()
+    assert device.giving.summaries(SummaryRequest(first.generation, known, "download")).summaries == ()
     [named] = [one.text for one in first.summaries if "Mount Cairl" in one.text][:1]
     assert device.documents is not None
     KnownNames(device.documents.parent / "store" / NAMES).learn([("Mount Cairl", "PERSON")])
-    later = device.giving.summaries(SummaryRequest(first.generation, known))
+    later = device.giving.summaries(SummaryRequest(first.generation, known, "download"))
     assert later.generation != first.generation
     assert len(later.summaries) == len(first.summaries)
     assert "Mount Cairl" in named

@@ -232,6 +232,27 @@ def test_each_run_has_a_key_of_its_own(alpha: GroupSums) -> None:
         alpha.read(total, 5, "8")
 
 
+def test_a_key_is_made_once_for_the_same_peers(alpha: GroupSums, tmp_path: Path) -> None:
+    """The reply with the boxes may be too large to be kept, and then the same request is handled again."""
+    beta, other = (GroupRequest((PeerKey("beta", BoxKey.fresh().public),)) for _ in range(2))
+    boxes = alpha.join(beta, RUN).messages
+    total = sum_of(alpha, RUN)
+    assert [box.device for box in alpha.join(beta, RUN).messages] == [box.device for box in boxes]
+    assert alpha.read(total, 5, RUN) == pytest.approx(np.arange(5.0))
+    alpha.join(other, RUN)  # who comes later must not read what was summed before
+    with pytest.raises(CipherError, match="made with another key"):
+        alpha.read(total, 5, RUN)
+    assert len(list((tmp_path / "alpha").iterdir())) == 1
+
+
+def test_a_key_that_was_made_gives_way_to_one_that_is_taken(maker: Maker, tmp_path: Path) -> None:
+    sums = sums_of(maker.box, tmp_path / "alpha")
+    sums.join(GroupRequest(()), RUN)
+    sums.join(maker.request(maker.key), RUN)
+    [kept] = (tmp_path / "alpha").iterdir()
+    assert kept.read_bytes() == maker.key
+
+
 def test_a_box_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
     alpha.join(GroupRequest(()), RUN)
     with pytest.raises(CipherError, match="sealed for someone"):

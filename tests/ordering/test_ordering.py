@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,8 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.ordering import sources
 from fedrag_flwr.ordering.controller import SHIPPED_WEIGHTS
 from fedrag_flwr.ordering.sources import FEATURES, DeviceSources, PathKeys
@@ -208,6 +212,51 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
         ).present()
         assert read == []
         assert last.explainer.tuples == sources.present().explainer.tuples
+
+
+class Interrupted(Database):
+    """A store's file to which another process commits after so many reads."""
+
+    def __init__(self, directory: Path, reads: int, commit: Callable[[], object]) -> None:
+        super().__init__(directory, 30.0)
+        self.left = reads
+        self.commit = commit
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with super().reading() as connection:
+            yield connection
+        self.left -= 1
+        if self.left == 0:
+            self.commit()
+
+
+@pytest.mark.parametrize("reads", range(1, 5))
+def test_a_document_that_comes_while_others_are_read_is_read_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: int
+) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for name in ("ossel.md", "mount-cairl.md"):
+        (folder / name).write_text(DOCUMENTS["rivers"][name], encoding="utf-8")
+    with opened(tmp_path) as device, opened(tmp_path) as other:
+        device.build(memories=False)
+        (folder / "tarn-bridge.md").write_text(DOCUMENTS["bridges"]["tarn-bridge.md"], encoding="utf-8")
+        database = Interrupted(tmp_path / "store", reads, lambda: other.build(memories=False))
+        store = MemoryStore(database, device.store.identity, b"", 0, 1)
+        parts = device.toolbox.encoder, device.toolbox.pipeline, ParseExtractor
+        sources = DeviceSources(store, tmp_path / "kept", *parts)
+        (tmp_path / "kept").mkdir()
+        sources.present()
+        assert database.left <= 0
+        present = sources.present()
+        later = DeviceSources(other.store, tmp_path / "kept", *parts).present()  # as a process that starts then
+        (tmp_path / "fresh").mkdir()
+        fresh = DeviceSources(other.store, tmp_path / "fresh", *parts).present()
+        store.close()
+    assert "tarn-bridge#0" in fresh.explainer.tuples
+    assert present.explainer.tuples == later.explainer.tuples == fresh.explainer.tuples
 
 
 def test_negligible_scores_are_left_out_where_vertices_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

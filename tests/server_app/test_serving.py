@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,27 +14,15 @@ from fedrag_flwr.device.waiting import GIVEN_UP
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
-from server_app.serving import Serving, serve
+from server_app.serving import serve
 from simulations.worlds.local_grid import LocalGrid
-from strategies import ServerTools, make_strategy
-from tests.strategies.federation import Federation, Tamper, graphed, toolbox
+from strategies import ServerTools
+from tests.strategies.federation import Federation, graphed
+from tests.strategies.waiting import put, serving
 
 FOREIGN = Question("w1", "How high is Mount Cairl?", "bridges")
 KNOWN_HERE = Question("w2", "Who designed Tarn Bridge?", "bridges")
 NOBODY = Question("w3", "What did the Duke of Pell eat at his wedding?", "bridges")
-
-
-class Clock:
-    """Seconds that pass when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture
@@ -45,22 +34,6 @@ def files(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Federatio
         "routing__overview": 0,  # so that no gate knows beforehand that nobody knows
     }
     return graphed(tmp_path_factory).copy_to(tmp_path / "files").with_changes(**changes)
-
-
-def serving(files: Federation, tamper: Tamper | None = None) -> tuple[Serving, LocalGrid]:
-    tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
-    strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
-    strategy.patience = 0.0
-    grid, clock = files.grid(tamper), Clock()
-    return Serving(grid, "1", strategy, files.settings, clock, clock.sleep), grid
-
-
-def put(files: Federation, question: Question) -> bool:
-    with files.device(question.home) as home:
-        _, waits = home.ask_or_wait(question)
-        assert waits == home.waiting.outbox.holds(question.id)
-    return waits
 
 
 @pytest.mark.parametrize("exchange", ["plain", "download"])
@@ -75,6 +48,7 @@ def test_an_answer_comes_home_and_the_question_stays_there(files: Federation, ex
     assert answer.path == "remote"
     assert any(source.startswith("rivers/") for source in answer.sources)
     assert not any(b"How high" in data for data in grid.sent)
+    assert not any(answer.text.encode() in data for data in grid.sent if b"AnswerBatch" in data)
     assert not run.strategy.answers
     assert not run.strategy.questions
 
@@ -158,6 +132,33 @@ def test_questions_in_another_s_name_are_refused(files: Federation) -> None:
     assert "another device's name" in run.strategy.post.traffic.missing["bridges"]
     with files.device("bridges") as home:
         assert home.waiting.outbox.holds("w1")
+
+
+def test_who_offers_another_s_question_is_named_and_costs_it_nothing(files: Federation) -> None:
+    """Owners see the ids of questions that they help with; `bridges` is heard before `rivers`."""
+    asked = [Question(name, NOBODY.text, "rivers") for name in ("w5", "w6")]
+    changed = files.with_changes(serving__retry_seconds=0.0)
+    lies: list[Question] = []
+
+    def lie(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == "WaitingBatch":
+            batch = wire.decode(reply.content, WaitingBatch, run="1")
+            if batch.device == "bridges":
+                reply.content = wire.encode(replace(batch, questions=(*batch.questions, *lies)), run="1")
+        return reply
+
+    run, _ = serving(changed, lie)
+    assert run._refreshed()
+    put(changed, asked[0])
+    assert [(one.id, one.home) for one in run._waiting()] == [("w5", "rivers")]
+    put(changed, FOREIGN)
+    put(changed, asked[1])
+    lies.append(Question("w5", "", "bridges"))
+    found = {(one.id, one.home) for one in run._waiting()}
+    assert found == {("w1", "bridges"), ("w5", "rivers"), ("w6", "rivers")}
+    missing = run.strategy.post.traffic.missing
+    assert missing.keys() == {"bridges"}
+    assert "another device had offered" in missing["bridges"]
 
 
 class Gathering(LocalGrid):

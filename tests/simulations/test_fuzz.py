@@ -60,7 +60,7 @@ ASKED = (Question("f1", f"Who designed the bridge of {CANARY}?", "bridges"),)
 TOPICS = (TopicWeight(3, 1.0),)
 BOX = SealedMessage("f1", "bridges", CANARY.encode() * 9)
 MADE: dict[str, object] = {  # requests that the first run does not send
-    "query.summaries": SummaryRequest("", ("a", "b")),
+    "query.summaries": SummaryRequest("", ("a", "b"), "download"),
     "query.overview": SummaryOverview((SubgraphSummary("1", CANARY, VECTOR, "people"),)),
     "query.rounded_overview": RoundedOverview(384, (OwnedRows("people", 1),), bytes(range(1, 129)) * 3),
     "query.seal_summaries": SealRequest((PeerKey("people", b"k" * 32),)),

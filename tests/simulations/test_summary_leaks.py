@@ -56,7 +56,7 @@ def test_what_left_through_the_door_tells_no_more_than_what_is_kept(files: Feder
         with files.device(name) as device:
             sources = [one.text for one in device.store.sentences()]
             own = GraphStore(device.store.database, device.toolbox.encoder.dimension).communities()
-            batch = device.giving.summaries(SummaryRequest("", ()))
+            batch = device.giving.summaries(SummaryRequest("", (), "download"))
         assert len(batch.summaries) == len(own)
         left[name] = sum(told(one.text, sources) for one in batch.summaries)
         kept[name] = sum(told(one.summary, sources) for one in own.values())

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.records import Answer, AnswerBatch, Cost, Question
+from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, Cost, Question
 from fedrag_flwr.settings import Plain
+from fedrag_flwr.wire_bytes import to_bytes
 from strategies import FederatedRag, FedRag, ServerTools, make_strategy
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
@@ -122,6 +124,26 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
         assert sealed == (name == "fedrag") != any(vector.tobytes() in data for data in sent)
     at_server = files.with_changes(routing__answers_at="server").settings
     assert make_strategy("summary-routing", at_server, [], ServerTools(at_server)).settings.exchange == "plain"
+
+
+@pytest.mark.parametrize("own", ["plain", "download", "encrypted"])
+@pytest.mark.parametrize("mode", ["memory", "walk"])
+def test_a_device_that_hides_its_questions_names_nobody_who_could_know(
+    built: Federation, mode: AnswerMode, own: str
+) -> None:
+    """The server's bank has texts under the ids of hyperedges: whose memory is near tells what a question is about."""
+    names = ("harbours", "museums", "people", "rivers")
+    with built.with_changes(memory__delta=1.0, exchange=own).device("bridges") as home:
+        edges = [edge for item in home.store.items() if item.origin != "bridges" for edge in item.hyperedges]
+        batch = home.answer([FOREIGN], mode)
+    assert edges
+    [asking] = batch.open
+    sent = to_bytes(wire.encode(batch, run="1"))
+    told = [name for name in (*names, *edges) if name.encode() in sent]
+    hidden = own != "plain"
+    assert bool(asking.vector.size) != hidden
+    assert bool(told) == (mode == "memory" and not hidden)
+    assert bool(asking.topics) == (mode == "walk" and not hidden)
 
 
 def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation) -> None:

@@ -110,7 +110,7 @@ def test_the_server_gets_and_keeps_no_vector(files: Federation, precision: str) 
 def test_a_device_gives_and_takes_nothing_else(files: Federation) -> None:
     with files.with_changes(**SEALED).device("rivers") as device:
         with pytest.raises(PrivacyError, match="sealed boxes alone"):
-            device.giving.summaries(SummaryRequest("", ()))
+            device.giving.summaries(SummaryRequest("", (), "download"))
         with pytest.raises(WireError, match="sealed boxes alone"):
             device.graph.take_overview(SummaryOverview(()))
 
@@ -125,6 +125,37 @@ def test_a_device_may_insist(files: Federation) -> None:
     tools.close()
     assert "sealed boxes alone" in strategy.outcome().traffic.missing["rivers"]
     assert "rivers" not in held(files, "bridges")[0]
+    assert FOREIGN.id in strategy.answers
+
+
+@pytest.mark.parametrize(
+    ("run_s", "share", "own", "given"),
+    [
+        ("plain", "vector", "plain", True),
+        ("plain", "vector", "download", False),
+        ("plain", "vector", "encrypted", False),
+        ("auto", "vector", "download", True),
+        ("auto", "vector", "encrypted", False),
+        ("download", "sealed", "encrypted", False),
+        ("encrypted", "vector", "encrypted", True),
+    ],
+)
+def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_them(
+    files: Federation, run_s: str, share: str, own: str, given: bool
+) -> None:
+    nodes = [{**node, "exchange": own} if n == 4 else node for n, node in enumerate(files.nodes)]
+    changed = files.with_changes(exchange=run_s, graph__share=share, routing__overview=20_000)
+    tools = ServerTools(changed.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
+    strategy.run(changed.grid(nodes=nodes), "1")
+    tools.close()
+    missing = strategy.outcome().traffic.missing
+    assert ("or a stricter one" in missing.get("rivers", "")) != given
+    owners = set(held(files, "bridges")[0])
+    assert ("rivers" in owners) == (given and run_s != "encrypted")
+    assert "people" in owners or run_s == "encrypted"  # the run goes on
+    assert given or "rivers" not in strategy.routes[FOREIGN.id]
     assert FOREIGN.id in strategy.answers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flwr.app import Message
@@ -15,6 +16,7 @@ from fedrag_flwr.records import AnswerBatch, CentroidBatch, CentroidRequest, Con
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
+from tests.strategies.waiting import nothing_shows
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -96,7 +98,7 @@ def test_homes_seconds_before_the_server_answers_count(files: Federation) -> Non
 # --- confidential-broadcast -------------------------------------------------------------------------
 
 
-def test_the_enclave_answers_over_all_devices_and_the_server_sees_boxes_only(files: Federation) -> None:
+def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, CLIMBER)
     assert strategy.outcome().traffic.missing == {}
     assert strategy.counts["boxes"] == 2 * len(DEVICES)
@@ -104,14 +106,16 @@ def test_the_enclave_answers_over_all_devices_and_the_server_sees_boxes_only(fil
     assert answer.path in ("remote", "abstained")
     assert answer.explanation.startswith("at the enclave")
     assert any(source.startswith("rivers/") for source in answer.sources)
-    boxes = [data for data in sent if b"_sealed" in data or b"query.confide" in data]
-    assert len(boxes) >= 12
-    replies = [data for data in boxes if b"ConfideRequest" not in data]
-    assert not any(b"2,144" in data or b"Mount Cairl" in data or b"Tveit" in data for data in replies)
+    assert len([data for data in sent if b"_sealed" in data or b"query.confide" in data]) >= 12
     with files.device("bridges") as home:
         assert "f7" in home.delivered.all()
     assert isinstance(strategy, ConfidentialBroadcast)
     assert strategy._enclave is None  # it ended with the run
+
+
+def test_the_server_sees_neither_questions_nor_evidence_nor_answers(files: Federation, tmp_path: Path) -> None:
+    confided = files.copy_to(tmp_path).with_changes(strategy="confidential-broadcast")
+    nothing_shows(confided, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
 
 
 def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) -> None:

@@ -19,7 +19,7 @@ from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
 from fedrag_flwr.privacy.sealing import BoxKey, tag
-from fedrag_flwr.records import DeviceCard, Question, SumTerm, TopicRequest, TopicUpdate, TopicWeight
+from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.gossip import document_vectors
 from simulations.worlds.local_grid import LocalGrid, Plain
@@ -262,6 +262,24 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
     strategy, _ = learn(fresh, changing("south", foreign))
     assert strategy.outcome().traffic.missing == {}
     assert centroids_of(fresh, "north") == pytest.approx(reference(fresh, {2: ()}), abs=1e-3)
+
+
+@pytest.mark.parametrize("box", [None, b"garbage"])
+def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
+    fresh: Federation, box: bytes | None
+) -> None:
+    def tamper(reply: Message) -> Message:
+        if wire.kind_of(reply.content) == SealedMessages.__name__:
+            sent = wire.decode(reply.content, SealedMessages, run="1")
+            if sent.device == "east":
+                boxes = () if box is None else tuple(replace(one, box=box) for one in sent.messages)
+                reply.content = wire.encode(replace(sent, messages=boxes), run="1")
+        return reply
+
+    strategy, _ = learn(fresh, tamper)
+    assert "1 of 3 devices hold" in strategy.outcome().traffic.missing["east"]
+    assert len(strategy.builds) == 3
+    assert centroids_of(fresh, "east") == pytest.approx(reference(fresh), abs=1e-3)
 
 
 @pytest.mark.parametrize("step", [0, 2])

@@ -58,7 +58,7 @@ class StoreReader:
     def digests(self) -> dict[str, str]:
         """The digest of each document, by id."""
         with self._database.reading() as connection:
-            return dict(connection.execute("SELECT id, digest FROM documents ORDER BY id").fetchall())
+            return reading.digests(connection)
 
     def documents_without_memories(self) -> list[str]:
         """The ids of documents whose memories are not made yet, sorted."""
@@ -105,6 +105,12 @@ class StoreReader:
         """All units of one granularity, sorted by id, with an (n, dimension) float32 matrix."""
         with self._database.reading() as connection:
             return reading.units(connection, granularity, self._dimension)
+
+    def paragraphs(self) -> tuple[int, Units, dict[str, str]]:
+        """The version with its paragraphs, as `units` gives them, and the digests of just their documents, by id."""
+        with self._database.reading() as connection:
+            version, units = reading.version(connection), reading.units(connection, "paragraph", self._dimension)
+            return version, units, reading.digests(connection)
 
     def hyperedges(
         self, granularity: Granularity | None = None, *, ids: Iterable[str] | None = None

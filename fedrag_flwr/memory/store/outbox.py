@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store.database import Database
+from fedrag_flwr.memory.store.reading import LISTED, listed
 from fedrag_flwr.records import Question
 
 if TYPE_CHECKING:
@@ -142,7 +143,14 @@ class Outbox:
 
     def holds(self, question_id: str) -> bool:
         """Whether a question waits here."""
-        return bool(self._rows("SELECT number FROM outbox WHERE question = ?", (question_id,)))
+        return bool(self.among([question_id]))
+
+    def among(self, question_ids: Iterable[str]) -> frozenset[str]:
+        """Those of questions that wait here."""
+        rows = self._rows(
+            f"SELECT question, sealed, tries FROM outbox WHERE question {LISTED}", (listed(question_ids),)
+        )
+        return frozenset(name for name, _, _ in rows)
 
     def _rows(self, query: str, values: tuple[str | float, ...] = ()) -> list[tuple[str, bytes, int]]:
         with self._database.reading() as connection:

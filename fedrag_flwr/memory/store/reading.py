@@ -36,6 +36,11 @@ def version(connection: sqlite3.Connection) -> int:
     return int(state(connection, "version"))
 
 
+def digests(connection: sqlite3.Connection) -> dict[str, str]:
+    """The digest of each document, by id."""
+    return dict(connection.execute("SELECT id, digest FROM documents ORDER BY id").fetchall())
+
+
 def counts(connection: sqlite3.Connection) -> Counts:
     """Count what the store holds."""
     row = connection.execute(

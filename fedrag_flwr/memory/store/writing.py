@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError
+from fedrag_flwr.hypergraph.incidence import content_id as hyperedge_id
 from fedrag_flwr.memory.store import held_rows, item_rows, reading
 from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
@@ -122,8 +124,7 @@ class Writer:
         )
         self._connection.execute(f"DELETE FROM documents WHERE number {LISTED}", gone)
         if change.hyperedges is None:
-            for number in torn:
-                self._mend_hyperedge(number)
+            self._mend_hyperedges(torn)
 
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
@@ -188,22 +189,40 @@ class Writer:
 
     # --- hyperedges ---
 
-    def _mend_hyperedge(self, number: int) -> None:
-        """Take the units that went out of a prototype, so that nothing of them stays; drop an empty hyperedge."""
+    def _mend_hyperedges(self, numbers: Sequence[int]) -> None:
+        """Take the units that went out of hyperedges; what others hold under the ids before leads to the new ones."""
+        renamed = dict(pair for number in numbers for pair in self._mend_hyperedge(number))
+        self._connection.execute(
+            "UPDATE opaque SET id = renamed.value FROM json_each(?) AS renamed"
+            " WHERE opaque.kind = 'own' AND opaque.id = renamed.key",
+            (json.dumps(renamed),),
+        )
+
+    def _mend_hyperedge(self, number: int) -> list[tuple[str, str]]:
+        """Make prototype and id of what is left, and give the id before with the new one.
+
+        A hyperedge goes that is empty or holds what another one does.
+        """
+        [(before, grain)] = self._connection.execute(
+            "SELECT id, granularity FROM hyperedges WHERE number = ?", (number,)
+        ).fetchall()
         rows = self._connection.execute(
-            "SELECT m.weight, u.vector FROM members m JOIN units u ON u.number = m.unit WHERE m.hyperedge = ?"
+            "SELECT u.id, m.weight, u.vector FROM members m JOIN units u ON u.number = m.unit WHERE m.hyperedge = ?"
             " ORDER BY m.place",
             (number,),
         ).fetchall()
-        if not rows:
+        name = hyperedge_id(grain, [row[0] for row in rows])
+        known = self._connection.execute("SELECT number FROM hyperedges WHERE id = ?", (name,)).fetchone()
+        if not rows or known is not None:
             self._connection.execute("DELETE FROM hyperedges WHERE number = ?", (number,))
-            return
-        weights = np.array([row[0] for row in rows], dtype=np.float64)
-        vectors = unpack_vectors([row[1] for row in rows], self._dimension).astype(np.float64)
+            return [(before, name)] if rows else []
+        weights = np.array([row[1] for row in rows], dtype=np.float64)
+        vectors = unpack_vectors([row[2] for row in rows], self._dimension).astype(np.float64)
         prototype = (weights @ vectors / weights.sum()).astype(np.float32)
         self._connection.execute(
-            "UPDATE hyperedges SET prototype = ? WHERE number = ?", (pack_vector(prototype), number)
+            "UPDATE hyperedges SET id = ?, prototype = ? WHERE number = ?", (name, pack_vector(prototype), number)
         )
+        return [(before, name)]
 
     def _replace_hyperedges(self, edges: Sequence[Hyperedge]) -> None:
         there = {edge.id: edge for edge in reading.hyperedges(self._connection, self._dimension)}

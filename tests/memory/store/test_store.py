@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreError, StoreMismatchError
+from fedrag_flwr.hypergraph import content_id
 from fedrag_flwr.memory import BANK_VERSION, Change, Contribution, Counts, MemoryStore
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.records import MemoryItem, Vector
@@ -97,12 +98,32 @@ def test_removing_a_document_takes_exactly_its_contribution(store: MemoryStore) 
     assert [item.id for item in store.items()] == ["m2"]
     assert store.retracted_since(1) == ["m1", "m12"]
     assert store.retracted_since(2) == []
-    assert {edge.id: edge.members for edge in store.hyperedges()} == {"h1": ("d2/0/0",), "p1": ("d2/1",)}
+    rest, paragraphs = content_id("sentence", ["d2/0/0"]), content_id("paragraph", ["d2/1"])
+    assert {edge.id: edge.members for edge in store.hyperedges()} == {rest: ("d2/0/0",), paragraphs: ("d2/1",)}
     kept = store.units("sentence")
     np.testing.assert_allclose(
-        store.hyperedge("h1").prototype, kept.vectors[kept.ids.index("d2/0/0")], atol=1e-6
+        store.hyperedge(rest).prototype, kept.vectors[kept.ids.index("d2/0/0")], atol=1e-6
     )  # nothing of d1 stays in the mean
     assert store.counts() == Counts(documents=1, passages=2, sentences=4, hyperedges=2, items=1, imported=0)
+
+
+def test_what_is_left_of_a_hyperedge_has_the_id_of_what_it_holds(store: MemoryStore) -> None:
+    edges = (
+        hyperedge("torn", ["d1/0/0", "d2/0/0", "d2/0/1"]),
+        hyperedge("the same then", ["d1/1/0", "d2/0/0", "d2/0/1"]),
+        hyperedge("gone", ["d1/0/0", "d1/0/1"]),
+        hyperedge("whole", ["d2/1/0"]),
+    )
+    store.apply(replace(two_documents(), hyperedges=edges))
+    handed_out = store.opaque("own", [edge.id for edge in edges])
+    version = store.apply(Change(removed=("d1",)))
+    left = content_id("sentence", ["d2/0/0", "d2/0/1"])
+    assert {edge.id: edge.members for edge in store.hyperedges()} == {left: ("d2/0/0", "d2/0/1"), "whole": ("d2/1/0",)}
+    found = {name: store.resolve_opaque([hidden])[hidden][1] for name, hidden in handed_out.items()}
+    assert found == {"torn": left, "the same then": left, "gone": "gone", "whole": "whole"}
+    assert store.hyperedges_of(["d2/0/0"]) == {"d2/0/0": [left]}
+    assert [(item.id, item.hyperedges) for item in store.items(since=version - 1)] == [("m2", (left,))]
+    store.verify()
 
 
 def test_documents_on_which_no_memory_rests_are_known(store: MemoryStore) -> None:
@@ -170,7 +191,7 @@ def test_replacing_a_document_retracts_its_memories(store: MemoryStore) -> None:
     assert [item.id for item in store.items()] == ["m1", "m2", "m3"]
     assert store.retracted_since(0) == ["m12"]  # m1 came back
     assert store.documents_without_memories() == ["d1"]
-    assert [item.id for item in store.items(since=1)] == ["m1", "m3"]
+    assert [item.id for item in store.items(since=1)] == ["m1", "m2", "m3"]  # the hyperedge of m2 lost a member
     np.testing.assert_array_equal(store.index("sentence").search(changed.sentence_vectors[0], 1)[1], [["d1/0/0"]])
 
 
