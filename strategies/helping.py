@@ -20,6 +20,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire import LIMITS
 from strategies.base import FederatedRag
 from strategies.courier import Letter
+from strategies.fitting import fitting
 
 _ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
 _EACH = 512  # bytes of a unit beside its text
@@ -83,15 +84,11 @@ class HelpingRag(FederatedRag):
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """As much evidence as goes into one letter: the longest stays out, and who gave it is named."""
-        kept: set[int] = set()
-        room = _ROOM
-        for place in sorted(range(len(evidence)), key=lambda place: _size(evidence[place])):
-            room -= _size(evidence[place])
-            if room >= 0:
-                kept.add(place)
-            elif (owner := self.node_of(evidence[place].units[0].origin)) is not None:
+        kept = fitting([_size(part) for part in evidence], _ROOM)
+        for place in set(range(len(evidence))).difference(kept):
+            if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
                 self._courier.miss(owner, "it sent more evidence than goes into a letter with the others'")
-        return tuple(part for place, part in enumerate(evidence) if place in kept)
+        return tuple(evidence[place] for place in kept)
 
 
 def _size(evidence: Evidence) -> int:

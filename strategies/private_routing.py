@@ -31,7 +31,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS
 from strategies.courier import Courier, Letter
-from strategies.sealed_post import fetch_sealed
+from strategies.sealed_post import Sent, fetch_sealed, fitting_boxes
 from strategies.server_tools import ServerTools
 
 _MOST_BOX = 2 * LIMITS[HiddenRequest]
@@ -112,15 +112,17 @@ class PrivateRouter:
         They are those of home's choice, of scoring, and of the slowest owner.
         """
         homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
-        asked: dict[int, list[SealedMessage]] = defaultdict(list)
+        requests: dict[int, list[Sent]] = defaultdict(list)
         for node_id, messages in boxes.items():
             for message in messages:
                 if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
-                    asked[owner].append(message)
-        given: dict[int, list[SealedMessage]] = defaultdict(list)
-        evidence, seconds = fetch_sealed(self._courier, asked)
-        for message in evidence:
-            given[homes[message.question_id]].append(message)
+                    requests[owner].append((node_id, message))
+        asked = {owner: fitting_boxes(self._courier, sent) for owner, sent in requests.items()}
+        evidence, seconds = fetch_sealed(self._courier, asked, self._settings.inference.remote_units)
+        by_home: dict[int, list[Sent]] = defaultdict(list)
+        for owner, message in evidence:
+            by_home[homes[message.question_id]].append((owner, message))
+        given = {home: fitting_boxes(self._courier, sent) for home, sent in by_home.items()}
         spent, self._spent = self._spent, defaultdict(float)
         return given, {name: seconds.get(name, 0.0) + spent.get(name, 0.0) for name in seconds.keys() | spent.keys()}
 

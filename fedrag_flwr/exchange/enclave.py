@@ -72,11 +72,14 @@ class Enclave:
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Open questions, and seal a request for each peer that stands for the question by its vector alone.
 
-        A box that does not open, or a peer without a usable key, is left out.
+        A box that does not open, one for a question that is open already, or a peer without a usable key, is left out.
         """
         requests = []
         for message in questions.messages:
             name = message.question_id
+            if name in self._open:
+                _LOG.warning("a confided question is left out: it is here already")
+                continue
             try:
                 confided = self._opened(message)
             except (CipherError, WireError) as error:

@@ -80,6 +80,13 @@ def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclav
     assert all(home.open(one.box, context_of("answer", RUN, one.question_id, "alpha")) for one in answers.messages)
 
 
+def test_the_enclave_asks_once_for_a_question_that_is_confided_many_times(files: Federation) -> None:
+    enclave, home = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh()
+    again, other = confided(enclave, "q0", "mallory", home.public), confided(enclave, "q1", "alpha", home.public)
+    asked = enclave.ask(SealedMessages("server", (*(again,) * 50, other)), [ALPHA])
+    assert [message.question_id for message in asked.messages] == ["q0", "q1"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the limits of a process")
 def test_a_crash_of_the_enclave_leaves_no_core_file(files: Federation) -> None:
     enclave = EnclaveProcess(files.settings, RUN)
