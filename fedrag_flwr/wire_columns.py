@@ -233,7 +233,7 @@ class _Reader:
             return list(matrix)
         if (rows and (norms < 0.9).any()) or (norms > 1.1).any():
             raise self._error(prefix, "a vector that is not of unit length")
-        return list(matrix)
+        return list(matrix / norms[:, None])  # else a little more than unit length would outweigh the others
 
     def _error(self, where: str, what: str) -> WireError:
         return WireError(f"the message holds {what}", where=f"{self.kind}.{where}".rstrip("."))
