@@ -109,8 +109,9 @@ class ConfidentialBroadcast(FederatedRag):
         for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
         for node_id, sealed in confided.items():
+            worked = courier.worked(sealed.seconds) / len(by_home[node_id])
             for question in by_home[node_id]:
-                self.charge(question.id, sealed.seconds / len(by_home[node_id]) + seconds.get(question.id, 0.0))
+                self.charge(question.id, worked + seconds.get(question.id, 0.0))
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:

@@ -58,7 +58,7 @@ class HelpingRag(FederatedRag):
                 if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
                     given = help_given[part.question_id]
                     given.evidence.append(part)
-                    given.seconds = max(given.seconds, batch.seconds / len(requests[node_id]))
+                    given.seconds = max(given.seconds, self._courier.worked(batch.seconds) / len(requests[node_id]))
                 else:
                     self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given

@@ -151,7 +151,7 @@ class PrivateRouter:
             except CipherError as error:
                 courier.miss(node_id, f"query.encrypt: {error}")
                 continue
-            self._spend([question.id for question in waiting[node_id]], encrypted.seconds)
+            self._spend([question.id for question in waiting[node_id]], courier.worked(encrypted.seconds))
             ids = {one.question_id for one in scores}
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
@@ -206,7 +206,7 @@ class PrivateRouter:
         boxes: dict[int, list[SealedMessage]] = {}
         for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
-            self._spend([question.id for question in requests[node_id].questions], sealed.seconds)
+            self._spend([question.id for question in requests[node_id].questions], self._courier.worked(sealed.seconds))
             boxes[node_id] = self._usable(sealed.messages, asked)
             if len(boxes[node_id]) < len(sealed.messages):
                 self._courier.miss(node_id, "it sent boxes for questions that are not its own, or too many")

@@ -43,7 +43,7 @@ def fetch_sealed(
     found: list[Sent] = []
     seconds: dict[str, float] = defaultdict(float)
     for node, batch in courier.exchange(letters, "query.retrieve_sealed", SealedMessages).items():
-        expected = {message.question_id for message in asked[node]}
+        expected, worked = {message.question_id for message in asked[node]}, courier.worked(batch.seconds)
         for message in batch.messages:
             if message.device != courier.name(node) or message.question_id not in expected:
                 courier.miss(node, "it sent a box that was not asked for, or in another's name")
@@ -53,7 +53,7 @@ def fetch_sealed(
                 courier.miss(node, "it sent a box that is larger than the evidence may be")
                 continue
             found.append((node, message))
-            seconds[message.question_id] = max(seconds[message.question_id], batch.seconds / len(asked[node]))
+            seconds[message.question_id] = max(seconds[message.question_id], worked / len(asked[node]))
     return found, seconds
 
 

@@ -102,10 +102,10 @@ class Enclave:
             units = [unit for part in given[name] for unit in part.units]
             answer = isolated(confided.question.id, partial(self._answered, confided, units))
             home = confided.question.home
-            data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
             try:
+                data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
                 box = seal(data, confided.reply, context_of("answer", self._run, name, home))
-            except CipherError as error:
+            except (CipherError, WireError) as error:
                 _LOG.warning("an answer is left out: %s", error.what)
                 continue
             sealed.append(SealedMessage(name, home, box))
