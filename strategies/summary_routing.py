@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from fedrag_flwr.errors import SettingError, WireError
+from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
     Answer,
@@ -25,6 +26,7 @@ from fedrag_flwr.records import (
     SummaryBatch,
     SummaryOverview,
     because,
+    declined,
     silent,
 )
 from fedrag_flwr.settings import Settings
@@ -214,10 +216,10 @@ class SummaryRouting(ServingRag):
         return requests
 
     def _settle(self, question_id: str, routed: Decision, seconds: float, draft: Answer) -> None:
-        """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
-        answer = self.answers.get(question_id)
-        if answer is None:
-            answer = replace(draft, decisions=(because("outcome", "nobody could help"),), cost=Cost())
+        """Home's draft stands where nobody answered, or over evidence that failed the model; all of it has its cost."""
+        answer = self.answers.get(question_id, declined(question_id, "nobody could help"))
+        if question_id not in self.answers or failed(answer):
+            answer = replace(draft, decisions=answer.decisions, cost=answer.cost)
             self.open.pop(question_id, None)
         cost = answer.cost + draft.cost + Cost(seconds=seconds)
         self.answers[question_id] = replace(answer, cost=cost).after(*draft.decisions, routed)
