@@ -84,8 +84,8 @@ class HelpingRag(FederatedRag):
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """As much evidence as goes into one letter: the longest stays out, and who gave it is named."""
-        kept = fitting([_size(part) for part in evidence], _ROOM)
-        for place in set(range(len(evidence))).difference(kept):
+        kept, out = fitting([_size(part) for part in evidence], _ROOM)
+        for place in out:
             if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
                 self._courier.miss(owner, "it sent more evidence than goes into a letter with the others'")
         return tuple(evidence[place] for place in kept)

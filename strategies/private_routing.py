@@ -24,17 +24,21 @@ from fedrag_flwr.records import (
     PeerKey,
     Question,
     RetrieveBy,
+    RoundedOverview,
     RouteRequest,
     SealedMessage,
     SealedMessages,
 )
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.wire import LIMITS
+from fedrag_flwr.wire import LIMITS, MIB
 from strategies.courier import Courier, Letter
+from strategies.fitting import fitting
 from strategies.sealed_post import Sent, fetch_sealed, fitting_boxes
 from strategies.server_tools import ServerTools
 
 _MOST_BOX = 2 * LIMITS[HiddenRequest]
+_ROOM = LIMITS[RoundedOverview] - MIB  # for rounded vectors; the rest is for what stands around them
+_EACH = 128  # bytes of an owner's name and number
 _AT_ONCE = 32  # questions of one home on their way
 Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
 Boxes = Mapping[int, Sequence[SealedMessage]]
@@ -77,8 +81,14 @@ class PrivateRouter:
         self._spent: dict[str, float] = defaultdict(float)  # seconds by question, since boxes were relayed last
 
     def hand_out(self, nodes: Sequence[int]) -> None:
-        """Give devices the vectors of all summaries, in a byte a value."""
-        told = rounded(self._owners, self._rows)
+        """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a letter."""
+        kept, out = fitting([one.rows * self._rows.shape[1] + _EACH for one in self._owners], _ROOM)
+        for place in out:
+            owner = self._nodes[self._owners[place].owner]
+            self._courier.miss(owner, "its summaries do not go into a letter with the others'")
+        told_of = [self._owners[place] for place in kept]
+        _, _, rows = self._tools.summaries.rows(frozenset(one.owner for one in told_of))
+        told = rounded(told_of, rows)
         self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
 
     def route(self, waiting: Waiting) -> Boxes:

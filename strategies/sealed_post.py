@@ -59,8 +59,8 @@ def fetch_sealed(
 
 def fitting_boxes(courier: Courier, sent: Sequence[Sent]) -> list[SealedMessage]:
     """As many boxes as go into one letter: the largest stay out, and who sent them is named."""
-    kept = fitting([_size(message) for _, message in sent], _ROOM)
-    for place in set(range(len(sent))).difference(kept):
+    kept, out = fitting([_size(message) for _, message in sent], _ROOM)
+    for place in out:
         courier.miss(sent[place][0], "it sent more in boxes than goes into a letter with the others'")
     return [sent[place][1] for place in kept]
 
