@@ -15,12 +15,13 @@ from flwr.app import ArrayRecord, ConfigRecord, RecordDict
 from fedrag_flwr import records
 from fedrag_flwr.errors import SchemaVersionError, WireError
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from fedrag_flwr.wire_columns import from_columns, to_columns
+from fedrag_flwr.wire_columns import from_columns, most_values, to_columns
 
 SCHEMA = 10
 MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
+_AROUND = 4 * KIB  # of a box beside its record's values: the envelope, the columns' names, and the seal
 
 LIMITS: Mapping[type, int] = {
     records.DescribeRequest: 64 * KIB,
@@ -177,6 +178,21 @@ def _decode(content: RecordDict, kind: type[R], run: str) -> R:
 def pack(record: object, *, run: str) -> bytes:
     """A record as bytes, to be sealed for someone else than the side that relays it; raises as `encode`."""
     return to_bytes(encode(record, run=run))
+
+
+def most_bytes(kind: type, dimension: int = 0, **items: int) -> int:
+    """Bytes of the largest box in which a record may stand, packed.
+
+    Parameters
+    ----------
+    kind
+        Of the record.
+    dimension
+        Of its vectors.
+    **items
+        Most elements of its sequences by their fields' names, where that is less than the record's own bounds.
+    """
+    return _AROUND + most_values(kind, dimension, items)
 
 
 def unpack(data: bytes, kind: type[R], *, run: str) -> R:

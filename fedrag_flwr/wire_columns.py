@@ -21,6 +21,8 @@ from fedrag_flwr.records import Bound
 
 RAW = "fedrag.raw"
 MAX_DIMENSION = 8_192
+_BESIDE = 32  # bytes of a value's own: a number, a word that is a choice, or what stands around a text
+_UTF8 = 4  # bytes of a character at most
 
 R = TypeVar("R")
 
@@ -51,6 +53,25 @@ def from_columns(kind: type[R], columns: Mapping[str, object], arrays: Mapping[s
     values = reader.take("", kind, Bound(), 1)
     reader.finish()
     return values[0]  # type: ignore[return-value]
+
+
+def most_values(kind: type, dimension: int, items: Mapping[str, int]) -> int:
+    """Bytes that a record's values may take, with vectors of a dimension and so many elements where `items` says so."""
+    return sum(_most(name, hint, bound, dimension, items) for name, hint, bound in _fields(kind))
+
+
+def _most(name: str, hint: object, bound: Bound, dimension: int, items: Mapping[str, int]) -> int:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return most_values(hint, dimension, items)
+    if _is_vector(hint):
+        return 2 * dimension
+    if get_origin(hint) is tuple:
+        inner, inner_bound = _bounded(get_args(hint)[0])
+        count = min(bound.items, items.get(name, bound.items))
+        return _BESIDE + count * _most(name, inner, inner_bound, dimension, items)
+    if hint is str:
+        return _BESIDE + _UTF8 * (bound.chars or 200)
+    return _BESIDE + bound.size
 
 
 @cache
@@ -212,7 +233,7 @@ class _Reader:
             return list(matrix)
         if (rows and (norms < 0.9).any()) or (norms > 1.1).any():
             raise self._error(prefix, "a vector that is not of unit length")
-        return list(matrix)
+        return list(matrix / norms[:, None])  # else a little more than unit length would outweigh the others
 
     def _error(self, where: str, what: str) -> WireError:
         return WireError(f"the message holds {what}", where=f"{self.kind}.{where}".rstrip("."))

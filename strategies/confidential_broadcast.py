@@ -14,6 +14,7 @@ from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
+    ConfidedQuestion,
     ConfideRequest,
     PeerKey,
     Question,
@@ -21,10 +22,14 @@ from fedrag_flwr.records import (
     SealedMessages,
     declined,
 )
+from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.courier import Letter
 from strategies.outcome import RunOutcome
-from strategies.sealed_post import fetch_sealed
+from strategies.sealed_post import fetch_sealed, fitting_boxes
+
+_MOST_BOX = most_bytes(ConfidedQuestion)
+_MOST_REQUESTS = 10_000  # of the enclave at once, so that they and what owners reply go into one message each
 
 
 class ConfidentialBroadcast(FederatedRag):
@@ -71,18 +76,21 @@ class ConfidentialBroadcast(FederatedRag):
         self.asking, self.open = tuple(questions), {}
         for question in questions:
             self.answers[question.id] = declined(question.id, "the enclave did not answer")
-        try:
-            self._ask_through_boxes(self._started_enclave())
-        except FedragError as error:  # whatever stops the enclave costs answers, not the run
-            log(WARNING, "the enclave failed: %s", error)
-            self.close()  # the next one has another key
+        at_once = max(1, _MOST_REQUESTS // len(self.builds))
+        for start in range(0, len(questions), at_once):
+            try:
+                self._ask_through_boxes(self._started_enclave(), questions[start : start + at_once])
+            except FedragError as error:  # whatever stops the enclave costs these answers, not the run
+                log(WARNING, "the enclave failed: %s", error)
+                self.close()  # the next one has another key
 
-    def _ask_through_boxes(self, enclave: EnclaveProcess) -> None:
+    def _ask_through_boxes(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
         courier = self._courier
-        by_home = self._by_home()
+        by_home = self._by_home(questions)
         letters = [Letter(node_id, ConfideRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
         confided = courier.exchange(letters, "query.confide", SealedMessages)
-        boxes = [message for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
+        sent = [(node_id, message) for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
+        boxes = fitting_boxes(courier, sent)
         if not boxes:
             return
         peers = [PeerKey(self.cards[node_id].name, self.cards[node_id].key) for node_id in self.builds]
@@ -90,7 +98,8 @@ class ConfidentialBroadcast(FederatedRag):
         for message in enclave.ask(SealedMessages("server", tuple(boxes)), peers).messages:
             if (owner := self.node_of(message.device)) is not None:
                 asked[owner].append(message)
-        evidence, seconds = fetch_sealed(courier, asked)
+        given, seconds = fetch_sealed(courier, asked, self.settings.inference.remote_units)
+        evidence = fitting_boxes(courier, given)
         self.counts["boxes"] = self.counts.get("boxes", 0) + len(evidence)
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
         for message in enclave.answer(SealedMessages("server", tuple(evidence))).messages:
@@ -100,25 +109,29 @@ class ConfidentialBroadcast(FederatedRag):
         for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
         for node_id, sealed in confided.items():
+            worked = courier.worked(sealed.seconds) / len(by_home[node_id])
             for question in by_home[node_id]:
-                self.charge(question.id, sealed.seconds / len(by_home[node_id]) + seconds.get(question.id, 0.0))
+                self.charge(question.id, worked + seconds.get(question.id, 0.0))
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:
             self._enclave = EnclaveProcess(self.settings, self._courier.run)
         return self._enclave
 
-    def _by_home(self) -> dict[int, list[Question]]:
+    def _by_home(self, questions: Sequence[Question]) -> dict[int, list[Question]]:
         asked: dict[int, list[Question]] = defaultdict(list)
-        for question in self.asking:
+        for question in questions:
             if (home := self.node_of(question.home)) in self.builds and home is not None:
                 asked[home].append(question)
         return asked
 
     def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
-        """A home's boxes for its own questions; others are dropped and the home named."""
+        """A home's boxes, one of a question's size for each of its own; others are dropped and the home named."""
         name = self._courier.name(node_id)
-        own = [one for one in sealed.messages if one.device == name and self._asked_at(one.question_id, name)]
+        own: dict[str, SealedMessage] = {}
+        for one in sealed.messages:
+            if one.device == name and self._asked_at(one.question_id, name) and len(one.box) <= _MOST_BOX:
+                own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
-            self._courier.miss(node_id, "it confided questions that are not its own")
-        return own
+            self._courier.miss(node_id, "it confided questions that are not its own, too large, or more than once")
+        return list(own.values())

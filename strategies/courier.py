@@ -276,6 +276,10 @@ class Courier:
         """One round: send, wait as long as a round may take or so many seconds, decode."""
         return self.open(self.deliver(self.messages(letters, message_type, timeout), timeout), kind)
 
+    def worked(self, seconds: float) -> float:
+        """Seconds that a device says it worked for a reply, at most those that it may take for one."""
+        return min(seconds, self.timeout)
+
     def miss(self, node_id: int, reason: str) -> None:
         """Name a device that this run goes on without."""
         name = self.name(node_id)

@@ -20,6 +20,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire import LIMITS
 from strategies.base import FederatedRag
 from strategies.courier import Letter
+from strategies.fitting import fitting
 
 _ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
 _EACH = 512  # bytes of a unit beside its text
@@ -57,7 +58,7 @@ class HelpingRag(FederatedRag):
                 if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
                     given = help_given[part.question_id]
                     given.evidence.append(part)
-                    given.seconds = max(given.seconds, batch.seconds / len(requests[node_id]))
+                    given.seconds = max(given.seconds, self._courier.worked(batch.seconds) / len(requests[node_id]))
                 else:
                     self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given
@@ -83,15 +84,11 @@ class HelpingRag(FederatedRag):
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
         """As much evidence as goes into one letter: the longest stays out, and who gave it is named."""
-        kept: set[int] = set()
-        room = _ROOM
-        for place in sorted(range(len(evidence)), key=lambda place: _size(evidence[place])):
-            room -= _size(evidence[place])
-            if room >= 0:
-                kept.add(place)
-            elif (owner := self.node_of(evidence[place].units[0].origin)) is not None:
+        kept, out = fitting([_size(part) for part in evidence], _ROOM)
+        for place in out:
+            if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
                 self._courier.miss(owner, "it sent more evidence than goes into a letter with the others'")
-        return tuple(part for place, part in enumerate(evidence) if place in kept)
+        return tuple(evidence[place] for place in kept)
 
 
 def _size(evidence: Evidence) -> int:

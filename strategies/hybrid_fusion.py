@@ -99,6 +99,7 @@ class HybridFusion(FederatedRag):
             self.versions[name] = batch.version
             self.counts["cache-summaries"] += batch.reused
             waiting = set(questions)  # each is heard once
+            worked = self._courier.worked(batch.seconds)
             for summary in batch.summaries:
                 honest = all(unit.origin == name for unit in summary.units)
                 fitting = len(summary.units) <= most and len(summary.related) <= most_related
@@ -110,7 +111,7 @@ class HybridFusion(FederatedRag):
                 told.units += summary.units
                 told.by.add(name)
                 told.related += summary.related
-                told.seconds = max(told.seconds, batch.seconds / max(1, len(batch.summaries)))
+                told.seconds = max(told.seconds, worked / max(1, len(batch.summaries)))
         self.counts["purged"] += self.caches.purge(self.versions)
 
     # --- questions --------------------------------------------------------------------------------------

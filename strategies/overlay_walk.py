@@ -192,9 +192,9 @@ class OverlayWalk(HelpingRag):
                 self._overlay.leave(peer)
                 self._away.add(peer)
                 reply = WalkReply("", (), 0.0)
-            told = {one.question_id: one for one in reply.replies}
+            told, worked = {one.question_id: one for one in reply.replies}, self._courier.worked(reply.seconds)
             for name, visit in visits.items():
-                slowest[name] = max(slowest[name], reply.seconds / len(visits))
+                slowest[name] = max(slowest[name], worked / len(visits))
                 self._take(going[name], visit, told.get(name))
         for name, seconds in slowest.items():
             going[name].given.seconds += seconds

@@ -24,17 +24,21 @@ from fedrag_flwr.records import (
     PeerKey,
     Question,
     RetrieveBy,
+    RoundedOverview,
     RouteRequest,
     SealedMessage,
     SealedMessages,
 )
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.wire import LIMITS
+from fedrag_flwr.wire import LIMITS, MIB
 from strategies.courier import Courier, Letter
-from strategies.sealed_post import fetch_sealed
+from strategies.fitting import fitting
+from strategies.sealed_post import Sent, fetch_sealed, fitting_boxes
 from strategies.server_tools import ServerTools
 
 _MOST_BOX = 2 * LIMITS[HiddenRequest]
+_ROOM = LIMITS[RoundedOverview] - MIB  # for rounded vectors; the rest is for what stands around them
+_EACH = 128  # bytes of an owner's name and number
 _AT_ONCE = 32  # questions of one home on their way
 Waiting = Mapping[int, Sequence[Question]]  # open questions by the node of their home
 Boxes = Mapping[int, Sequence[SealedMessage]]
@@ -77,8 +81,14 @@ class PrivateRouter:
         self._spent: dict[str, float] = defaultdict(float)  # seconds by question, since boxes were relayed last
 
     def hand_out(self, nodes: Sequence[int]) -> None:
-        """Give devices the vectors of all summaries, in a byte a value."""
-        told = rounded(self._owners, self._rows)
+        """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a letter."""
+        kept, out = fitting([one.rows * self._rows.shape[1] + _EACH for one in self._owners], _ROOM)
+        for place in out:
+            owner = self._nodes[self._owners[place].owner]
+            self._courier.miss(owner, "its summaries do not go into a letter with the others'")
+        told_of = [self._owners[place] for place in kept]
+        _, _, rows = self._tools.summaries.rows(frozenset(one.owner for one in told_of))
+        told = rounded(told_of, rows)
         self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
 
     def route(self, waiting: Waiting) -> Boxes:
@@ -112,15 +122,17 @@ class PrivateRouter:
         They are those of home's choice, of scoring, and of the slowest owner.
         """
         homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
-        asked: dict[int, list[SealedMessage]] = defaultdict(list)
+        requests: dict[int, list[Sent]] = defaultdict(list)
         for node_id, messages in boxes.items():
             for message in messages:
                 if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
-                    asked[owner].append(message)
-        given: dict[int, list[SealedMessage]] = defaultdict(list)
-        evidence, seconds = fetch_sealed(self._courier, asked)
-        for message in evidence:
-            given[homes[message.question_id]].append(message)
+                    requests[owner].append((node_id, message))
+        asked = {owner: fitting_boxes(self._courier, sent) for owner, sent in requests.items()}
+        evidence, seconds = fetch_sealed(self._courier, asked, self._settings.inference.remote_units)
+        by_home: dict[int, list[Sent]] = defaultdict(list)
+        for owner, message in evidence:
+            by_home[homes[message.question_id]].append((owner, message))
+        given = {home: fitting_boxes(self._courier, sent) for home, sent in by_home.items()}
         spent, self._spent = self._spent, defaultdict(float)
         return given, {name: seconds.get(name, 0.0) + spent.get(name, 0.0) for name in seconds.keys() | spent.keys()}
 
@@ -149,7 +161,7 @@ class PrivateRouter:
             except CipherError as error:
                 courier.miss(node_id, f"query.encrypt: {error}")
                 continue
-            self._spend([question.id for question in waiting[node_id]], encrypted.seconds)
+            self._spend([question.id for question in waiting[node_id]], courier.worked(encrypted.seconds))
             ids = {one.question_id for one in scores}
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
@@ -204,7 +216,7 @@ class PrivateRouter:
         boxes: dict[int, list[SealedMessage]] = {}
         for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
-            self._spend([question.id for question in requests[node_id].questions], sealed.seconds)
+            self._spend([question.id for question in requests[node_id].questions], self._courier.worked(sealed.seconds))
             boxes[node_id] = self._usable(sealed.messages, asked)
             if len(boxes[node_id]) < len(sealed.messages):
                 self._courier.miss(node_id, "it sent boxes for questions that are not its own, or too many")

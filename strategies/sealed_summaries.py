@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fedrag_flwr.records import DeviceCard, ImportReport, PeerKey, SealedOverview, SealedSummaries, SealRequest
+from fedrag_flwr.wire import LIMITS
 from strategies.courier import Courier, Letter
+from strategies.fitting import fitting
+
+_ROOM = LIMITS[SealedOverview] * 3 // 4  # for boxes and their keys; the rest is for the members
+_MOST_KEY = 256  # bytes of the box in which a key and a tag stand
+_EACH = 512  # bytes of a device's summaries beside their box
 
 
-def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard]) -> int:
-    """Let devices seal their summaries for each other, and hand each what is for it; who is refused is named.
+def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard], most: int) -> int:
+    """Let devices seal their summaries for each other, and hand each what is for it; who is left out is named.
 
     Parameters
     ----------
@@ -18,6 +24,8 @@ def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard]) -> int:
         Of the strategy.
     cards
         Of the devices that take part, by node.
+    most
+        Bytes that one device's summaries may take.
 
     Returns
     -------
@@ -28,12 +36,20 @@ def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard]) -> int:
     asked = [Letter(node_id, SealRequest(members)) for node_id in cards]
     given: list[SealedSummaries] = []
     for node_id, sealed in courier.exchange(asked, "query.seal_summaries", SealedSummaries).items():
-        if sealed.device == courier.name(node_id):
-            given.append(sealed)
-        else:
+        if sealed.device != courier.name(node_id):
             courier.miss(node_id, "it sealed summaries in another device's name")
-    letters = [Letter(node_id, SealedOverview(members, _for(card.name, given))) for node_id, card in cards.items()]
+        elif len(sealed.box) > most or any(len(key.box) > _MOST_KEY for key in sealed.keys):
+            courier.miss(node_id, "it sealed more than a device's summaries take (routing.most)")
+        else:
+            given.append(sealed)
     nodes = {card.name: node_id for node_id, card in cards.items()}
+    letters = []
+    for node_id, card in cards.items():
+        parts = _for(card.name, given)
+        kept, out = fitting([_size(part) for part in parts], _ROOM)
+        for place in out:
+            courier.miss(nodes[parts[place].device], "its summaries do not go into a letter with the others'")
+        letters.append(Letter(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
     most = 0
     for node_id, report in courier.exchange(letters, "query.sealed_overview", ImportReport).items():
         most = max(most, report.accepted)
@@ -46,3 +62,7 @@ def _for(reader: str, given: list[SealedSummaries]) -> tuple[SealedSummaries, ..
     """What was sealed for one reader, with its keys alone."""
     keys = {sealed.device: tuple(key for key in sealed.keys if key.device == reader) for sealed in given}
     return tuple(replace(sealed, keys=keys[sealed.device]) for sealed in given if keys[sealed.device])
+
+
+def _size(sealed: SealedSummaries) -> int:
+    return len(sealed.box) + len(sealed.keys) * (_MOST_KEY + _EACH) + _EACH

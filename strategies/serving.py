@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from fedrag_flwr.inference.isolating import isolated
+from fedrag_flwr.inference.isolating import failed, isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport
@@ -34,7 +34,7 @@ class ServingRag(HelpingRag):
             answer = isolated(question_id, partial(self._answered_here, question_id, given))
             self.answers[question_id] = answer
             del self.open[question_id]
-            if (home := self.node_of(self.questions[question_id].home)) is not None:
+            if not failed(answer) and (home := self.node_of(self.questions[question_id].home)) is not None:
                 batches[home].append(answer)
         letters = [
             Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))

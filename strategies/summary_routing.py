@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from fedrag_flwr.errors import SettingError, WireError
+from fedrag_flwr.exchange.summaries import most_sealed
+from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
     Answer,
@@ -25,11 +27,14 @@ from fedrag_flwr.records import (
     SummaryBatch,
     SummaryOverview,
     because,
+    declined,
     silent,
 )
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.wire import LIMITS, MIB
 from strategies.base import EVERY_EXCHANGE
 from strategies.courier import Letter
+from strategies.fitting import fitting
 from strategies.helping import Help
 from strategies.private_routing import PrivateRouter
 from strategies.sealed_summaries import relay_summaries
@@ -37,6 +42,9 @@ from strategies.server_tools import ServerTools
 from strategies.serving import ServingRag
 
 _NO_OVERVIEW = SummaryOverview(())
+_ROOM = LIMITS[SummaryOverview] - MIB  # the rest is for what stands around summaries
+_EACH = 80  # bytes of a summary beside its vector and its id: its device's name, and what stands around them
+_LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview holds no more than so many
 
 
 class SummaryRouting(ServingRag):
@@ -93,7 +101,8 @@ class SummaryRouting(ServingRag):
         self._private = self.private_router()
         if sealed:
             self.tools.summaries.forget()  # what another run may have left there
-            held = relay_summaries(self._courier, {node_id: self.cards[node_id] for node_id in self.builds})
+            most = most_sealed(self.settings.routing, self.tools.toolbox.encoder.dimension)
+            held = relay_summaries(self._courier, {node_id: self.cards[node_id] for node_id in self.builds}, most)
         else:
             held = len(self.summary_index)
             self._hand_out()
@@ -127,8 +136,22 @@ class SummaryRouting(ServingRag):
             self._private.hand_out(nodes)
             return
         fits = len(self.summary_index) <= settings.routing.overview and settings.exchange == "plain"
-        told = self.tools.summaries.overview(self._present) if fits or settings.exchange == "download" else _NO_OVERVIEW
+        told = self._overview() if fits or settings.exchange == "download" else _NO_OVERVIEW
         self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.overview", ImportReport)
+
+    def _overview(self) -> SummaryOverview:
+        """The vectors of as many whole devices' summaries as go into a letter; who is left out is named."""
+        told = self.tools.summaries.overview(self._present).summaries
+        sizes: dict[str, int] = defaultdict(int)
+        for one in told:
+            sizes[one.origin] += max(2 * len(one.vector) + len(one.id.encode()) + _EACH, _LEAST)
+        names = list(sizes)
+        kept, out = fitting(list(sizes.values()), _ROOM)
+        for place in out:
+            if (node_id := self.node_of(names[place])) is not None:
+                self._courier.miss(node_id, "its summaries do not go into a letter with the others'")
+        fit = {names[place] for place in kept}
+        return SummaryOverview(tuple(one for one in told if one.origin in fit))
 
     def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
         courier = self._courier
@@ -215,10 +238,10 @@ class SummaryRouting(ServingRag):
         return requests
 
     def _settle(self, question_id: str, routed: Decision, seconds: float, draft: Answer) -> None:
-        """Home's draft stands where nobody answered; what the draft and the owners cost belongs to the answer."""
-        answer = self.answers.get(question_id)
-        if answer is None:
-            answer = replace(draft, decisions=(because("outcome", "nobody could help"),), cost=Cost())
+        """Home's draft stands where nobody answered, or over evidence that failed the model; all of it has its cost."""
+        answer = self.answers.get(question_id, declined(question_id, "nobody could help"))
+        if question_id not in self.answers or failed(answer):
+            answer = replace(draft, decisions=answer.decisions, cost=answer.cost)
             self.open.pop(question_id, None)
         cost = answer.cost + draft.cost + Cost(seconds=seconds)
         self.answers[question_id] = replace(answer, cost=cost).after(*draft.decisions, routed)

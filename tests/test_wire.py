@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.privacy.sealing import BoxKey, seal
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -62,6 +63,7 @@ from fedrag_flwr.records import (
     SealedSummaries,
     SealRequest,
     ShareRequest,
+    SubgraphSummary,
     SummaryBatch,
     SummaryOverview,
     SummaryRequest,
@@ -179,6 +181,41 @@ def test_what_is_sealed_is_a_record_of_one_kind() -> None:
             wire.unpack(wrong, kind, run=run)
 
 
+LONGEST = "\U0001f309"  # a character of four bytes
+LARGEST: dict[str, tuple[object, dict[str, int]]] = {
+    "a question": (ConfidedQuestion(Question(LONGEST * 200, LONGEST * 2_000, LONGEST * 200), bytes(32)), {}),
+    "evidence": (
+        EvidenceBatch(
+            LONGEST * 200,
+            (
+                Evidence(
+                    LONGEST * 200,
+                    (EvidenceUnit(LONGEST * 200, LONGEST * 20_000, LONGEST * 200, -1.0, LONGEST * 2_000),) * 4,
+                ),
+            ),
+            1e7,
+        ),
+        {"evidence": 1, "units": 4},
+    ),
+    "a request": (
+        HiddenRequest(
+            bytes(32),
+            "hyperedges",
+            EvidenceRequest(LONGEST * 200, unit(1), (LONGEST * 200,) * 64, 64),
+        ),
+        {"dimension": DIMENSION},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LARGEST)
+def test_the_most_bytes_of_a_box_are_those_of_the_largest_record(case: str) -> None:
+    record, within = LARGEST[case]
+    box = seal(wire.pack(record, run=RUN), BoxKey.fresh().public, "context")
+    most = wire.most_bytes(type(record), **within)
+    assert 0.6 * most < len(box) <= most
+
+
 def test_a_vector_is_left_out_only_where_it_may_be() -> None:
     hidden = OpenQuestion("q", np.zeros(0, dtype=np.float32), ())
     content = travel(wire.encode(AnswerBatch("a", (), (hidden,), 1.0), run=RUN))
@@ -187,6 +224,22 @@ def test_a_vector_is_left_out_only_where_it_may_be() -> None:
     request = RetrieveRequest((EvidenceRequest("q", hidden.vector, (), 4),))
     with pytest.raises(WireError, match="unit length"):
         wire.decode(travel(wire.encode(request, run=RUN)), RetrieveRequest, run=RUN)
+
+
+@pytest.mark.parametrize("length", [0.91, 1.0, 1.09])
+def test_of_a_vector_its_direction_alone_arrives(length: float) -> None:
+    told = SummaryOverview((SubgraphSummary("s", "", length * unit(7, 384), "mallory"),))
+    [found] = wire.decode(travel(wire.encode(told, run=RUN)), SummaryOverview, run=RUN).summaries
+    assert found.vector.dtype == np.float32
+    assert np.linalg.norm(found.vector) == pytest.approx(1.0, abs=1e-6)
+    assert found.vector @ unit(7, 384) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_vector_that_is_handed_on_stays_as_it_is() -> None:
+    once = wire.decode(wire.encode(delta(50, 384), run=RUN), Delta, run=RUN)
+    twice = wire.decode(wire.encode(once, run=RUN), Delta, run=RUN)
+    for one, other in zip(once.items, twice.items, strict=True):
+        assert np.array_equal(one.embedding, other.embedding)
 
 
 def test_bytes_are_bounded_at_the_sender() -> None:

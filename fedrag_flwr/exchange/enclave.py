@@ -72,11 +72,14 @@ class Enclave:
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Open questions, and seal a request for each peer that stands for the question by its vector alone.
 
-        A box that does not open, or a peer without a usable key, is left out.
+        A box that does not open, one for a question that is open already, or a peer without a usable key, is left out.
         """
         requests = []
         for message in questions.messages:
             name = message.question_id
+            if name in self._open:
+                _LOG.warning("a confided question is left out: it is here already")
+                continue
             try:
                 confided = self._opened(message)
             except (CipherError, WireError) as error:
@@ -99,10 +102,10 @@ class Enclave:
             units = [unit for part in given[name] for unit in part.units]
             answer = isolated(confided.question.id, partial(self._answered, confided, units))
             home = confided.question.home
-            data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
             try:
+                data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
                 box = seal(data, confided.reply, context_of("answer", self._run, name, home))
-            except CipherError as error:
+            except (CipherError, WireError) as error:
                 _LOG.warning("an answer is left out: %s", error.what)
                 continue
             sealed.append(SealedMessage(name, home, box))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import WireError
+from fedrag_flwr.errors import CipherError, WireError
 from fedrag_flwr.exchange.boxes import seal_requests
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
@@ -35,6 +36,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 
+_LOG = logging.getLogger(__name__)
 MOST_ASKED = 64  # owners for one question
 _MOST_OVERVIEW = 1_000_000  # rows of an overview
 Floats = NDArray[np.float32]
@@ -107,12 +109,12 @@ class PrivateRouting:
         """Choose owners for each question and seal requests for them; neither scores nor vectors leave in clear.
 
         They are those of the nearest summaries and, where evidence is looked for by nearness (`fedrag`), before them
-        those whom memory names.
+        those whom memory names; these alone where a question's scores do not decrypt.
 
         Raises
         ------
         CipherError
-            Scores are another question's, or of another key.
+            Scores are another question's, or were changed on their way.
         WireError
             A question comes without scores, or there are other numbers of rows than scores, or too many.
         """
@@ -147,8 +149,16 @@ class PrivateRouting:
             if (found := scores.get(question.id)) is None:
                 raise WireError("a question without scores", where="RouteRequest")
             check_tag(key, found.tag, *tagged_scores(found, self._cipher.fingerprint))
-            chosen.append(self._cipher.choose(found.chunks, len(owners), lambda row: self._choose(row, owners)))
+            chosen.append(self._decided(found, owners))
         return chosen
+
+    def _decided(self, scores: EncryptedScores, owners: Sequence[str]) -> tuple[str, ...]:
+        """The owners that one question's scores speak for; nobody where they are no scores, which costs no other."""
+        try:
+            return self._cipher.choose(scores.chunks, len(owners), lambda row: self._choose(row, owners))
+        except CipherError as error:
+            _LOG.warning("a question is not routed by its scores: %s", error.what)
+            return ()
 
     def _choose(self, scores: NDArray[np.floating], owners: Sequence[str]) -> tuple[str, ...]:
         routing = self._settings.routing

@@ -36,6 +36,8 @@ from fedrag_flwr.settings import RoutingSettings
 _LOG = logging.getLogger(__name__)
 _KEY = 32
 _MOST_REFUSED = 64  # that a report names
+_EACH = 160  # bytes of a summary beside its vector: its opaque id, its device's name, and what stands around them
+_AROUND = 4_096  # bytes of a box beside its summaries
 Own = Callable[[], SummaryOverview]
 Take = Callable[[SummaryOverview], ImportReport]
 
@@ -151,6 +153,12 @@ class PrivateSummaries:
     def _context(self, sender: str, number: int, run: str) -> str:
         about = f"{number} {self._settings.precision} {self._encoder.id}"
         return context_of("summaries", run, about, sender)
+
+
+def most_sealed(settings: RoutingSettings, dimension: int) -> int:
+    """Bytes of the largest box in which a device's summaries may stand, with vectors of a dimension."""
+    each = dimension if settings.precision == "int8" else 2 * dimension + _EACH
+    return _AROUND + settings.most * each
 
 
 def _proven(context: str, box: bytes) -> tuple[bytes, ...]:

@@ -23,7 +23,7 @@ from fedrag_flwr.inference.reader import SURE, Reading
 from fedrag_flwr.inference.support import bare, coverage, evidence_texts, is_choice, is_supported, is_yes_no
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
-from fedrag_flwr.records import Cost, Decision, EvidenceUnit, Explained, Fact, MemoryItem, because
+from fedrag_flwr.records import Cost, Decision, EvidenceUnit, Explained, Fact, MemoryItem, as_line, because
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -297,9 +297,9 @@ def nearness(analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], texts: S
 
 
 def clean(text: str) -> str:
-    """A generated answer without quotes and final stop; empty where the model said that it does not know.
+    """A generated answer without quotes and final stop, no longer than a line; empty where the model does not know.
 
     A name that begins so ("Unknown Pleasures") is an answer.
     """
     line = bare(text.strip().split("\n")[0])
-    return "" if _DECLINED.match(line) else line
+    return "" if _DECLINED.match(line) else as_line(line)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fedrag_flwr.errors import ModelError
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, read_as
 from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
 from fedrag_flwr.inference.open_looks import Look, OpenLooks
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
+from fedrag_flwr.inference.support import shortened
 from fedrag_flwr.inference.trust import judged
 from fedrag_flwr.inference.voices import heard
 from fedrag_flwr.memory.fusion.fusing import references
@@ -157,8 +159,14 @@ class Engine:
         start = self.clock()
         look = self.looks.take(question) or Look(self.leads.lead(question.text))
         lead, home = look.lead, self._home(look.lead) if look.home is None else look.home
-        given = rescored(foreign, lead.asked.vector, self.leads.encoder)
-        return self._reasoned(question, lead, given, start, self._read(lead, home, given))
+        given = rescored(list(map(shortened, foreign)), lead.asked.vector, self.leads.encoder)
+        try:
+            return self._reasoned(question, lead, given, start, self._read(lead, home, given))
+        except ModelError:  # what others gave may be more than the model can read: home's own evidence is not
+            if not given:
+                raise
+        answer = self._reasoned(question, lead, (), start, self._read(lead, home, ()))
+        return answer.decided(because("help", "the model cannot read what others gave"))
 
     # --- steps ----------------------------------------------------------------------------------
 
@@ -256,7 +264,7 @@ class Engine:
 
     def _with_source(self, units: list[EvidenceUnit], source: EvidenceUnit) -> list[EvidenceUnit]:
         """Units with that from which an answer was read: home's instead of another's that says the same."""
-        said = read_as(source)
+        source, said = shortened(source), read_as(source)
         twin = next((place for place, unit in enumerate(units) if read_as(unit) == said), None)
         if twin is None:
             return [*units, source]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from fedrag_flwr.inference.reader import FEWEST
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
-from fedrag_flwr.inference.support import distinct, statement
+from fedrag_flwr.inference.support import distinct, shortened, statement
 from fedrag_flwr.memory.fusion.fusing import references
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
@@ -19,7 +19,6 @@ from fedrag_flwr.retrieval import Ranking
 from fedrag_flwr.settings import Mixing
 
 POOL = 64  # near sentences among which evidence is chosen
-_LONGEST = 1_500  # characters of a sentence that are read: a table without stops, or a hostile reply, may have pages
 
 
 class EvidenceOrder(Protocol):
@@ -95,7 +94,7 @@ class EvidenceShelf:
             return (bool(name) and not is_said(name, f"{unit.title} {unit.text}"), -likely(unit), unit.id)
 
         room = self.most if most is None else most
-        placed = distinct(map(_shortened, sorted([*home, *foreign], key=order)), self.device)
+        placed = distinct(map(shortened, sorted([*home, *foreign], key=order)), self.device)
         best = placed if self.mixing == "half" else placed[:room]
         own = [unit for unit in best if unit.origin == self.device]
         abroad = [unit for unit in best if unit.origin != self.device]
@@ -171,13 +170,9 @@ def _in_reading_order(units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
     return [unit for sentences in passages.values() for _, unit in sorted(sentences, key=lambda pair: pair[0])]
 
 
-def _shortened(unit: EvidenceUnit) -> EvidenceUnit:
-    return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
-
-
 def read_as(unit: EvidenceUnit) -> tuple[str, str]:
     """What is read of a unit, in the form in which statements compare."""
-    return statement(_shortened(unit))
+    return statement(shortened(unit))
 
 
 def _merge(*groups: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:

@@ -10,7 +10,7 @@ from fedrag_flwr.inference.candidates import without_options
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean
 from fedrag_flwr.inference.gate import Gate, GateDecision
 from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
-from fedrag_flwr.inference.support import distinct
+from fedrag_flwr.inference.support import distinct, shortened
 from fedrag_flwr.inference.telling import told
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.nearness import rescored
@@ -62,7 +62,7 @@ class GraphAnswers:
         """One answer over home's evidence, whatever it is worth."""
         start = self.clock()
         vector, analysis = self._read(question)
-        return self._reasoned(question, analysis, self.retrieve(vector, self.units), start)
+        return self._reasoned(question, analysis, self._own(vector), start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
         """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft.
@@ -71,7 +71,7 @@ class GraphAnswers:
         """
         start = self.clock()
         vector, analysis = self._read(question)
-        units = self.retrieve(vector, self.units)
+        units = self._own(vector)
         texts, cost, setup = self.draw(question.text, units)
         decision = self.gate.decide(analysis, texts, units, self.lead(vector))
         seconds = self.clock() - start
@@ -85,7 +85,7 @@ class GraphAnswers:
         """An answer over home's evidence and others', the nearest first."""
         start = self.clock()
         vector, analysis = self._read(question)
-        units = [*self.retrieve(vector, self.units), *rescored(foreign, vector, self.encoder)]
+        units = [*self._own(vector), *rescored(foreign, vector, self.encoder)]
         return self._reasoned(question, analysis, nearest(units, self.units, self.device), start)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
@@ -118,6 +118,9 @@ class GraphAnswers:
         [vector] = self.encoder.encode([question.text])
         return vector, self.pipeline.question(question.text)
 
+    def _own(self, vector: Vector) -> list[EvidenceUnit]:
+        return [shortened(unit) for unit in self.retrieve(vector, self.units)]
+
     def _reasoned(
         self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float
     ) -> Answer:
@@ -147,11 +150,14 @@ def placed(verdict: Verdict, where: str) -> Verdict:
 
 
 def nearest(units: Sequence[EvidenceUnit], most: int, home: str = "") -> list[EvidenceUnit]:
-    """At most so many units, the nearest first, each once; of those that say the same one, of the device `home`'s."""
+    """At most so many units as they are read, the nearest first, each once.
+
+    Of those that say the same the device `home`'s is taken, where it says so.
+    """
     best: dict[tuple[str, str], EvidenceUnit] = {}
     for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
         best.setdefault((unit.origin, unit.id), unit)
-    return distinct(best.values(), home)[:most]
+    return distinct(map(shortened, best.values()), home)[:most]
 
 
 def sources_of(units: Sequence[EvidenceUnit]) -> tuple[str, ...]:

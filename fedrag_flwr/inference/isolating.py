@@ -10,6 +10,7 @@ from fedrag_flwr.errors import FedragError
 from fedrag_flwr.records import Answer, declined
 
 Outcome = TypeVar("Outcome")
+_FAILED = "failed: "
 _LOG = logging.getLogger(__name__)
 
 
@@ -19,4 +20,9 @@ def isolated(question_id: str, act: Callable[[], Outcome]) -> Outcome | Answer:
         return act()
     except FedragError as error:
         _LOG.error("question %s: %s", question_id, error.abroad)
-        return declined(question_id, f"failed: {type(error).__name__}")
+        return declined(question_id, f"{_FAILED}{type(error).__name__}")
+
+
+def failed(answer: Answer) -> bool:
+    """Whether an answer is the abstention that stands in an error's place."""
+    return answer.path == "abstained" and any(one.said.startswith(_FAILED) for one in answer.decisions)

@@ -23,7 +23,7 @@ from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
 
 Writer = Literal["model", "extractive", "none"]
-RULES = 2  # grows when answers or reports come to be written otherwise: what was cached is then void
+RULES = 3  # grows when answers or reports come to be written otherwise: what was cached is then void
 
 _POOL, _MOST_NOTES, _MOST_STATEMENTS, _MOST_CONFLICTS = 32, 6, 3, 4
 _MOST_TOKENS, _MOST_REPORT = 110, 2_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from fedrag_flwr.records import EvidenceUnit, MemoryItem
@@ -14,6 +15,7 @@ from fedrag_flwr.text.signs import spell_signs
 
 _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b[Oo][Rr]\b|^Between .+ and .+,|\bout of \W?[A-Z].* and \W?[A-Z]")
+_LONGEST = 1_500  # characters of a unit that are read: a table without stops, or a hostile reply, may have pages
 _YES_NO = {"yes", "no"}
 
 
@@ -72,6 +74,11 @@ def statement(unit: EvidenceUnit) -> tuple[str, str]:
     text, title = (normalise_line(said).casefold() for said in (unit.text, document_title(unit.title)))
     named = set(_WORD.findall(title)) <= set(_WORD.findall(text))
     return text, "" if named else title
+
+
+def shortened(unit: EvidenceUnit) -> EvidenceUnit:
+    """What is read of a unit: the start of a very long one, so that it leaves room in the prompt for the others."""
+    return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
 
 
 def distinct(units: Iterable[EvidenceUnit], home: str = "") -> list[EvidenceUnit]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from fedrag_flwr.inference.candidates import without_options
 from fedrag_flwr.inference.support import forms
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.records import EvidenceUnit, as_line
 
 _MOST_SENTENCES = 2
 _FEWEST_NEW = 3  # words that a sentence says beyond the question; a heading says fewer
@@ -53,11 +53,12 @@ def asks_to_be_told(question: str) -> bool:
 def told(question: str, units: Sequence[EvidenceUnit]) -> str:
     """The two sentences nearest to a question that asks to be told something, nearest first; "" for any other question.
 
-    Sentences that hardly say more than the question are left out. One that lists its answers asks to choose.
+    Sentences that hardly say more than the question are left out, and what is more than a line is cut. A question that
+    lists its answers asks to choose.
     """
     if without_options(question)[1] or not asks_to_be_told(question):
         return ""
     known = set(forms(question))
     telling = [one for one in units if len(set(forms(one.text)) - known) >= _FEWEST_NEW]
     nearest = sorted(telling, key=lambda one: -one.score)[:_MOST_SENTENCES]
-    return " ".join(dict.fromkeys(one.text.strip() for one in nearest))
+    return as_line(" ".join(dict.fromkeys(one.text.strip() for one in nearest)))

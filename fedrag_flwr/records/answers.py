@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from fedrag_flwr.records.base import (
     MOST_LINE,
+    MOST_SECONDS,
     AnswerPath,
     Bound,
     Cosine,
@@ -89,7 +90,7 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            self.seconds + other.seconds,
+            min(self.seconds + other.seconds, MOST_SECONDS),  # what others claim adds up to no more than may travel
             self.llm_calls + other.llm_calls,
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
@@ -135,6 +136,11 @@ class Explained:
     def after(self, *earlier: Decision) -> Self:
         """The same with decisions that came before."""
         return replace(self, decisions=(*earlier, *self.decisions)[:MOST_DECISIONS])
+
+
+def as_line(text: str) -> str:
+    """A text cut to the length that a line may have, at a word's end where it has any."""
+    return text if len(text) <= MOST_LINE else text[: MOST_LINE + 1].rsplit(maxsplit=1)[0][:MOST_LINE]
 
 
 def because(step: Step, said: str, score: float = 0.0, threshold: float = 0.0) -> Decision:

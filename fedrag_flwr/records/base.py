@@ -73,7 +73,8 @@ Paragraph = Annotated[str, Bound(chars=20_000)]
 Count = Annotated[int, Bound(low=0, high=2**40)]
 Cosine = Annotated[float, Bound(low=-1.001, high=1.001)]
 Weight = Annotated[float, Bound(low=-1e6, high=1e6)]
-Seconds = Annotated[float, Bound(low=0.0, high=1e7)]
+MOST_SECONDS = 1e7
+Seconds = Annotated[float, Bound(low=0.0, high=MOST_SECONDS)]
 Key = Annotated[bytes, Bound(size=32)]  # X25519, or an authentication tag's digest
 Ciphertext = Annotated[bytes, Bound(size=96 * 2**10)]
 MOST_PARTS = 64

@@ -25,8 +25,12 @@ from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
 from fedrag_flwr.records import (
+    AnswerBatch,
     ConfidedQuestion,
     DeviceCard,
+    Evidence,
+    EvidenceBatch,
+    EvidenceUnit,
     GroupRequest,
     OwnedRows,
     PeerKey,
@@ -78,6 +82,28 @@ def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclav
     answers = enclave.answer(SealedMessages("server", ()))
     assert [message.question_id for message in answers.messages] == ["q0", "q1"]
     assert all(home.open(one.box, context_of("answer", RUN, one.question_id, "alpha")) for one in answers.messages)
+
+
+def test_the_enclave_asks_once_for_a_question_that_is_confided_many_times(files: Federation) -> None:
+    enclave, home = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh()
+    again, other = confided(enclave, "q0", "mallory", home.public), confided(enclave, "q1", "alpha", home.public)
+    asked = enclave.ask(SealedMessages("server", (*(again,) * 50, other)), [ALPHA])
+    assert [message.question_id for message in asked.messages] == ["q0", "q1"]
+
+
+def test_evidence_of_any_length_costs_no_home_the_enclave_s_answers(files: Federation) -> None:
+    enclave, home, owner = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh(), BoxKey.fresh()
+    asked = Question("q", "What are the symptoms of Tarn fever?", "alpha")
+    data = wire.pack(ConfidedQuestion(asked, home.public), run=RUN)
+    box = seal(data, enclave.key.public, context_of("question", RUN, asked.id, asked.home))
+    enclave.ask(SealedMessages("server", (SealedMessage(asked.id, asked.home, box),)), [PeerKey("beta", owner.public)])
+    units = tuple(EvidenceUnit(f"u{n}", f"On day {n} Tarn fever {'shivers ' * 2_000}", "beta", 0.9) for n in range(2))
+    batch = EvidenceBatch("beta", (Evidence(asked.id, units),), 0.1)
+    told = seal(wire.pack(batch, run=RUN), enclave.key.public, context_of("evidence", RUN, asked.id, "beta"))
+    [answer] = enclave.answer(SealedMessages("server", (SealedMessage(asked.id, "beta", told),))).messages
+    [opened] = wire.unpack(home.open(answer.box, context_of("answer", RUN, "q", "alpha")), AnswerBatch, run=RUN).answers
+    assert opened.text.startswith("On day")
+    assert opened.text.endswith("shivers")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the limits of a process")

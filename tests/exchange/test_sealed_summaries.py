@@ -15,7 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
 from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.numbers import SummaryNumbers
-from fedrag_flwr.exchange.summaries import PrivateSummaries
+from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
 from fedrag_flwr.privacy.sealing import BoxKey, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
@@ -90,6 +90,20 @@ def test_each_member_reads_all_and_keeps_directions(members: tuple[Member, ...])
         found = np.stack([one.vector for one in reader.held.summaries])
         assert (found * told).sum(axis=1).min() > 0.999
         assert [one.origin for one in reader.held.summaries] == [name for name in NAMES for _ in range(3)]
+
+
+def test_the_largest_box_is_that_of_as_many_summaries_as_a_device_may_have(
+    members: tuple[Member, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, count = "a" * 64, 60
+    monkeypatch.setitem(KEYS, name, BoxKey.fresh())
+    routing = members[0].routing.model_copy(update={"most": count})
+    rows = [SubgraphSummary(f"{number:032x}", "", members[0].own.summaries[0].vector, name) for number in range(count)]
+    with closing((long := Member(name, tmp_path, routing)).part):
+        long.own = SummaryOverview(tuple(rows))
+        most = most_sealed(routing, ENCODER.dimension)
+        assert most_sealed(routing.model_copy(update={"most": count // 2}), ENCODER.dimension) < len(long.seal().box)
+        assert len(long.seal().box) <= most
 
 
 def test_the_latest_stand_in_place_of_all_before(members: tuple[Member, ...]) -> None:

@@ -226,6 +226,16 @@ def test_others_pages_without_a_stop_leave_room_for_home(people: EdgeDevice, enc
     assert {unit.origin for unit in answer.evidence} == {"people", "rivers"}
 
 
+def test_where_the_model_cannot_read_what_others_gave_home_answers_alone(people: EdgeDevice, encoder: Encoder) -> None:
+    question = asked("Which river did the sister of Jonas Keel cross with her dogs?")
+    abroad = [EvidenceUnit(f"{n}", f"By {n}, Jonas Keel " + "\U0001f702" * 2_000, "rivers", 1.0) for n in range(8)]
+    free = replace(people.engine.cognizer, free=True, abstain_below=0.0)
+    answer = replace(people.engine, cognizer=free).finish(question, abroad)
+    assert "the model cannot read what others gave" in answer.explanation
+    assert answer.cost.llm_calls == 1
+    assert {unit.origin for unit in answer.evidence} == {"people"}
+
+
 @pytest.mark.parametrize(("score", "count"), [(1.0, 4), (-1.0, 0)])
 def test_the_likeliest_are_read_wherever_they_come_from(
     score: float, count: int, people: EdgeDevice, encoder: Encoder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -64,3 +65,10 @@ def test_the_nearest_are_units_that_say_different_things() -> None:
     near = EvidenceUnit(near.id, near.text, near.origin, 0.9)
     assert nearest([far, near, other], 2) == [near, other]
     assert nearest([far, near, other], 2, "home") == [far, other]
+
+
+def test_of_a_very_long_unit_the_start_is_read() -> None:
+    pages = EvidenceUnit("1", "The bridge is long and " * 1_000, "rivers", 0.9)
+    [read] = nearest([pages, replace(pages, id="2", text=f"{pages.text}so on")], 2)
+    assert pages.text.startswith(read.text)
+    assert len(read.text) == 1_500

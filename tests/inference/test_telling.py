@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.telling import asks_to_be_told, told
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.records import MOST_LINE, EvidenceUnit, as_line
 
 TOLD = (
     "What is (are) Tarn fever ?",
@@ -65,6 +65,15 @@ def test_the_nearest_sentences_are_told_and_headings_are_not() -> None:
     assert told(question, units) == f"{units[2].text} {units[3].text}"
     assert told(question, units[:1]) == told(question, ()) == ""
     assert told(with_options(question, ("sleep", "fever")), units) == ""
+
+
+def test_what_is_told_is_a_line() -> None:
+    units = [unit(f"Tarn fever {said} {'and shivers ' * 100}", 0.9) for said in ("begins so", "goes on so")]
+    said = told("What are the symptoms of Tarn fever?", units)
+    whole = " ".join(one.text.strip() for one in units)
+    assert whole.startswith(f"{said} ")
+    assert MOST_LINE - 10 < len(said) <= MOST_LINE
+    assert as_line("x" * 3_000) == "x" * MOST_LINE
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.floats(-1, 1)), max_size=6), st.text(max_size=60))

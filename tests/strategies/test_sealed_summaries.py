@@ -213,6 +213,48 @@ def test_what_does_not_open_is_named_and_the_run_goes_on(files: Federation, lie:
     assert "rivers" not in strategy.routes[FOREIGN.id]
 
 
+def _grown(sent: SealedSummaries) -> SealedSummaries:
+    return replace(sent, box=sent.box + bytes(2**16)) if sent.device == "rivers" else sent
+
+
+def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
+    keys = tuple(replace(key, box=key.box + bytes(2**16)) for key in sent.keys)
+    return replace(sent, keys=keys) if sent.device == "rivers" else sent
+
+
+@pytest.mark.parametrize(
+    ("lie", "most", "room", "reason"),
+    [
+        (_grown, 50, 2**26, "routing.most"),
+        (_with_grown_keys, 20_000, 2**26, "routing.most"),
+        (_grown, 20_000, 2**16, "do not go into a letter"),
+    ],
+)
+def test_who_seals_too_much_takes_no_other_s_room(
+    files: Federation, monkeypatch: pytest.MonkeyPatch, lie: object, most: int, room: int, reason: str
+) -> None:
+    monkeypatch.setattr("strategies.sealed_summaries._ROOM", room)
+    changed = files.with_changes(routing__most=most, **SEALED)
+    strategy, _ = run(changed, FOREIGN, tamper=tampering(SealedSummaries, lie))  # type: ignore[arg-type]
+    assert reason in strategy.outcome().traffic.missing["rivers"]
+    assert set(strategy.outcome().traffic.missing) == {"rivers"}
+    assert set(held(changed, "bridges")[0]) == set(DEVICES) - {"rivers"}
+
+
+@pytest.mark.parametrize(("precision", "where"), [("float16", "summary_routing"), ("int8", "private_routing")])
+def test_where_all_summaries_are_more_than_a_letter_whole_devices_are_handed_out(
+    files: Federation, monkeypatch: pytest.MonkeyPatch, precision: str, where: str
+) -> None:
+    monkeypatch.setattr(f"strategies.{where}._ROOM", 12_000 if precision == "float16" else 6_000)
+    changed = files.with_changes(routing__precision=precision, **DOWNLOAD)
+    strategy, _ = run(changed, FOREIGN)
+    out = set(strategy.outcome().traffic.missing)
+    assert set() < out < set(DEVICES)
+    assert all("do not go into a letter" in reason for reason in strategy.outcome().traffic.missing.values())
+    assert set(held(changed, "bridges")[0]) == set(DEVICES) - out
+    assert FOREIGN.id in strategy.answers
+
+
 def test_what_was_sealed_before_is_named(files: Federation) -> None:
     old: list[SealedSummaries] = []
 

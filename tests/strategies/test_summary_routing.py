@@ -151,22 +151,46 @@ def test_evidence_in_another_s_name_is_dropped_and_the_draft_stands(built: Feder
     assert not any(source.startswith("harbours/") for source in answer.sources)
 
 
-def test_evidence_that_is_too_long_for_the_server_costs_one_question_its_answer(built: Federation) -> None:
-    def flood(batch: EvidenceBatch) -> EvidenceBatch:
-        parts = {part.question_id: part for part in batch.evidence}
-        unit = replace(parts["long"].units[0], text=f"{'word ' * 3_999}end")
-        return replace(batch, evidence=(replace(parts["long"], units=(unit,)), parts["other"]))
+def flooding(question_id: str, pages: str) -> Tamper:
+    """Put a very long unit in place of the evidence for one question."""
 
-    asked = [replace(FOREIGN, id=name) for name in ("long", "other")]
-    files = mistrusting(built, routing__answers_at="server")
-    strategy, _ = run(files, *asked, tamper=tampering(EvidenceBatch, flood))
-    assert strategy.answers["long"].path == "abstained"
-    gate, routed, failed = strategy.answers["long"].decisions
+    def flood(batch: EvidenceBatch) -> EvidenceBatch:
+        told = f"Mount Cairl is 2,144 metres high. {pages}"
+        parts = tuple(
+            replace(part, units=(replace(part.units[0], text=told),)) if part.question_id == question_id else part
+            for part in batch.evidence
+        )
+        return replace(batch, evidence=parts)
+
+    return tampering(EvidenceBatch, flood)
+
+
+@pytest.mark.parametrize("where", ["home", "server"])
+def test_of_very_long_evidence_the_start_is_read(built: Federation, where: str) -> None:
+    asked, files = replace(FOREIGN, id="long"), mistrusting(built, routing__answers_at=where)
+    strategy, _ = run(files, asked, tamper=flooding("long", "word " * 3_900))
+    answer = strategy.answers["long"]
+    assert "failed" not in answer.explanation
+    assert answer.cost.llm_calls == 2
+    assert any(source.startswith("rivers/") for source in answer.sources)
+
+
+@pytest.mark.parametrize("where", ["home", "server"])
+def test_evidence_that_the_model_cannot_read_leaves_home_its_draft(built: Federation, where: str) -> None:
+    asked = [replace(FOREIGN, id=name) for name in (f"long at {where}", "other")]
+    files = mistrusting(built, routing__answers_at=where)
+    strategy, _ = run(files, *asked, tamper=flooding(asked[0].id, "\U0001f702" * 3_000))
+    answer = strategy.answers[asked[0].id]
+    assert {source.partition("/")[0] for source in answer.sources} == {"bridges"}
+    assert answer.cost.llm_calls == 1
+    gate, routed, failed = answer.decisions
     assert (gate.step, routed.step) == ("gate", "routing")
     assert routed.said.startswith("routed by rivers")
     assert failed == because("outcome", "failed: ModelError")
     assert "failed" not in strategy.answers["other"].explanation
     assert strategy.answers["other"].cost.llm_calls == 2
+    with built.device("bridges") as home:
+        assert asked[0].id not in home.delivered.all()
 
 
 def test_silent_owners_leave_home_its_draft(built: Federation) -> None:
