@@ -29,7 +29,8 @@ def points(share: float | None) -> str:
 
 def signed_points(share: float) -> str:
     """Show a difference of shares as signed percentage points."""
-    return f"{100 * share:+.1f}".replace("-", MINUS)
+    told = f"{100 * share:+.1f}".replace("-", MINUS)
+    return "0.0" if told[1:] == "0.0" else told
 
 
 def number(value: float | None) -> str:

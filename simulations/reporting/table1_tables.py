@@ -109,7 +109,7 @@ def _cost(rows: Sequence[Row]) -> Sequence[str]:
     return (
         number(mean(row.traffic.messages for row in asked)),
         size(mean(_bytes(row) for row in asked)),
-        seconds(mean(row.server_seconds for row in asked)),
+        seconds(mean(row.server_seconds for row in asked) or None),  # an enclave's, or one device's, are not its own
         number(sum(row.traffic.messages for row in before)),
         size(sum(map(_bytes, before))),
     )
