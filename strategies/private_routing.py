@@ -11,7 +11,8 @@ from logging import WARNING
 from flwr.common import log
 
 from fedrag_flwr.errors import CipherError
-from fedrag_flwr.exchange.routing import MOST_ASKED, rounded, tagged_question, tagged_scores
+from fedrag_flwr.exchange.routing import MOST_ASKED, Floats, rounded, tagged_question, tagged_scores
+from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
 from fedrag_flwr.privacy.sealing import check_tag, tag
 from fedrag_flwr.records import (
     DeviceCard,
@@ -82,14 +83,17 @@ class PrivateRouter:
 
     def hand_out(self, nodes: Sequence[int]) -> None:
         """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a letter."""
-        kept, out = fitting([one.rows * self._rows.shape[1] + _EACH for one in self._owners], _ROOM)
-        for place in out:
-            owner = self._nodes[self._owners[place].owner]
-            self._courier.miss(owner, "its summaries do not go into a letter with the others'")
-        told_of = [self._owners[place] for place in kept]
-        _, _, rows = self._tools.summaries.rows(frozenset(one.owner for one in told_of))
-        told = rounded(told_of, rows)
+        each = [one.rows * self._rows.shape[1] + _EACH for one in self._owners]
+        told = rounded(*self._whole(each, _ROOM, "its summaries do not go into a letter with the others'"))
         self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
+
+    def _whole(self, sizes: Sequence[int], room: int, reason: str) -> tuple[tuple[OwnedRows, ...], Floats]:
+        """Owners, and the vectors of their summaries, of as many whole devices as have room; others are named."""
+        kept, out = fitting(sizes, room)
+        for place in out:
+            self._courier.miss(self._nodes[self._owners[place].owner], reason)
+        owners = tuple(self._owners[place] for place in kept)
+        return owners, self._tools.summaries.rows(frozenset(one.owner for one in owners))[2]
 
     def route(self, waiting: Waiting) -> Boxes:
         """The requests that homes sealed for owners of their choice, by home."""
@@ -141,6 +145,8 @@ class PrivateRouter:
     def _by_scores(self, waiting: Waiting) -> Boxes:
         courier, tools = self._courier, self._tools
         if not self._held:
+            more = "its summaries are more than can be scored with the others'"
+            self._owners, self._rows = self._whole([one.rows for one in self._owners], MOST_ROWS, more)
             try:
                 tools.scorer.hold(self._rows)
             except CipherError as error:

@@ -90,6 +90,22 @@ def test_private_routing_chooses_and_answers_as_in_the_open(
     assert strategy.counts["scored"] == (len(ASKED) if mode == "encrypted" else 0)
 
 
+def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
+    files: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encrypted = files.with_changes(**MODES["encrypted"])
+    run(encrypted, FOREIGN)  # the server holds all summaries now
+    tools = ServerTools(encrypted.settings)
+    _, owners, _ = tools.summaries.rows(frozenset(DEVICES))
+    tools.close()
+    monkeypatch.setattr("strategies.private_routing.MOST_ROWS", len(owners) - 1)
+    strategy, _ = run(encrypted, FOREIGN)
+    [(left_out, reason)] = strategy.outcome().traffic.missing.items()
+    assert left_out == max(set(owners), key=owners.count)
+    assert "more than can be scored" in reason
+    assert strategy.counts["scored"] == 1
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_server_sees_neither_questions_nor_evidence_nor_answers(
     files: Federation, tmp_path: Path, mode: str
