@@ -62,6 +62,10 @@ class ModelError(FedragError):
     """A model cannot be found, verified, loaded or run."""
 
 
+class PromptError(ModelError, ValueError):
+    """A prompt cannot be split into tokens, or does not fit into the model's context."""
+
+
 class ModelMissingError(ModelError, FileNotFoundError):
     """A model file is on no path that was tried."""
 

@@ -83,6 +83,7 @@ class ControllerFedAvg(FederatedRag):
         key, settings, width = self.tools.key, self.settings.controller, len(FEATURES.names)
         sums = PrivateSums(self._courier, self.cards, key)
         group = sums.agree(list(self.builds), quorum_of(self.settings.federation, len(self.cards)))
+        self._require_quorum(len(group), len(self.cards), "group key")
         asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
         updates = self._updates(group, asked, 0)
         trainers = self._trainers(updates)

@@ -89,6 +89,8 @@ class Courier:
         Seconds that the latest reply of each node took.
     waited
         Seconds that went into sending and waiting, of all rounds.
+    silent
+        The nodes that did not reply to the last message in time.
     """
 
     grid: Grid
@@ -105,6 +107,7 @@ class Courier:
     traffic: Traffic = field(default_factory=Traffic)
     delays: dict[int, float] = field(default_factory=dict)
     waited: float = 0.0
+    silent: frozenset[int] = frozenset()
     clock: Callable[[], float] = time.monotonic
     _away: set[int] = field(default_factory=set)  # nodes that no retry reached
     _singly: bool = False  # whether replies are pulled one by one
@@ -161,6 +164,7 @@ class Courier:
         took = self.clock() - start
         self.waited += took
         self.traffic = self.traffic.waited(phase, took)
+        self.silent = frozenset(errand.node_id for errand in (*awaited.values(), *waiting))
         for errand in (*awaited.values(), *waiting):
             self.miss(errand.node_id, f"no reply to {phase} within {patience:g} s")
         return replies

@@ -35,7 +35,9 @@ class PrivateSums:
         self._key = key
 
     def agree(self, nodes: Sequence[int], needed: int) -> list[int]:
-        """Let one device make a key and the others take it; where too few have it then, it is named and another does.
+        """Let one device make a key and the others take it; where too few that reply have it, another one does.
+
+        The one that made no key which the others could take is named. Who does not reply at all takes no part any more.
 
         Parameters
         ----------
@@ -50,12 +52,20 @@ class PrivateSums:
             Those that have the key; none if nobody made one that enough of them took.
         """
         log(INFO, COLLUSION)
+        enough, present = min(needed, len(nodes)), list(nodes)
         for leader in nodes:
-            joined = self._led_by(leader, nodes)
-            if len(joined) >= min(needed, len(nodes)):
+            if leader not in present:
+                continue
+            joined = self._led_by(leader, present)
+            if len(joined) >= enough:
                 return joined
-            reason = f"it was to make the group's key, which {len(joined)} of {len(nodes)} devices hold"
-            self._courier.miss(leader, reason)
+            silent = self._courier.silent
+            if set(present) - set(joined) - silent:
+                reason = f"it was to make the group's key, which {len(joined)} of {len(present)} devices hold"
+                self._courier.miss(leader, reason)
+            present = [node_id for node_id in present if node_id not in silent]
+            if len(present) < enough:
+                break
         return []
 
     def _led_by(self, leader: int, nodes: Sequence[int]) -> list[int]:

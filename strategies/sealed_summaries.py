@@ -50,12 +50,12 @@ def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard], most: int
         for place in out:
             courier.miss(nodes[parts[place].device], "its summaries do not go into a letter with the others'")
         letters.append(Letter(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
-    most = 0
+    held = 0
     for node_id, report in courier.exchange(letters, "query.sealed_overview", ImportReport).items():
-        most = max(most, report.accepted)
+        held = max(held, report.accepted)
         for name in nodes.keys() & set(report.refused):
             courier.miss(nodes[name], f"{courier.name(node_id)} refused its summaries")
-    return most
+    return held
 
 
 def _for(reader: str, given: list[SealedSummaries]) -> tuple[SealedSummaries, ...]:

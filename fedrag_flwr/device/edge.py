@@ -269,6 +269,7 @@ class EdgeDevice:
             self.walks.cache.hear(told)
         answers: list[Answer] = []
         still_open: list[OpenQuestion] = []
+        own = self._own(questions)
         asked = self.waiting.outbox.recalled(questions)
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
@@ -277,7 +278,7 @@ class EdgeDevice:
                 still_open.append(outcome)
             else:
                 answers.append(outcome)
-        return self._told(answers, still_open, mode)
+        return self._told(answers, still_open, mode, own)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -295,8 +296,9 @@ class EdgeDevice:
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
         """Keep answers that were made elsewhere for this device, and release those that nobody here waits for."""
-        self.delivered.put(answers)
-        return self._told(answers)
+        own = self.waiting.outbox.among(answer.question_id for answer in answers)
+        self.delivered.put(answer for answer in answers if answer.question_id not in own)
+        return self._told(answers, (), "memory", own)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
         """Keep answers that the server made for this device.
@@ -339,6 +341,7 @@ class EdgeDevice:
         self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
     ) -> AnswerBatch:
         """Answer open questions with what other devices gave; what poses as this device's own is dropped."""
+        own = self._own(questions)
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
@@ -347,16 +350,19 @@ class EdgeDevice:
             for question in self.waiting.outbox.recalled(questions)
         ]
         still_open = [one for one in done if isinstance(one, OpenQuestion)]
-        return self._told([one for one in done if isinstance(one, Answer)], still_open, mode)
+        return self._told([one for one in done if isinstance(one, Answer)], still_open, mode, own)
+
+    def _own(self, questions: Sequence[Question]) -> frozenset[str]:
+        """The questions of the people here, as they are before they are answered: one may be withdrawn meanwhile."""
+        untold = frozenset(question.id for question in questions if not question.text)
+        return untold | self.waiting.outbox.among(question.id for question in questions)
 
     def _told(
-        self, answers: Sequence[Answer], still_open: Sequence[OpenQuestion] = (), mode: AnswerMode = "memory"
+        self, answers: Sequence[Answer], still_open: Sequence[OpenQuestion], mode: AnswerMode, own: frozenset[str]
     ) -> AnswerBatch:
-        """Keep answers that people here wait for, and give what leaves: of these only whether they are there."""
-        asked = [answer.question_id for answer in answers] + [question.question_id for question in still_open]
-        waiting = self.waiting.outbox.among(asked)
+        """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, still_open, mode, waiting)
+        return self.doorkeeper.batch(answers, still_open, mode, own)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""

@@ -21,6 +21,7 @@ from fedrag_flwr.records import GroupRequest, PeerKey, SealedMessage, SealedMess
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # runs
+_UNDONE = ".new"  # a key that is being made
 _PROOF = 32  # bytes of a tag
 Values = NDArray[np.float64]
 
@@ -130,7 +131,7 @@ class GroupSums:
         secret = self._folder / f"{_name(run)}-{_digest(told)}.key"
         if not secret.exists():
             self._forget(run)
-            fresh = secret.with_suffix(".new")
+            fresh = secret.with_suffix(_UNDONE)
             GroupCipher(fresh, self._sandbox).make()
             fresh.replace(secret)
         return secret.read_bytes()
@@ -145,13 +146,14 @@ class GroupSums:
 
     def _forget(self, run: str) -> None:
         """Drop a run's key before another takes its place."""
-        for old in self._keys(run):
+        for old in (*self._keys(run), *self._folder.glob(f"{_name(run)}*{_UNDONE}")):
             old.unlink(missing_ok=True)
 
     def _drop_old(self) -> None:
         """Delete the keys of all but the last runs: nobody tells a device that a run has ended."""
         with making_in(self._folder):
-            keys = sorted(self._folder.glob("group*.key"), key=lambda path: path.stat().st_mtime_ns)
+            kept = (path for form in (".key", _UNDONE) for path in self._folder.glob(f"group*{form}"))
+            keys = sorted(kept, key=lambda path: path.stat().st_mtime_ns)
             for old in keys[:-_KEPT]:
                 old.unlink()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.fusion.fusing import answer_words, owners
+from fedrag_flwr.memory.fusion.fusing import holds, owners
 from fedrag_flwr.records import Match
 
 
@@ -14,7 +14,6 @@ class _Voice:
     """One answer, the best match that gives it, and the devices that stand behind it."""
 
     match: Match
-    words: frozenset[str]
     owners: set[str] = field(default_factory=set)
 
 
@@ -23,7 +22,8 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
     A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
     voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
-    other's words are the same. What was composed of several memories has no voice of its own.
+    other's words, and its numbers in their order, are the same. What was composed of several memories has no voice of
+    its own.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
     heard: set[str] = set()
     for match in matches:
         new = owners(match.item) - heard
-        words = answer_words(match.item.answer)
-        voice = next((voice for voice in voices if words <= voice.words or voice.words <= words), None)
+        said = match.item.answer
+        voice = next((voice for voice in voices if _agree(said, voice.match.item.answer)), None)
         if voice is not None:
             voice.owners |= new
         elif new or not voices:
-            voices.append(_Voice(match, words, set(new)))
+            voices.append(_Voice(match, set(new)))
         heard |= new
 
     def weight(voice: _Voice) -> tuple[int, bool]:
@@ -55,3 +55,7 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
     if not ranked or (home not in ranked[0].owners and len(ranked[0].owners) < least):
         return None
     return ranked[0].match
+
+
+def _agree(one: str, other: str) -> bool:
+    return holds(one, other) or holds(other, one)

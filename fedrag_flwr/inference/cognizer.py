@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedrag_flwr.errors import ModelError
+from fedrag_flwr.errors import PromptError
 from fedrag_flwr.inference.candidates import (
     NAMES,
     IsCalled,
@@ -227,7 +227,7 @@ class Cognizer:
         if not verdict.text and further.units:
             try:
                 verdict, shown = verdict.then(self._write(question, worded, analysis, further)), further
-            except ModelError as error:  # a prompt that is too long takes nothing from the first one's answer
+            except PromptError as error:  # a prompt that is too long takes nothing from the first one's answer
                 verdict = verdict.decided(because("second-look", f"not asked again: {error}"))
         if verdict.text or reading is None:
             return verdict

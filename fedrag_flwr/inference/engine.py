@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.errors import ModelError
+from fedrag_flwr.errors import PromptError
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict
 from fedrag_flwr.inference.evidence import EvidenceOrder, EvidenceShelf, read_as
 from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
@@ -162,7 +162,7 @@ class Engine:
         given = rescored(list(map(shortened, foreign)), lead.asked.vector, self.leads.encoder)
         try:
             return self._reasoned(question, lead, given, start, self._read(lead, home, given))
-        except ModelError:  # what others gave may be more than the model can read: home's own evidence is not
+        except PromptError:  # what others gave may be more than the model can read: home's own evidence is not
             if not given:
                 raise
         answer = self._reasoned(question, lead, (), start, self._read(lead, home, ()))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import ModelError
+from fedrag_flwr.errors import ModelError, PromptError
 from fedrag_flwr.models.base import Grammar
 from fedrag_flwr.models.llama import library
 
@@ -95,7 +95,7 @@ class LlamaEngine:
         tokens = (self._c.llama_token * room)()
         count = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, control)
         if count < 0:
-            raise ModelError("the text cannot be split into tokens")
+            raise PromptError("the text cannot be split into tokens")
         return list(tokens[:count])
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -251,8 +251,10 @@ class LlamaEngine:
         code = self._c.llama_decode(self._context, batch)
         if code:
             self.clear()
-            reason = "the context is full" if code == 1 else f"llama.cpp failed with code {code}"
-            raise ModelError(reason, fix="raise context-tokens or shorten the prompt")
+            fix = "raise context-tokens or shorten the prompt"
+            if code == 1:
+                raise PromptError("the context is full", fix=fix)
+            raise ModelError(f"llama.cpp failed with code {code}", fix=fix)
 
     def _logits(self, row: int) -> NDArray[np.float32]:
         pointer = self._c.llama_get_logits_ith(self._context, row)

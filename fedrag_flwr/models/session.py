@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import ModelError
+from fedrag_flwr.errors import PromptError
 from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.models.chat import ChatTemplate, Piece
 from fedrag_flwr.models.decoding import Chooser, log_probability
@@ -234,7 +234,7 @@ class Session:
 
     def _fits(self, prompt: int, more: int) -> None:
         if prompt + more > self.engine.context_tokens:
-            raise ModelError(
+            raise PromptError(
                 f"a prompt of {prompt} tokens with {more} more does not fit the context of "
                 f"{self.engine.context_tokens} tokens",
                 fix="hand over less evidence or raise context-tokens",

@@ -139,7 +139,8 @@ class Explained:
 
 
 def as_line(text: str) -> str:
-    """A text cut to the length that a line may have, at a word's end where it has any."""
+    """A text without space around it, cut to the length that a line may have, at a word's end where it has any."""
+    text = text.strip()
     return text if len(text) <= MOST_LINE else text[: MOST_LINE + 1].rsplit(maxsplit=1)[0][:MOST_LINE]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,11 +90,18 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
     }
     waiting = {name: frozenset(ids) for name, ids in left.items() if ids}
     tell(f"{world.name}: {sum(map(len, waiting.values()))} answers to come, {len(world.gold)} questions")
-    if not any(rows.of(world.name, name) for name in WALKS):
+    if waiting.keys() & set(WALKS) and not any(rows.of(world.name, name) for name in WALKS):
         world.forget_walks()
     if any(name in BASELINES for name in waiting):
         _read(world, rows)
-    systems = {name: _prepared(name, world, rows, tell) for name in waiting}
+    with ExitStack() as opened:
+        systems = {name: _prepared(name, world, rows, tell, opened) for name in waiting}
+        _ask_in_turn(systems, waiting, world, rows, tell)
+
+
+def _ask_in_turn(
+    systems: Mapping[str, System], waiting: Mapping[str, frozenset[str]], world: World, rows: Rows, tell: Tell
+) -> None:
     pace = _Pace(sum(map(len, waiting.values())))
     for turn, gold in enumerate(world.gold):
         question = Question(gold.question_id, gold.text, gold.home)
@@ -123,10 +130,11 @@ def _read(world: World, rows: Rows) -> None:
         rows.add(Row(world.name, READING, constructions=made))
 
 
-def _prepared(name: str, world: World, rows: Rows, tell: Tell) -> System:
-    """A system ready to be asked; what its first preparation cost is kept."""
+def _prepared(name: str, world: World, rows: Rows, tell: Tell, opened: ExitStack) -> System:
+    """A system ready to be asked, closed in the end; what its first preparation cost is kept."""
     start = time.perf_counter()
     system = make_system(name, world)
+    opened.callback(system.close)
     prepared = system.prepare()
     if (world.name, name, "") not in rows:
         rows.add(

@@ -56,6 +56,10 @@ class System(Protocol):
         """Answer one question."""
         ...
 
+    def close(self) -> None:
+        """Close what it holds open."""
+        ...
+
 
 class Federated:
     """A strategy over the devices of a world, which live in this process and stay open, as a service keeps them.
@@ -72,12 +76,14 @@ class Federated:
 
     def __init__(self, name: str, world: World, changes: Mapping[str, Plain] | None = None) -> None:
         settings = Settings.from_config({**world.settings.flat(), **(changes or {})})
-        self._strategy = make_strategy(name, settings, [], ServerTools(settings))
+        self._tools = ServerTools(settings)
+        self._strategy = make_strategy(name, settings, [], self._tools)
+        self._devices = KeptDevices()
         nodes: list[dict[str, Plain]] = [
             {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
         ]
         own_run = os.getpid()  # for the devices two benchmarks at a time in one home are two runs
-        self._grid = LocalGrid(app_of(KeptDevices().reply), nodes, settings.flat(), own_run)
+        self._grid = LocalGrid(app_of(self._devices.reply), nodes, settings.flat(), own_run)
         self._seen = Traffic()
         self._worked = 0.0
 
@@ -97,6 +103,11 @@ class Federated:
         sent, worked = outcome.traffic.since(self._seen), outcome.server_seconds - self._worked
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
         return Asked(self._strategy.answers.get(question.id), sent, worked)
+
+    def close(self) -> None:
+        """Close the devices and what the server holds."""
+        self._devices.close()
+        self._tools.close()
 
 
 class OnDevice:
@@ -130,6 +141,11 @@ class OnDevice:
         device = self._devices[question.home]
         return Asked(isolated(question.id, lambda: self._ask(device, question)))
 
+    def close(self) -> None:
+        """Close the devices."""
+        for device in self._devices.values():
+            device.close()
+
 
 class Local:
     """A local baseline at each device, built once over the device's documents.
@@ -158,6 +174,9 @@ class Local:
         """Ask at the question's home; nothing is sent."""
         baseline = self._baselines[question.home]
         return Asked(isolated(question.id, lambda: baseline.answer(question)))
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def memory_then_model(device: EdgeDevice, question: Question) -> Answer:

@@ -89,7 +89,7 @@ class World:
         """Take from the devices what walks of an earlier benchmark taught them: it was over the same questions."""
         for name in self.devices:
             for notes in store_root(self.settings, name).glob(f"{NOTES}*"):
-                notes.unlink()
+                notes.unlink(missing_ok=True)
 
     def read(self) -> tuple[BuildReport, ...]:
         """Read and encode the documents of all devices; what a store holds already costs nothing."""

@@ -10,7 +10,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.records import Question, WaitingRequest
+from fedrag_flwr.records import Answer, Question, WaitingRequest
 from tests.strategies.federation import shared_federation
 
 
@@ -45,3 +45,21 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
         assert {one.id: one.tries for one in device.waiting.outbox.waiting()} == dict.fromkeys(
             ("first", "second", "third"), tries
         )
+
+
+def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device: EdgeDevice) -> None:
+    asked = "Where does the Ossel rise?"
+
+    def withdrawing(phase: str, done: int, total: int) -> None:
+        if phase == "answer":
+            device.waiting.outbox.withdraw("w")
+
+    with device:
+        device.build()
+        device.waiting.outbox.put(Question("w", asked, "rivers"))
+        said = device.ask(Question("w", asked, "rivers"), "memory")
+        assert isinstance(said, Answer)
+        assert said.text
+        [left] = device.answer([Question("w", "", "rivers")], "memory", withdrawing).answers
+        assert (left.text, left.sources, left.decisions) == ("", (), ())
+        assert left.path == said.path

@@ -282,6 +282,19 @@ def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
     assert centroids_of(fresh, "east") == pytest.approx(reference(fresh), abs=1e-3)
 
 
+def test_where_others_are_silent_nobody_is_named_for_them(fresh: Federation) -> None:
+    def silent(reply: Message) -> Message | None:
+        sealed = wire.kind_of(reply.content) == SealedMessages.__name__
+        return None if sealed and wire.decode(reply.content, SealedMessages, run="1").device == "south" else reply
+
+    strict = fresh.with_changes(federation__round_timeout=2.0, federation__quorum=1.0)
+    with pytest.raises(FederationError) as raised:
+        learn(strict, silent)
+    assert "south" in str(raised.value)
+    assert "east" not in str(raised.value)
+    assert "north" not in str(raised.value)
+
+
 @pytest.mark.parametrize("step", [0, 2])
 def test_who_misses_a_step_takes_no_part_and_the_others_go_on(fresh: Federation, step: int) -> None:
     quick = fresh.with_changes(federation__round_timeout=3.0, federation__quorum=0.5)

@@ -113,16 +113,28 @@ def _parts(reference: str) -> list[str]:
 
 
 def answer_words(answer: str) -> frozenset[str]:
-    """The words by which answers are compared, in their normal forms: with signs, and with numbers in their order."""
-    words = normalise_anchor(spell_signs(answer)).split()
-    numbers = [word for word in words if word[0].isdigit()]
-    return frozenset(words if len(numbers) < 2 else [*words, ">".join(numbers)])
+    """The words by which answers are compared, in their normal forms and with their signs."""
+    return frozenset(_told_words(answer))
+
+
+def holds(one: str, other: str) -> bool:
+    """Whether an answer has all words of another, and its numbers in the same order."""
+    numbers = iter(_numbers(one))
+    return answer_words(other) <= answer_words(one) and all(number in numbers for number in _numbers(other))
+
+
+def _told_words(answer: str) -> list[str]:
+    return normalise_anchor(spell_signs(answer)).split()
+
+
+def _numbers(answer: str) -> list[str]:
+    return [word for word in _told_words(answer) if word.removeprefix("minus")[:1].isdigit()]
 
 
 @lru_cache(maxsize=2**16)
 def answer_key(answer: str) -> str:
-    """The words of an answer in one order: equal for answers of the same words."""
-    return " ".join(sorted(answer_words(answer)))
+    """The words of an answer in one order, its numbers in their own: equal for answers that say the same."""
+    return " ".join([*sorted(answer_words(answer)), *_numbers(answer)])
 
 
 def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
