@@ -186,7 +186,7 @@ def test_evidence_that_the_model_cannot_read_leaves_home_its_draft(built: Federa
     gate, routed, failed = answer.decisions
     assert (gate.step, routed.step) == ("gate", "routing")
     assert routed.said.startswith("routed by rivers")
-    assert failed == because("outcome", "failed: ModelError")
+    assert failed == because("outcome", "failed: PromptError")
     assert "failed" not in strategy.answers["other"].explanation
     assert strategy.answers["other"].cost.llm_calls == 2
     with built.device("bridges") as home:
