@@ -4,9 +4,9 @@
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). FD-RAG (`memory-fusion`) answers the same dev questions
 at the same five devices under each mechanism of `privacy_restoration.py`: memories pass the export door as they are
-shared, and evidence as owners give it. `local-memory` shares nothing: what is left when the door lets nothing pass.
-Each dataset under each mechanism is a run of `fedrag bench` with its log beside it; killed at any time, the same
-command goes on where it was. ``private_answers.md`` has the table.
+shared, and evidence as owners give it; judged is what home answers, as people there read it. `local-memory` shares
+nothing: what is left when the door lets nothing pass. Each dataset under each mechanism is a run of `fedrag bench` with
+its log beside it; killed at any time, the same command goes on where it was. ``private_answers.md`` has the table.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from client_app.app import app_of
@@ -64,6 +64,8 @@ class System(Protocol):
 class Federated:
     """A strategy over the devices of a world, which live in this process and stay open, as a service keeps them.
 
+    What is judged is what home answered, as people there read it, also where less of it may leave.
+
     Parameters
     ----------
     name
@@ -102,7 +104,10 @@ class Federated:
         outcome = self._strategy.outcome()
         sent, worked = outcome.traffic.since(self._seen), outcome.server_seconds - self._worked
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
-        return Asked(self._strategy.answers.get(question.id), sent, worked)
+        answer, said = self._strategy.answers.get(question.id), self._devices.said.pop(question.id, None)
+        if answer is not None and said is not None:  # people at home read what they are told, unmasked
+            answer = replace(answer, text=said.text, path=said.path)
+        return Asked(answer, sent, worked)
 
     def close(self) -> None:
         """Close the devices and what the server holds."""

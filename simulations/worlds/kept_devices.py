@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flwr.app import Context, Message, RecordDict
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node, store_root
 from fedrag_flwr.ordering.controller import TrainingQuestion
+from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, OpenQuestion
 from fedrag_flwr.service.keeping import OpenDevices
+from fedrag_flwr.settings import Settings
+
+
+@dataclass(slots=True)
+class Overheard(Doorkeeper):
+    """A doorkeeper that tells a benchmark what home answered, as people there read it; what leaves may be masked."""
+
+    said: dict[str, Answer] = field(default_factory=dict)
+
+    def batch(
+        self,
+        answers: Iterable[Answer],
+        still_open: Iterable[OpenQuestion] = (),
+        mode: AnswerMode = "memory",
+        waiting: Container[str] = (),
+    ) -> AnswerBatch:
+        """Answers and open questions as they may leave."""
+        told = list(answers)
+        self.said.update({answer.question_id: answer for answer in told})
+        return Doorkeeper.batch(self, told, still_open, mode, waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +45,18 @@ class KeptNode:
     kept: OpenDevices
 
     @classmethod
-    def of(cls, node: Node) -> KeptNode:
-        """Keep a simulated node's device."""
-        root = store_root(node.settings, node.device_name())
-        return cls(node, OpenDevices(root, lambda _: node.device(), 1))
+    def of(cls, node: Node, said: dict[str, Answer]) -> KeptNode:
+        """Keep a simulated node's device, and note what it answers."""
+
+        def opened(_: Settings) -> EdgeDevice:
+            device = node.device()
+            keeper = device.doorkeeper
+            device.doorkeeper = Overheard(
+                keeper.device, keeper.store, keeper.door, keeper.hide, keeper.settings, said=said
+            )
+            return device
+
+        return cls(node, OpenDevices(store_root(node.settings, node.device_name()), opened, 1))
 
     def name(self) -> str:
         """What the device is called in replies."""
@@ -41,9 +72,13 @@ class KeptNode:
 
 
 class KeptDevices:
-    """Answers messages of the nodes of one run; its `reply` makes a ClientApp (`app_of`)."""
+    """Answers messages of the nodes of one run; its `reply` makes a ClientApp (`app_of`).
+
+    `said` has what devices answered, by question and as home reads it.
+    """
 
     def __init__(self) -> None:
+        self.said: dict[str, Answer] = {}
         self._nodes: dict[int, KeptNode] = {}
 
     def reply(self, message_type: str, message: Message, context: Context) -> RecordDict:
@@ -53,7 +88,7 @@ class KeptDevices:
     def node(self, context: Context) -> KeptNode:
         """The node that a message is for, the same one each time."""
         if context.node_id not in self._nodes:
-            node = KeptNode.of(Node(context.node_config, context.run_config, context.node_id))
+            node = KeptNode.of(Node(context.node_config, context.run_config, context.node_id), self.said)
             self._nodes[context.node_id] = node
         return self._nodes[context.node_id]
 

@@ -77,6 +77,17 @@ def test_what_a_question_left_open_is_taken_by_the_message_that_finishes_it(
     assert engine.looks.see(ELSEWHERE) is None
 
 
+def test_what_home_answers_is_heard_as_people_there_read_it(kept: KeptDevices, files: Federation) -> None:
+    masked = files.with_changes(privacy__export="type-masking", privacy__public_names="")
+    grid = LocalGrid(app_of(kept.reply), masked.nodes, masked.config)
+    home = DEVICES.index("people") + HOME
+    ask(grid, "train.build", BuildRequest(True), BuildReport, home)
+    asked = Question("q", "Who commanded the frigate Windhover?", "people")
+    [left] = ask(grid, "query.answer", AnswerRequest("memory", (asked,)), AnswerBatch, home).answers
+    assert left.text == "[PERSON]"
+    assert kept.said["q"].text == "Jonas Keel"
+
+
 def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:
     kept = KeptDevices()
     grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
