@@ -184,12 +184,20 @@ def main() -> None:
     observed = {alpha: observe(Settings.from_config(asking | {"memory.alpha": alpha})) for alpha in arguments.alphas}
     choices = itertools.product(arguments.alphas, DELTAS, FLOORS)
     best = choose([outcome(observed[alpha], alpha, delta, floor) for alpha, delta, floor in choices])
-    seen = observed[best.alpha]
+    shipped = Settings()
+    curves = {(best.alpha, best.abstain_below), (shipped.memory.alpha, shipped.inference.abstain_below)}
     report = {
-        "fitted_on": {"split": "train", "questions": len(seen), "order": arguments.order},
+        "fitted_on": {"split": "train", "questions": len(observed[best.alpha]), "order": arguments.order},
         "chosen": asdict(best),
-        "delta_curve": [asdict(outcome(seen, best.alpha, delta, best.abstain_below)) for delta in DELTAS],
-        "observed": [asdict(row) for row in seen],
+        "delta_curves": [
+            asdict(outcome(observed[alpha], alpha, delta, floor))
+            for alpha, floor in sorted(curves)
+            if alpha in observed
+            for delta in DELTAS
+        ],
+        "observed": {
+            alpha: [asdict(row) for row in observed[alpha]] for alpha, _ in sorted(curves) if alpha in observed
+        },
     }
     (arguments.out / "thresholds.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(report["chosen"], indent=1))

@@ -6,6 +6,7 @@ Luo et al. 2025, "HyperGraphRAG: retrieval-augmented generation via hypergraph-s
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -54,8 +55,7 @@ class Hyperedges:
         linked = self._ranking(
             {
                 row: reached * max(float(scores[row]), 0.0)
-                for name, reached in self._reached(question, near[:_FIRST]).items()
-                for row in self._incident[name]
+                for row, reached in joined(self._reached(question, near[:_FIRST]), self._incident).items()
             }
         )
         edges = [found.passage_id for found in fuse([near, linked], [1.0, 1.0], _HYPEREDGES)]
@@ -88,6 +88,15 @@ class Hyperedges:
     def _ranking(self, scores: dict[int, float]) -> Ranking:
         best = sorted(scores, key=lambda row: (-scores[row], row))[:_DEPTH]
         return tuple(RankedPassage(self._substrate.sentences[row].id, scores[row]) for row in best)
+
+
+def joined(reached: Mapping[str, float], incident: Mapping[str, Sequence[int]]) -> dict[int, float]:
+    """The hyperedges among some entities, each with the cosine of the best of its own."""
+    found: dict[int, float] = {}
+    for name, cosine in reached.items():
+        for row in incident[name]:
+            found[row] = max(found.get(row, 0.0), cosine)
+    return found
 
 
 def hyperedges(substrate: Substrate) -> Reading:

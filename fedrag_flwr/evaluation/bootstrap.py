@@ -2,17 +2,24 @@
 
 Few questions of a device tell too small a spread, by (n - 1) / n of its variance, so what is drawn is spread by as much
 (J. N. K. Rao and C. F. J. Wu, Resampling inference with complex survey data, 1988).
+
+Where nearly all questions are right, or nearly all wrong, drawing them anew hardly ever shows the others: of zeros and
+ones an interval therefore also holds the score interval (E. B. Wilson, Probable inference, 1927), of their differences
+the adjusted one of A. Agresti and Y. Min (Improved confidence intervals for comparing matched proportions, 2005).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedrag_flwr.errors import SettingError
+
+_Strata = Sequence[NDArray[np.float64]]  # the values of each device
 
 _BLOCK = 1_000_000  # numbers
 _FEW = 5  # questions of a device: from fewer its own spread cannot be told
@@ -20,7 +27,7 @@ _FEW = 5  # questions of a device: from fewer its own spread cannot be told
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with the bounds of its bootstrap interval, in the unit of the values."""
+    """An estimate with the bounds of its interval, in the unit of the values."""
 
     value: float
     low: float
@@ -56,17 +63,7 @@ def mean_interval(
     SettingError
         There are no values, their shapes differ, or the level or the number of resamples is out of range.
     """
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1 or not sample.size or (groups is not None and len(groups) != sample.size):
-        raise SettingError("values and groups must be flat, not empty and of one length", where="bootstrap")
-    if not 0.0 < level < 1.0 or resamples < 1:
-        raise SettingError("level must lie in (0, 1) and resamples above 0", where="bootstrap")
-    strata = _strata(sample, groups)
-    value = float(np.mean([stratum.mean() for stratum in strata]))
-    errors = np.mean([_errors(stratum, sample, resamples, rng) for stratum in strata], axis=0)
-    draws = np.clip(value + errors, sample.min(), sample.max())
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high))
+    return _interval(np.asarray(values, dtype=np.float64), _wilson, rng, groups, level, resamples)
 
 
 def paired_difference(
@@ -85,10 +82,64 @@ def paired_difference(
     left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if left.shape != right.shape:
         raise SettingError("a paired difference needs the same questions on both sides", where="bootstrap")
-    return mean_interval(left - right, rng=rng, groups=groups, level=level, resamples=resamples)
+    return _interval(left - right, _agresti_min, rng, groups, level, resamples)
 
 
-def _strata(values: NDArray[np.float64], groups: Sequence[str] | None) -> list[NDArray[np.float64]]:
+def _interval(
+    values: NDArray[np.float64],
+    bounds: Callable[[_Strata, float], tuple[float, ...]],
+    rng: np.random.Generator,
+    groups: Sequence[str] | None,
+    level: float,
+    resamples: int,
+) -> Interval:
+    if values.ndim != 1 or not values.size or (groups is not None and len(groups) != values.size):
+        raise SettingError("values and groups must be flat, not empty and of one length", where="bootstrap")
+    if not 0.0 < level < 1.0 or resamples < 1:
+        raise SettingError("level must lie in (0, 1) and resamples above 0", where="bootstrap")
+    strata = _strata(values, groups)
+    value = float(np.mean([stratum.mean() for stratum in strata]))
+    errors = np.mean([_errors(stratum, values, resamples, rng) for stratum in strata], axis=0)
+    draws = np.clip(value + errors, values.min(), values.max())
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    told = (float(low), float(high), *bounds(strata, NormalDist().inv_cdf((1 + level) / 2)))
+    return Interval(value, min(told), max(told))
+
+
+def _wilson(strata: _Strata, z: float) -> tuple[float, ...]:
+    """Bounds of a mean of zeros and ones; none of other values."""
+    if not _are(strata, (0.0, 1.0)):
+        return ()
+    share, count = _share(strata, 1.0), _weight(strata)
+    middle, spread = share + z * z / (2 * count), (share * (1 - share) / count + (z / (2 * count)) ** 2) ** 0.5
+    low, high = ((middle + side * spread) / (1 + z * z / count) for side in (-z, z))
+    return max(0.0, low), min(1.0, high)
+
+
+def _agresti_min(strata: _Strata, z: float) -> tuple[float, ...]:
+    """Bounds of a mean difference of zeros and ones; none of other values."""
+    if not _are(strata, (-1.0, 0.0, 1.0)):
+        return ()
+    count = _weight(strata)
+    won, lost = ((_share(strata, sign) * count + 0.5) / (count + 2) for sign in (1.0, -1.0))
+    half = z * ((won + lost - (won - lost) ** 2) / (count + 2)) ** 0.5
+    return max(-1.0, won - lost - half), min(1.0, won - lost + half)
+
+
+def _are(strata: _Strata, values: Sequence[float]) -> bool:
+    return all(np.isin(stratum, values).all() for stratum in strata)
+
+
+def _share(strata: _Strata, value: float) -> float:
+    return float(np.mean([(stratum == value).mean() for stratum in strata]))
+
+
+def _weight(strata: _Strata) -> float:
+    """How many questions would tell as much if all weighed the same: devices do, however many questions they have."""
+    return len(strata) / float(np.mean([1 / stratum.size for stratum in strata]))
+
+
+def _strata(values: NDArray[np.float64], groups: Sequence[str] | None) -> _Strata:
     if groups is None:
         return [values]
     names = np.asarray(groups)

@@ -69,12 +69,13 @@ def report(
 ) -> None:
     """Compare runs: their systems side by side, and paired where the questions are the same."""
     from fedrag_flwr.evaluation.report import render_report
+    from fedrag_flwr.evaluation.results import write_page
     from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
     from simulations.bench.comparing import compared, run_names
 
     summary, rows = compared(runs)
     if html is not None:
-        html.write_text(render_report(summary, rows, title=", ".join(run_names(runs))), encoding="utf-8")
+        write_page(html, render_report(summary, rows, title=", ".join(run_names(runs))))
     if as_json:
         print_json(summary)
         return

@@ -109,6 +109,7 @@ class BenchPlan:
             "federation.devices": self.devices if self.setting != "pool" else 1,
             "federation.round-timeout": 36_000.0,
             "federation.poll-seconds": 0.001,
+            "routing.quota": 1_000_000,  # it outlives a run, and systems share it
             "data.split": self.split,
             "data.limit": 0,
         }

@@ -75,7 +75,7 @@ class Rows:
     def __init__(self, folder: Path, digest: str, told: dict[str, object], session: Session) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         plan = folder / PLAN
-        if plan.is_file() and json.loads(plan.read_text(encoding="utf-8")).get("digest") != digest:
+        if plan.is_file() and _digest_in(plan) != digest:
             raise StoreMismatchError(
                 "the folder holds results of another plan (data, setting, devices, questions, seed or settings differ)",
                 where=folder.name,
@@ -126,6 +126,15 @@ def read_rows(folder: Path) -> list[Row]:
         Another line is no row.
     """
     return [_row(number, line) for number, line in enumerate(_whole_lines(folder / ROWS), 1)]
+
+
+def _digest_in(plan: Path) -> object:
+    try:
+        return TypeAdapter(dict[str, object]).validate_json(plan.read_bytes()).get("digest")
+    except ValidationError:
+        raise StoreCorruptError(
+            "it is no plan of a benchmark", where=str(plan), fix="choose another --out, or put the file back"
+        ) from None
 
 
 def _whole_lines(path: Path) -> list[bytes]:

@@ -90,8 +90,9 @@ def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> No
     }
     waiting = {name: frozenset(ids) for name, ids in left.items() if ids}
     tell(f"{world.name}: {sum(map(len, waiting.values()))} answers to come, {len(world.gold)} questions")
-    if waiting.keys() & set(WALKS) and not any(rows.of(world.name, name) for name in WALKS):
-        world.forget_walks()
+    for name in waiting:
+        if name in WALKS and not rows.of(world.name, name):
+            world.forget_walks(name)
     if any(name in BASELINES for name in waiting):
         _read(world, rows)
     with ExitStack() as opened:

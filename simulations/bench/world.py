@@ -26,8 +26,8 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from fedrag_flwr.walking.peer import NOTES
 from simulations.bench.plan import BenchPlan, dataset_of
+from simulations.worlds.kept_devices import notes_of
 
 _BUILDING = (
     *("hypergraph.", "graph.", "memory.tokens-per-kilotoken"),
@@ -85,10 +85,10 @@ class World:
         for substrate in self._substrates.values():
             substrate.questions.forget()
 
-    def forget_walks(self) -> None:
-        """Take from the devices what walks of an earlier benchmark taught them: it was over the same questions."""
+    def forget_walks(self, walker: str) -> None:
+        """Take from the devices what a system's walks of an earlier benchmark taught them, over the same questions."""
         for name in self.devices:
-            for notes in store_root(self.settings, name).glob(f"{NOTES}*"):
+            for notes in store_root(self.settings, name).glob(f"{notes_of(walker)}*"):
                 notes.unlink(missing_ok=True)
 
     def read(self) -> tuple[BuildReport, ...]:

@@ -35,7 +35,7 @@ def interval(right: float, of: int, level: float = 0.95) -> tuple[float, float]:
     share = right / of
     middle = (share + z * z / (2 * of)) / (1 + z * z / of)
     half = z / (1 + z * z / of) * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5
-    return middle - half, middle + half
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _main(row: Row) -> list[str]:

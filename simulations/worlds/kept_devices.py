@@ -16,6 +16,8 @@ from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, OpenQuestion
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.walking.notes import WalkNotes
+from fedrag_flwr.walking.peer import NOTES
 
 
 @dataclass(slots=True)
@@ -45,8 +47,9 @@ class KeptNode:
     kept: OpenDevices
 
     @classmethod
-    def of(cls, node: Node, said: dict[str, Answer]) -> KeptNode:
-        """Keep a simulated node's device, and note what it answers."""
+    def of(cls, node: Node, said: dict[str, Answer], walker: str = "") -> KeptNode:
+        """Keep a simulated node's device, and note what it answers; what a walker learns is noted apart."""
+        root = store_root(node.settings, node.device_name())
 
         def opened(_: Settings) -> EdgeDevice:
             device = node.device()
@@ -54,9 +57,11 @@ class KeptNode:
             device.doorkeeper = Overheard(
                 keeper.device, keeper.store, keeper.door, keeper.hide, keeper.settings, said=said
             )
+            if walker:
+                device.walks.notes = WalkNotes(root / notes_of(walker))
             return device
 
-        return cls(node, OpenDevices(store_root(node.settings, node.device_name()), opened, 1))
+        return cls(node, OpenDevices(root, opened, 1))
 
     def name(self) -> str:
         """What the device is called in replies."""
@@ -71,13 +76,24 @@ class KeptNode:
         return self.node.training_questions()
 
 
+def notes_of(walker: str) -> str:
+    """The name of the file of what a system's walks taught a device."""
+    return f"{walker}.{NOTES}"
+
+
 class KeptDevices:
     """Answers messages of the nodes of one run; its `reply` makes a ClientApp (`app_of`).
 
     `said` has what devices answered, by question and as home reads it.
+
+    Parameters
+    ----------
+    walker
+        The system, if it walks: others that walk over the same questions teach it nothing then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, walker: str = "") -> None:
+        self._walker = walker
         self.said: dict[str, Answer] = {}
         self._nodes: dict[int, KeptNode] = {}
 
@@ -88,7 +104,7 @@ class KeptDevices:
     def node(self, context: Context) -> KeptNode:
         """The node that a message is for, the same one each time."""
         if context.node_id not in self._nodes:
-            node = KeptNode.of(Node(context.node_config, context.run_config, context.node_id), self.said)
+            node = KeptNode.of(Node(context.node_config, context.run_config, context.node_id), self.said, self._walker)
             self._nodes[context.node_id] = node
         return self._nodes[context.node_id]
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.baselines.communities import leiden
 from fedrag_flwr.baselines.entities import shared_sentences
+from fedrag_flwr.baselines.hyperedges import joined
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words, within
@@ -113,3 +114,9 @@ def test_steps_are_asked_for_over_what_was_found() -> None:
     assert first.user == f"Question: {MULTI_HOP}\nFound: nothing yet"
     assert second.user.endswith("\nFound:\n- Who designed Tarn Bridge? Odile Varro")
     assert LIMITS.rounds == 3
+
+
+@pytest.mark.parametrize("order", [("near", "far"), ("far", "near")])
+def test_a_hyperedge_is_reached_by_the_best_of_its_entities(order: tuple[str, str]) -> None:
+    incident = {"near": [0, 1], "far": [1, 2]}
+    assert joined({name: {"near": 1.0, "far": 0.3}[name] for name in order}, incident) == {0: 1.0, 1: 1.0, 2: 0.3}

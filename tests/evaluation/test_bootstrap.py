@@ -21,7 +21,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 def test_parity_with_scipy_within_devices() -> None:
     data = rng(5)
     groups = ["a"] * 60 + ["b"] * 25
-    values = np.concatenate([data.random(60) < 0.7, data.random(25) < 0.3]).astype(float)
+    values = np.concatenate([data.random(60) ** 2, data.random(25)])
     ours = mean_interval(values, rng=rng(1), groups=groups, resamples=20_000)
     theirs = stats.bootstrap(
         (values[:60], values[60:]),
@@ -65,6 +65,34 @@ def test_coverage_holds_over_devices_with_few_questions(sizes: tuple[int, ...]) 
     assert 0.915 <= hits / 400 <= 0.985
 
 
+@pytest.mark.parametrize(("won", "lost"), [(0.02, 0.0), (0.05, 0.0), (0.083, 0.0), (0.05, 0.03), (0.2, 0.1)])
+@pytest.mark.parametrize("paired", [False, True])
+def test_coverage_holds_where_few_are_right(won: float, lost: float, paired: bool) -> None:
+    data, hits = rng(13), 0
+    for _ in range(400):
+        groups = [str(device) for device in data.integers(0, 5, 40)]
+        drawn = data.random(40)
+        first, second = (drawn < won).astype(float), (drawn > 1 - lost).astype(float)
+        if paired:
+            interval = paired_difference(first, second, rng=data, groups=groups, resamples=200)
+        else:
+            interval = mean_interval(first, rng=data, groups=groups, resamples=200)
+        hits += interval.low <= won - (lost if paired else 0.0) <= interval.high
+    assert hits / 400 >= 0.93
+
+
+def test_what_never_happened_in_forty_questions_may_happen_in_the_next() -> None:
+    none = mean_interval([0.0] * 40, rng=rng(), resamples=50)
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert none.high == pytest.approx(stats.binomtest(0, 40).proportion_ci(method="wilson").high)
+    few = mean_interval([1.0] * 3 + [0.0] * 37, rng=rng(), resamples=50)
+    wilson = stats.binomtest(3, 40).proportion_ci(method="wilson")
+    assert few.low <= wilson.low + 1e-12
+    assert few.high >= wilson.high - 1e-12
+    equal = paired_difference([1.0, 0.0] * 20, [1.0, 0.0] * 20, rng=rng(), resamples=50)
+    assert 0.03 < equal.high < 0.09
+
+
 @settings(max_examples=50, deadline=None)
 @given(SHARES)
 def test_the_interval_holds_the_value(values: list[float]) -> None:
@@ -72,7 +100,8 @@ def test_the_interval_holds_the_value(values: list[float]) -> None:
     interval = mean_interval(values, rng=rng(), groups=groups, resamples=200, level=0.999)
     assert interval.low - 1e-9 <= interval.value <= interval.high + 1e-9
     same = paired_difference(values, values, rng=rng(), groups=groups, resamples=50)
-    assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert same.value == 0
+    assert same.low == pytest.approx(-same.high)
 
 
 def test_equal_seeds_give_equal_intervals() -> None:

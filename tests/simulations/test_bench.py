@@ -226,6 +226,13 @@ def test_a_plan_is_replaced_whole_and_only_by_another(tmp_path: Path) -> None:
     assert json.loads((tmp_path / PLAN).read_text())["systems"] == [MEMORIZER]
 
 
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff"])
+def test_a_broken_plan_is_named(body: bytes, tmp_path: Path) -> None:
+    (tmp_path / PLAN).write_bytes(body)
+    with pytest.raises(StoreCorruptError, match=PLAN):
+        Rows(tmp_path, "d", {"digest": "d"}, SESSION)
+
+
 def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     sets = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
     command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", "--data", str(data)]

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from fedrag_flwr.errors import SettingError
+from fedrag_flwr.errors import SettingError, StoreError
 from fedrag_flwr.evaluation import AnswerRow, read_summary, render_report, score_system, write_results
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.page.embedding import embed
+from fedrag_flwr.evaluation.results import write_page
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Answer
 from simulations.bench.comparing import compared, run_names
@@ -118,3 +119,12 @@ def test_runs_of_one_name_stand_side_by_side(tmp_path: Path) -> None:
 def test_a_run_is_named_once(runs: list[str]) -> None:
     with pytest.raises(SettingError, match="each run once"):
         run_names([Path(run) for run in runs])
+
+
+def test_a_page_makes_its_folder_and_says_where_it_cannot_be(tmp_path: Path) -> None:
+    page = tmp_path / "new" / "page.html"
+    write_page(page, "one")
+    assert page.read_text() == "one"
+    with pytest.raises(StoreError, match="page cannot be written"):
+        write_page(page / "beside.html", "two")
+    assert page.read_text() == "one"

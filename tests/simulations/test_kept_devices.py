@@ -20,11 +20,15 @@ from fedrag_flwr.records import (
     DescribeRequest,
     DeviceCard,
     FinishRequest,
+    Hop,
     Question,
+    TopicWeight,
+    WalkReply,
+    WalkRequest,
 )
 from simulations.worlds.kept_devices import KeptDevices
 from simulations.worlds.local_grid import LocalGrid
-from tests.strategies.federation import DEVICES, Federation, shared_federation
+from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
 RUN = "1"
 HOME, OTHER = 100, 101  # as a local grid numbers nodes
@@ -86,6 +90,21 @@ def test_what_home_answers_is_heard_as_people_there_read_it(kept: KeptDevices, f
     [left] = ask(grid, "query.answer", AnswerRequest("memory", (asked,)), AnswerBatch, home).answers
     assert left.text == "[PERSON]"
     assert kept.said["q"].text == "Jonas Keel"
+
+
+def test_what_one_system_learns_on_its_walks_teaches_no_other(files: Federation) -> None:
+    vector = toolbox().encoder.encode([ELSEWHERE.text])[0]
+    hop = Hop(ELSEWHERE.id, vector, (TopicWeight(0, 1.0),), DEVICES[1:])
+    request = WalkRequest("random", (hop,), ())
+    learnt = []
+    for walker, hops in (("random-walk", 3), ("topic-walk", 1), ("random-walk", 1)):
+        kept = KeptDevices(walker)
+        grid = LocalGrid(app_of(kept.reply), files.nodes, files.config)
+        for _ in range(hops):
+            ask(grid, "query.walk", request, WalkReply)
+        learnt.append(device_of(kept, files).walks.expertise.now)
+        kept.close()
+    assert learnt == [3, 1, 4]
 
 
 def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:
