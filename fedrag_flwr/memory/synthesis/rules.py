@@ -79,7 +79,7 @@ class RuleSynthesizer:
         drafts: list[Draft] = []
         for parsed in passages:
             carried = topic.name if topic is not None and not topic.person else ""
-            asker = Asker(Mentions(parsed, topic, classes, carried), classes)
+            asker = Asker(Mentions(parsed, topic, classes, carried, opening=parsed is passages[0]), classes)
             for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
                 asked = list(_ask_sentence(asker, parsed, start, end))
                 asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
