@@ -14,6 +14,7 @@ _NO = words_of("no none nobody nothing nowhere neither nor not n't n’t never c
 _SCARCE = words_of("few little hardly scarcely barely")
 _EXCEPT = words_of("except excepting excluding save")
 _NOT = frozenset(("not", "never", "nor"))
+_DETERMINING = frozenset(("det", "poss", "quantmod"))
 _ALL = words_of("all every everyone everybody everything everywhere any anyone anybody anything")
 _MODALS = frozenset(("would", "could", "might", "may", "should", "'d", "must", "ought"))
 _DOUBTING = words_of("hardly barely scarcely nearly almost allegedly reportedly supposedly possibly perhaps probably")
@@ -39,7 +40,7 @@ def denies(token: Token) -> bool:
 def _counted(token: Token) -> bool:
     """Whether a determiner makes "few" some ("a few", "the last few"), or it is no amount ("the little town")."""
     head = token.head if token.dep_ in ("amod", "nummod", "det") else token
-    return any(child.i < token.i and child.dep_ in ("det", "poss") for child in (*head.lefts, *token.lefts))
+    return any(child.i < token.i and child.dep_ in _DETERMINING for child in (*head.lefts, *token.lefts))
 
 
 def any_denies(tokens: Iterable[Token]) -> bool:

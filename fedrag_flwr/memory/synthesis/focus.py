@@ -48,7 +48,7 @@ class Focus:
         self._others: set[str] = set()  # of these, those that what is said of the topic does not name
         self._before: dict[int, bool] = {}  # by subject: whether an object of its verb may be the topic
 
-    def names(self, head: Token, name: str, *, topic: bool, person: bool, unknown: bool) -> None:
+    def names(self, head: Token, name: str, *, topic: bool, person: bool, unknown: bool, owned: bool) -> None:
         """Take note of a noun phrase: what it names, and whether that is the topic or another person.
 
         Parameters
@@ -59,16 +59,19 @@ class Focus:
             What it names, "" when it only describes.
         topic, person, unknown
             Whether it means the topic, names a person, or has a name that may be anyone's.
+        owned
+            Whether it is the topic's ("his music"), by which a text goes on speaking of the topic.
         """
         subject = head.dep_ in SUBJECTS and head.tag_[:1] != "W"
         if subject and self._gender and gender_of(head.lemma_.lower()) not in ("", self._gender):
             return  # "his wife" is nobody whom "he" may mean
         other = not topic and (person or self._is_described(head))
+        leads = topic or (owned and not other)
         if subject:
             self._before[head.i] = not topic and self._leads() and not self._near
-            self._last = topic
+            self._last = leads
             if head.head.dep_ in ("ROOT", "conj"):
-                self._main = topic
+                self._main = leads
         if topic and subject:
             self._near.clear()
             self._others.clear()

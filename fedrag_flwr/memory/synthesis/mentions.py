@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
 _PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
 _THING = frozenset(("it", "itself"))
+_TITLES = frozenset(("dr.", "mr.", "mrs.", "ms.", "sir", "lady", "lord", "saint", "st.", "prof.", "professor"))
 _PRONOUN_LEMMAS = _PERSONAL | _PERSONAL_POSSESSIVE | _THING | {"its", "they", "them", "their", "theirs", "themselves"}
 
 
@@ -125,14 +126,19 @@ class Mentions:
         type_ = self._classes.type_of(named) if named else ""
         is_topic = bool(named) and (self._is_topic(named) or self._defines(head))
         person = type_ == "PERSON" or (type_ == "NAME" and head.ent_type_ == "PERSON")
-        self._focus.names(head, named, topic=is_topic, person=person, unknown=type_ == "NAME")
+        unknown = type_ == "NAME"
+        owners = [
+            self._by_token[child.i] for child in head.children if child.dep_ == "poss" and child.i in self._by_token
+        ]
+        owned = any(self._is_topic(owner.text) for owner in owners)
+        self._focus.names(head, named, topic=is_topic, person=person, unknown=unknown, owned=owned)
 
     def _is_topic(self, named: str) -> bool:
         """Whether a name is one of the topic's, one word of it, or holds all of it ("Sir Ian Holm CBE")."""
         topic = self.topic
         if topic is None or named == topic.name or plain(named) in topic.aliases:
             return topic is not None
-        whole, words = set(plain(topic.name).split()), set(plain(named).split())
+        whole, words = set(plain(topic.name).split()), set(plain(named).split()) - _TITLES
         return whole <= words or (len(words) == 1 and words <= whole)
 
     def _defines(self, head: Token) -> bool:

@@ -55,6 +55,12 @@ OTHERS = [
 TOPIC = [
     (
         "Carl Fox",
+        "Carl Fox was a composer. His music was played by Bob Roe. In 1950 he moved to Texas.",
+        "In what year did Carl Fox move to Texas?",
+        "1950",
+    ),
+    (
+        "Carl Fox",
         "Carl Fox was born in Rome. He studied in Paris. In 1950 he met Bob Roe. He died in 1960.",
         "In what year did Carl Fox die?",
         "1960",
