@@ -76,6 +76,7 @@ def is_denied(verb: Token) -> bool:
     return _is_turned(verb) or any(
         child.dep_ == "neg"
         or (child.dep_ == "aux" and child.lower_ in _MODALS)
+        or (child.lower_ == "yet" and child.nbor(1).lower_ == "to")
         or (child.dep_ == "advmod" and (child.lower_ in _DOUBTING or any(denies(inner) for inner in child.children)))
         for child in verb.children
     )

@@ -36,7 +36,7 @@ def linear_questions(sentence: Span, facts: Sequence[Fact], asker: Asker) -> Ite
     asker
         The paragraph's renderer of questions.
     """
-    if any_denies(sentence):
+    if any_denies(sentence) or "respectively" in sentence.text:
         return
     clauses = sorted(clauses_of(sentence), key=lambda clause: clause.verb.i)
     for fact in facts:

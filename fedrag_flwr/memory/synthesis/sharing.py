@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.classes import is_name_token
-from fedrag_flwr.memory.synthesis.measures import is_date
+from fedrag_flwr.memory.synthesis.measures import is_date, singular_unit
 from fedrag_flwr.memory.synthesis.parts import Clause, Part
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def left_open(clause: Clause) -> int:
     for first, second in combinations(parts, 2):
         if first.prep is None or second.prep is None or first.prep.lower_ != second.prep.lower_:
             continue
-        if not (_both(first, second, _is_dated) or _both(first, second, _is_named)):
+        if not any(_both(first, second, of_kind) for of_kind in (_is_dated, _is_named, _is_measured)):
             continue
         joined = [
             token.left_edge.i
@@ -67,6 +67,10 @@ def _is_dated(part: Part) -> bool:
 
 def _is_named(part: Part) -> bool:
     return part.head is not None and is_name_token(part.head)
+
+
+def _is_measured(part: Part) -> bool:
+    return any(singular_unit(token) for token in part.tokens)
 
 
 def _start(part: Part) -> int:

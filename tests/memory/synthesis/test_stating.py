@@ -122,6 +122,19 @@ SHARED = [
         "In what year did Marie Curie win the prize?",
         "1935",
     ),
+    (
+        "Ann Lee",
+        "Ann Lee ran 10 km in 40 minutes and 20 km in 90 minutes.",
+        "How long did Ann Lee run 10 km?",
+        "90 minutes",
+    ),
+    (
+        "Ann Lee",
+        "Ann Lee and Bob Roe were born in 1900 and 1910 respectively.",
+        "In what year were Ann Lee and Bob Roe born?",
+        "1910",
+    ),
+    ("Ann Lee", "Ann Lee has yet to visit Paris.", "Which place does Ann Lee have to visit?", "Paris"),
 ]
 TOLD = [
     ("Hamlet", "It is a myth that Ann Lee wrote Hamlet in 1601.", "Who wrote Hamlet?", "Ann Lee"),
