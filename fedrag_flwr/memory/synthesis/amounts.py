@@ -101,7 +101,7 @@ def dates_of(
         yield Candidate(text, "DATE" if decade else "YEAR", gone, prep, phrases)
         return
     yield Candidate(text, "DATE", gone, prep, (Wh("When"), Wh("On what date", "drop", 0.7)))
-    if years:
+    if len(years) == 1:
         yield Candidate(years[-1].text, "YEAR", gone, prep, (Wh("In what year", "drop", 0.9),))
 
 

@@ -62,6 +62,8 @@ def _of_phrase(
         return
     gone = frozenset(token.i for token in noun_tokens)
     prep_index = prep.i if prep is not None else None
+    if any(token.lower_ == "or" for token in noun_tokens) and any(token.like_num for token in noun_tokens):
+        return  # "1900 or 1901"
     if is_date(noun_tokens):
         yield from dates_of(noun_tokens, gone, prep_index, prep)
         return

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fedrag_flwr.memory.synthesis.denial import any_denies, denied_noun, is_left_out
 from fedrag_flwr.memory.synthesis.inflection import past_of_participle, third_person
 from fedrag_flwr.memory.synthesis.lexicon import (
-    HEDGES,
     KEPT_ADVERBS,
     NAMING_VERBS,
     words_of,
 )
 from fedrag_flwr.memory.synthesis.parts import Clause, Part, parts_of, phrase_tokens
+from fedrag_flwr.memory.synthesis.stating import is_stated, shares_auxiliary
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
 
 _RELATIVES = frozenset(("that", "which", "who", "whom"))
-_MODALS = frozenset(("would", "could", "might", "may", "should", "'d", "must", "ought"))
-_DOUBTING = words_of("hardly barely scarcely nearly almost allegedly reportedly supposedly possibly perhaps probably")
-_SUPPOSING = frozenset(("if", "unless", "though", "whether"))
-_FACTS = words_of("fact news discovery finding proof")  # of nouns that a clause explains, those that say it is so
 _STATIVE = words_of("locate name know call base compose situate consider pronounce spell abbreviate")
 
 
@@ -64,6 +61,8 @@ def _clause(verb: Token) -> Clause | None:
         "one",
     ):
         return None
+    if _names_none(verb, subject, gap):
+        return None
     passive, auxiliaries, finite = _verb_group(verb)
     if not auxiliaries and not finite:
         return None
@@ -77,45 +76,21 @@ def _clause(verb: Token) -> Clause | None:
     return Clause(verb, auxiliaries, finite, lemma, subject, parts, adverbs, passive, past, plural)
 
 
-def is_stated(verb: Token) -> bool:
-    """Whether a sentence says that it is so: it denies, hedges and supposes neither the verb nor what it hangs on.
-
-    A verb that is joined to another shares that one's auxiliaries and negation ("was never launched or tested") where
-    it has none, and no subject, of its own; what the first is said under, it always is.
-    """
-    if _is_denied(verb) or (verb.lemma_ in HEDGES and any(c.dep_ in ("ccomp", "xcomp") for c in verb.children)):
-        return False
-    first, shares = verb, True
-    while first.dep_ == "conj" and first.head.pos_ in ("VERB", "AUX"):
-        shares = shares and _shares_negation(first)
-        first = first.head
-        if shares and _is_denied(first):
-            return False
-    marks = {child.lower_ for child in first.children if child.dep_ in ("mark", "advmod")}
-    if first.dep_ == "advcl":
-        return not marks & _SUPPOSING
-    if first.dep_ == "ccomp":
-        return first.head.lemma_ not in HEDGES and not marks & {"if", "whether"} and not _is_denied(first.head)
-    if first.dep_ == "acl" and marks & {"that", "if", "whether"}:  # "no evidence that it prevents malaria"
-        return first.head.lemma_ in _FACTS and not any(child.lower_ == "no" for child in first.head.children)
-    return True
+def _names_none(verb: Token, subject: Part, gap: Token | None) -> bool:
+    """Whether who does it, or what it is done to, is nobody, nothing, or all but some."""
+    if subject.head is None or denied_noun(subject.head, subject.tokens) or is_left_out(subject.head):
+        return True
+    if gap is not None and denied_noun(gap, phrase_tokens(gap)):
+        return True
+    objects = [child for child in verb.children if child.dep_ in ("dobj", "attr", "oprd", "dative", "acomp")]
+    if any(is_left_out(item) or any_denies(phrase_tokens(item)) for item in objects):
+        return True
+    agents = [child for child in verb.children if child.dep_ == "agent" or (child.dep_ == "prep" and _follows(child))]
+    return any(any_denies(phrase_tokens(noun)) for prep in agents if not is_left_out(prep) for noun in prep.children)
 
 
-def _is_denied(verb: Token) -> bool:
-    """Whether the verb itself is negated, or said to be only possible, or nearly so."""
-    return any(
-        child.dep_ == "neg"
-        or (child.dep_ == "aux" and child.lower_ in _MODALS)
-        or (child.dep_ == "advmod" and (child.lower_ in _DOUBTING or any(c.lower_ == "no" for c in child.children)))
-        for child in verb.children
-    )
-
-
-def _shares_negation(verb: Token) -> bool:
-    """Whether a joined verb is said under the negation and the auxiliaries of the one before it."""
-    own = any(child.dep_ in ("nsubj", "nsubjpass", "expl", "aux", "auxpass") for child in verb.children)
-    turned = any(child.dep_ == "cc" and child.lower_ in ("but", "yet") for child in verb.head.children)
-    return not own and not turned and (verb.tag_ in ("VB", "VBN", "VBG") or _shares_auxiliary(verb))
+def _follows(child: Token) -> bool:
+    return bool(child.i == child.head.i + 1)
 
 
 def _subject(verb: Token) -> tuple[Part | None, Token | None]:
@@ -218,7 +193,7 @@ def _verb_group(verb: Token) -> tuple[bool, tuple[str, ...], str]:
     if words and words[0] == "to":
         return passive, (), ""
     if (verb.dep_ == "conj" and not helpers and verb.tag_ in ("VBN", "VBG")) or (
-        verb.dep_ == "conj" and not helpers and verb.tag_ == "VBD" and _shares_auxiliary(verb)
+        verb.dep_ == "conj" and not helpers and verb.tag_ == "VBD" and shares_auxiliary(verb)
     ):
         if verb.head.pos_ not in ("VERB", "AUX"):
             return False, (), ""
@@ -237,13 +212,6 @@ def _verb_group(verb: Token) -> tuple[bool, tuple[str, ...], str]:
     if not helpers and verb.tag_ in ("VB", "VBG"):
         return (False, (), "") if verb.tag_ == "VBG" else (False, (), third_person(verb.lemma_.lower()))
     return passive, words, verb.lower_
-
-
-def _shares_auxiliary(verb: Token) -> bool:
-    head = verb.head
-    return any(child.dep_ == "auxpass" for child in head.children) and not any(
-        child.dep_ in ("dobj", "nsubj") for child in verb.children
-    )
 
 
 def _be(verb: Token) -> str:

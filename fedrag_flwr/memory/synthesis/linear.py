@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.clauses import clauses_of
+from fedrag_flwr.memory.synthesis.denial import any_denies
 from fedrag_flwr.memory.synthesis.inflection import plural
 from fedrag_flwr.memory.synthesis.lexicon import PLACE_PREPOSITIONS
 from fedrag_flwr.memory.synthesis.measures import is_year, singular_unit
 from fedrag_flwr.memory.synthesis.parts import Clause
 from fedrag_flwr.memory.synthesis.questions import Asker
+from fedrag_flwr.memory.synthesis.sharing import left_open
+from fedrag_flwr.memory.synthesis.stating import is_stated
 from fedrag_flwr.memory.synthesis.voice import finite_words, inverted_words
 from fedrag_flwr.memory.synthesis.wording import Asked
 from fedrag_flwr.records import Fact
@@ -33,27 +36,37 @@ def linear_questions(sentence: Span, facts: Sequence[Fact], asker: Asker) -> Ite
     asker
         The paragraph's renderer of questions.
     """
+    if any_denies(sentence) or "respectively" in sentence.text:
+        return
     clauses = sorted(clauses_of(sentence), key=lambda clause: clause.verb.i)
     for fact in facts:
         at = sentence.text.find(fact.text)
         span = sentence.char_span(at, at + len(fact.text), alignment_mode="expand") if at >= 0 else None
-        if span is None or any(token.pos_ == "VERB" for token in span):
+        if span is None or any(token.pos_ == "VERB" for token in span) or _is_choice(span):
             continue
-        before = [clause for clause in clauses if clause.verb.i < span.start]
+        before = [clause for clause in clauses if clause.verb.i < span.start < left_open(clause)]
         if before and not _closed(before[-1], span):
             yield from _after_verb(before[-1], clauses, span, fact, asker)
         elif clauses and span.end <= clauses[0].verb.i and fact.type in ("PERSON", "ORG", "NAME"):
             yield from _before_verb(clauses[0], clauses, span, fact, asker)
 
 
+def _is_choice(span: Span) -> bool:
+    """Whether a fact stands beside another that may be meant instead ("1900 or 1901")."""
+    near = span.doc[max(span.sent.start, span.start - 2) : min(span.sent.end, span.end + 1)]
+    return any(token.lower_ == "or" for token in near)
+
+
 def _closed(clause: Clause, span: Span) -> bool:
-    """Whether a stop lies between a clause's verb and a span."""
-    return any(token.text in (";", ":", "(", "—") for token in span.doc[clause.verb.i : span.start])
+    """Whether a stop, or a verb that is not stated, lies between a clause's verb and a span."""
+    between = span.doc[clause.verb.i : span.start]
+    verbs = [token for token in (*between, *span.root.ancestors) if token.pos_ in ("VERB", "AUX")]
+    return any(token.text in (";", ":", "(", "—") for token in between) or not all(map(is_stated, verbs))
 
 
 def _end(clause: Clause, clauses: Sequence[Clause]) -> int:
     """Where the words of a clause end: before the next clause's first word, or at a stop."""
-    doc, stop = clause.verb.doc, clause.verb.sent.end
+    doc, stop = clause.verb.doc, min(clause.verb.sent.end, left_open(clause))
     for other in clauses:
         if other.verb.i > clause.verb.i:
             subject = [

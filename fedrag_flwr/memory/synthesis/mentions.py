@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.classes import Classes, is_name_token, name_span, name_text, plain
+from fedrag_flwr.memory.synthesis.focus import SUBJECTS, Focus
 from fedrag_flwr.memory.synthesis.topic import Topic
 from fedrag_flwr.text.base import ParsedPassage
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
 _PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
 _THING = frozenset(("it", "itself"))
+_TITLES = frozenset(("dr.", "mr.", "mrs.", "ms.", "sir", "lady", "lord", "saint", "st.", "prof.", "professor"))
 _PRONOUN_LEMMAS = _PERSONAL | _PERSONAL_POSSESSIVE | _THING | {"its", "they", "them", "their", "theirs", "themselves"}
 
 
@@ -47,13 +49,23 @@ def topic_noun(token: Token, topic: Topic | None, start: int) -> bool:
 class Mentions:
     """Replaces pronouns, short names and definite descriptions of one paragraph by what they stand for."""
 
-    def __init__(self, parsed: ParsedPassage, topic: Topic | None, classes: Classes, carried: str = "") -> None:
+    def __init__(
+        self,
+        parsed: ParsedPassage,
+        topic: Topic | None,
+        classes: Classes,
+        carried: str = "",
+        *,
+        opening: bool = False,
+    ) -> None:
         self.topic = topic
         self._classes = classes
         self._by_token: dict[int, Referent] = {}
         self._unresolved: set[int] = set()
         self.last_subject = carried
         self._last_person = ""
+        self._first = parsed.spans[0] if opening and parsed.spans else None
+        self._focus = Focus(topic.gender if topic is not None else "")
         for start, end in parsed.spans:
             self._sentence(parsed.doc, start, end)
 
@@ -78,8 +90,10 @@ class Mentions:
         self._aliases(doc, start, end)
         for chunk in chunks:
             head = chunk.root
+            self._possessives(doc, chunk.start, chunk.end, subject)
             if head.i in self._by_token:
                 named = self.entity(head)
+                self._note(head, named)
                 if head.dep_ in ("nsubj", "nsubjpass") and not subject:
                     subject = named
                 continue
@@ -87,6 +101,7 @@ class Mentions:
             if referent:
                 self._put(chunk.start, chunk.end, referent, chunk[-1].tag_ == "POS")
             named = self.entity(head)
+            self._note(head, named)
             if named and self._classes.type_of(named) == "PERSON":
                 self._last_person = named
             if head.dep_ in ("nsubj", "nsubjpass") and head.lower_ not in ("that", "which", "who") and not subject:
@@ -100,16 +115,56 @@ class Mentions:
             ):
                 self._put(token.i - 2, token.i + 1, self.topic.name if self.topic is not None else "", True)
         for token in doc[start:end]:
-            lowered = token.lower_
-            if token.i in self._by_token or lowered not in _PRONOUN_LEMMAS:
-                continue
-            possessive = token.tag_ == "PRP$" or lowered in ("its", "their", "his")
-            text = self._antecedent(lowered, subject if token.dep_ not in ("nsubj", "nsubjpass") else "")
-            if text:
-                self._put(token.i, token.i + 1, text, possessive)
-            else:
-                self._unresolved.add(token.i)
+            self._pronoun(token, subject)
         self.last_subject = subject or self.last_subject
+
+    def _note(self, head: Token, named: str) -> None:
+        """Tell the paragraph's focus whom a noun phrase names."""
+        topic = self.topic
+        if topic is None or not topic.person or (head.lower_ in _PERSONAL and not named):
+            return
+        type_ = self._classes.type_of(named) if named else ""
+        is_topic = bool(named) and (self._is_topic(named) or self._defines(head))
+        person = type_ == "PERSON" or (type_ == "NAME" and head.ent_type_ == "PERSON")
+        unknown = type_ == "NAME"
+        owners = [
+            self._by_token[child.i] for child in head.children if child.dep_ == "poss" and child.i in self._by_token
+        ]
+        owned = any(self._is_topic(owner.text) for owner in owners)
+        self._focus.names(head, named, topic=is_topic, person=person, unknown=unknown, owned=owned)
+
+    def _is_topic(self, named: str) -> bool:
+        """Whether a name is one of the topic's, one word of it, or holds all of it ("Sir Ian Holm CBE")."""
+        topic = self.topic
+        if topic is None or named == topic.name or plain(named) in topic.aliases:
+            return topic is not None
+        whole, words = set(plain(topic.name).split()), set(plain(named).split()) - _TITLES
+        return whole <= words or (len(words) == 1 and words <= whole)
+
+    def _defines(self, head: Token) -> bool:
+        """Whether a document's first words say who the topic is by a fuller name ("Erika Mitchell, known as ...")."""
+        if self._first is None or not self._first[0] <= head.i < self._first[1] or head.dep_ not in SUBJECTS:
+            return False
+        behind = [token for token in head.doc[head.head.i : self._first[1]] if token.i in self._by_token]
+        named = any(self._is_topic(self._by_token[token.i].text) for token in behind if token.pos_ == "PROPN")
+        return head.head.lemma_ == "be" and not named
+
+    def _possessives(self, doc: Doc, start: int, end: int, subject: str) -> None:
+        """Replace "his" within a noun phrase before the phrase itself is taken note of."""
+        for token in doc[start:end]:
+            if token.tag_ == "PRP$":
+                self._pronoun(token, subject)
+
+    def _pronoun(self, token: Token, subject: str) -> None:
+        lowered = token.lower_
+        if token.i in self._by_token or token.i in self._unresolved or lowered not in _PRONOUN_LEMMAS:
+            return
+        possessive = token.tag_ == "PRP$" or lowered in ("its", "their", "his")
+        text = self._antecedent(token, subject if token.dep_ not in ("nsubj", "nsubjpass") else "")
+        if text:
+            self._put(token.i, token.i + 1, text, possessive)
+        else:
+            self._unresolved.add(token.i)
 
     def _aliases(self, doc: Doc, start: int, end: int) -> None:
         """Replace the topic's longer names wherever they stand whole, also where the parse cuts them apart."""
@@ -143,7 +198,7 @@ class Mentions:
         if head.pos_ == "PRON":
             if head.dep_ == "expl" or head.lower_ not in _PRONOUN_LEMMAS:
                 return ""
-            text = self._antecedent(head.lower_, subject)
+            text = self._antecedent(head, subject)
             if not text:
                 self._unresolved.add(head.i)
             return text
@@ -170,18 +225,25 @@ class Mentions:
                     return topic.name
         return ""
 
-    def _antecedent(self, pronoun: str, subject: str) -> str:
-        topic = self.topic
+    def _antecedent(self, token: Token, subject: str) -> str:
+        topic, pronoun = self.topic, token.lower_
         if pronoun in _PERSONAL or pronoun in _PERSONAL_POSSESSIVE:
             if topic is not None and topic.person:
-                return topic.name
+                return topic.name if self._focus.may_be_topic(token) else ""
             return self._last_person
         if pronoun in _THING or pronoun == "its":
             for text in (subject, self.last_subject):
                 if text and self._may_be_it(text):
                     return text
+                if text and topic is not None and self._is_another_thing(text, topic):
+                    return ""
             return topic.name if topic is not None and not topic.person and not topic.plural else ""
         return topic.name if topic is not None and topic.plural else ""
+
+    def _is_another_thing(self, text: str, topic: Topic) -> bool:
+        """Whether a subject is a thing of another name than the topic's, which "it" may mean as well."""
+        words, whole = set(plain(text).split()), set(plain(topic.name).split())
+        return self._classes.type_of(text) != "PERSON" and not (words <= whole or whole <= words)
 
     def _may_be_it(self, text: str) -> bool:
         """Whether "it" may mean a subject: the topic, or a name that is known to be a thing."""

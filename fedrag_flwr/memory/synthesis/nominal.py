@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.classes import name_span, name_text, type_of_noun
+from fedrag_flwr.memory.synthesis.denial import denied_noun, is_left_out
 from fedrag_flwr.memory.synthesis.lexicon import NAMING_VERBS, VAGUE_NOUNS
 from fedrag_flwr.memory.synthesis.measures import is_date, span_text, strip_article
 from fedrag_flwr.memory.synthesis.parts import phrase_tokens
 from fedrag_flwr.memory.synthesis.questions import Asker
+from fedrag_flwr.memory.synthesis.stating import is_stated
 from fedrag_flwr.memory.synthesis.wording import Asked
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 def nominal_questions(sentence: Span, asker: Asker) -> Iterator[Asked]:
     """Make the questions of a sentence's noun phrases."""
     for token in sentence:
+        if _is_denied(token):
+            continue
         if token.dep_ == "appos":
             yield from _apposition(token, asker)
         if token.pos_ == "NOUN" and token.tag_ == "NNS":
@@ -30,6 +34,16 @@ def nominal_questions(sentence: Span, asker: Asker) -> Iterator[Asked]:
             yield from _whose(token, asker)
         if token.dep_ == "acl" and token.lemma_ in NAMING_VERBS:
             yield from _naming(token, asker)
+
+
+def _is_denied(token: Token) -> bool:
+    """Whether a noun phrase is left out, or none, or what is said of it is not stated."""
+    noun = token.head if token.dep_ in ("acl", "appos") or token.tag_ == "WP$" else token
+    if is_left_out(token) or denied_noun(noun, phrase_tokens(noun)):
+        return True
+    governor = noun.head
+    verb = governor if governor.pos_ in ("VERB", "AUX") and governor != noun else None
+    return token.dep_ != "appos" and verb is not None and not is_stated(verb)
 
 
 def _apposition(token: Token, asker: Asker) -> Iterator[Asked]:

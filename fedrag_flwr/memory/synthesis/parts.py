@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from fedrag_flwr.memory.synthesis.denial import any_denies, is_left_out
 from fedrag_flwr.memory.synthesis.lexicon import (
     ADJUNCT_PREPOSITIONS,
     COMPLEX_NOUNS,
@@ -106,6 +107,8 @@ def phrase_tokens(head: Token, *, without: Sequence[Token] = ()) -> tuple[Token,
 
 
 def _loose(child: Token, head: Token) -> bool:
+    if child.i > head.i and (child.dep_ == "neg" or is_left_out(child)):
+        return True
     if child.dep_ == "relcl" and child.tag_ == "VB" and child.i - head.i <= 3:
         return False
     if child.dep_ in _OMITTED:
@@ -231,7 +234,14 @@ def _bare_measure(noun: Token) -> bool:
 
 
 def prep_parts(prep: Token, *, needed: bool = False) -> list[Part]:
-    """Give a prepositional phrase as parts: itself, and those at its right edge that can belong to the verb as well."""
+    """Give a prepositional phrase as parts: itself, and those at its right edge that can belong to the verb as well.
+
+    One that is left out gives what stands in its place ("not by Ann Lee but by Bob Roe").
+    """
+    if any(child.lower_ == "or" for child in prep.children):
+        return []  # "in 1900 or in 1901": neither is stated
+    if is_left_out(prep):
+        return [part for other in _joined_preps(prep) for part in prep_parts(other, needed=needed)]
     amounts = [child for child in prep.children if child.dep_ == "npadvmod" and child.lemma_ in UNITS]
     if amounts:
         amount = tuple(sorted(amounts[0].subtree, key=lambda token: token.i))
@@ -263,17 +273,21 @@ def _prep_part(prep: Token, *, needed: bool) -> list[Part]:
     if noun.lower_ in COMPLEX_NOUNS and noun.left_edge == noun:
         return [Part("complement", None, (prep, *phrase_tokens(noun)))]
     split = _split(noun)
-    agent = prep.dep_ == "agent" or (
-        prep.lower_ == "by" and prep.head.tag_ == "VBN" and noun.lower_ not in MONTHS and not noun.like_num
-    )
+    if any_denies(phrase_tokens(noun, without=split)):
+        return []
+    by = prep.lower_ == "by" and (prep.head.tag_ == "VBN" or prep.head.dep_ == "agent")
+    agent = prep.dep_ == "agent" or (by and noun.lower_ not in MONTHS and not noun.like_num)
     tokens = (prep, *phrase_tokens(noun, without=split))
     parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed and not agent)]
     for inner_prep in split:
         parts.extend(prep_parts(inner_prep))
-    for other in prep.children:
-        if other.dep_ == "conj" and other.pos_ == "ADP":
-            parts.extend(prep_parts(other))
+    for other in _joined_preps(prep):
+        parts.extend(prep_parts(other))
     return parts
+
+
+def _joined_preps(prep: Token) -> list[Token]:
+    return [other for other in prep.children if other.dep_ == "conj" and other.pos_ == "ADP"]
 
 
 def _split_parts(noun: Token) -> list[Part]:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.amounts import Candidate, Wh, measure_adjective
 from fedrag_flwr.memory.synthesis.answers import candidates_of
 from fedrag_flwr.memory.synthesis.classes import is_name_token, plain, type_of_noun
 from fedrag_flwr.memory.synthesis.parts import Clause, Part
+from fedrag_flwr.memory.synthesis.sharing import own_part
 from fedrag_flwr.memory.synthesis.voice import finite_words, inverted_words, to_active, to_passive, variants
 from fedrag_flwr.memory.synthesis.wording import Asked, Wording
-
-if TYPE_CHECKING:
-    pass
 
 
 class Asker(Wording):
@@ -37,6 +34,7 @@ class Asker(Wording):
         for variant in variants(clause):
             yield from self._contextual(self._subject_questions(variant))
             yield from self._contextual(self._other_questions(variant, 1.0))
+        clause = own_part(clause)
         active = to_active(clause)
         if active is not None:
             yield from self._subject_questions(active)

@@ -12,6 +12,7 @@ from fedrag_flwr.memory.synthesis.linear import linear_questions
 from fedrag_flwr.memory.synthesis.mentions import Mentions
 from fedrag_flwr.memory.synthesis.nominal import nominal_questions
 from fedrag_flwr.memory.synthesis.questions import Asker
+from fedrag_flwr.memory.synthesis.stating import asks
 from fedrag_flwr.memory.synthesis.topic import find_topic
 from fedrag_flwr.memory.synthesis.wording import Asked
 from fedrag_flwr.records import Fact, Sentence
@@ -57,7 +58,7 @@ class RuleSynthesizer:
     @property
     def id(self) -> str:
         """Name and version of the rules and of what is derived and rejected by rules, stored with what they made."""
-        return f"rules-3/{self.per_sentence}"
+        return f"rules-4/{self.per_sentence}"
 
     def drafts(self, passages: Sequence[ParsedPassage]) -> list[Draft]:
         """Make the drafts of one document, sentence by sentence, the best first within a sentence.
@@ -78,7 +79,7 @@ class RuleSynthesizer:
         drafts: list[Draft] = []
         for parsed in passages:
             carried = topic.name if topic is not None and not topic.person else ""
-            asker = Asker(Mentions(parsed, topic, classes, carried), classes)
+            asker = Asker(Mentions(parsed, topic, classes, carried, opening=parsed is passages[0]), classes)
             for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
                 asked = list(_ask_sentence(asker, parsed, start, end))
                 asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
@@ -100,6 +101,8 @@ def _support(answer: str, sentence: Sentence, parsed: ParsedPassage) -> tuple[st
 
 def _ask_sentence(asker: Asker, parsed: ParsedPassage, start: int, end: int) -> Iterator[Asked]:
     sentence = parsed.doc[start:end]
+    if asks(sentence):
+        return
     for clause in clauses_of(sentence):
         yield from asker.ask(clause)
     yield from nominal_questions(sentence, asker)
@@ -110,23 +113,44 @@ def _missing(
 ) -> Iterator[Asked]:
     answers = " | ".join(item.answer.lower() for item in asked if item.score > 0)
     missing = [fact for fact in facts if fact.type != "CONCEPT" and fact.text.lower() not in answers]
-    if missing:
+    if missing and not asks(parsed.doc[start:end]):
         yield from linear_questions(parsed.doc[start:end], missing, asker)
 
 
 _WORD = re.compile(r"[\w$€£%°'./-]+")
+_NUMBERS = frozenset(("DATE", "TIME", "CARDINAL", "QUANTITY", "MONEY", "PERCENT"))
 _OPEN_WEIGHT = 0.7  # answers without a type are asked for less often than names, dates and amounts
 
 
 def _one_answer_each(asked: Iterable[Asked]) -> list[Asked]:
-    """Where one sentence gives a question several answers, keep the name rather than the description."""
+    """Where one sentence gives a question several answers, keep the name rather than the description.
+
+    Where two of them are of one kind and neither is a longer form of the other, nothing tells which one is meant:
+    the question goes.
+    """
     by_question: dict[str, list[Asked]] = {}
     for item in asked:
         by_question.setdefault(item.question.lower(), []).append(item)
-    return [
-        max(items, key=lambda item: (bool(item.type) and item.answer[:1].isupper(), item.score, item.answer))
-        for items in by_question.values()
-    ]
+    return [best for items in by_question.values() if (best := _best(items)) is not None]
+
+
+def _best(items: Sequence[Asked]) -> Asked | None:
+    """Give the best answer to one question, None where another contradicts it."""
+    best = max(items, key=lambda item: (bool(item.type) and item.answer[:1].isupper(), item.score, item.answer))
+    told = f" {' '.join(_WORD.findall(best.answer.lower()))} "
+    for item in items:
+        other = f" {' '.join(_WORD.findall(item.answer.lower()))} "
+        if item.score > 0 and _of_one_kind(item.type, best.type) and other not in told and told not in other:
+            return None
+    return best
+
+
+def _of_one_kind(first: str, second: str) -> bool:
+    """Whether two types are the same as far as is known: a year is a date, and a name may be anyone's."""
+    if not first or not second:
+        return False
+    kinds = {"DATE" if kind == "YEAR" else kind for kind in (first, second)}
+    return len(kinds) == 1 or ("NAME" in kinds and not kinds & _NUMBERS)
 
 
 def rank(asked: Iterable[Asked], limit: int) -> list[Asked]:

@@ -16,6 +16,7 @@ from fedrag_flwr.memory.synthesis.classes import (
     name_text,
     plain,
 )
+from fedrag_flwr.memory.synthesis.focus import gender_of
 from fedrag_flwr.memory.synthesis.lexicon import RELATED_NOUNS
 from fedrag_flwr.text.segment import document_title
 
@@ -37,6 +38,8 @@ class Topic:
         Class nouns that "the ..." may point back with.
     person, plural
         Whether "he" or "she", or "they", may mean it.
+    gender
+        Which of "he" and "she" the text says more often, "" when neither.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Topic:
     nouns: frozenset[str]
     person: bool
     plural: bool
+    gender: str = ""
 
 
 def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | None:
@@ -94,7 +98,13 @@ def find_topic(title: str, docs: Sequence[Doc], classes: Classes) -> Topic | Non
     display = "the " + display[4:] if display.startswith("The ") else display
     if display == name and text.count(name.lower()) > text.count(name):
         display = display[0].lower() + display[1:]
-    return Topic(display, frozenset(clear | {key}), nouns, person, _is_plural(key, docs))
+    return Topic(display, frozenset(clear | {key}), nouns, person, _is_plural(key, docs), _gender(lowered))
+
+
+def _gender(text: str) -> str:
+    words = [gender_of(word) for word in re.findall(r"\b(?:he|him|his|himself|she|her|hers|herself)\b", text)]
+    difference = words.count("he") - words.count("she")
+    return "" if difference == 0 else "he" if difference > 0 else "she"
 
 
 def _is_person(name: str, words: list[str], text: str, classes: Classes) -> bool:

@@ -206,7 +206,7 @@ def _conflicting(answers: set[str]) -> bool:
     """Whether answers to one question contradict: none of them contains all the others."""
     if len(answers) < 2:
         return False
-    return not any(all(other in answer for other in answers) for answer in answers)
+    return not any(all(f" {other} " in f" {answer} " for other in answers) for answer in answers)
 
 
 def _elsewhere(

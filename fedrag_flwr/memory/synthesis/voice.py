@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.classes import is_name_token
+from fedrag_flwr.memory.synthesis.denial import is_left_out
 from fedrag_flwr.memory.synthesis.inflection import participle_of_past, past_of_participle, third_person
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.memory.synthesis.parts import Clause, Part, phrase_tokens, prep_parts
+from fedrag_flwr.memory.synthesis.sharing import own_part
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 _NO_PASSIVE = words_of(
     "have become include contain cost weigh take mean reach spend last remain lack resemble be equal measure span "
@@ -18,23 +24,27 @@ _NO_PASSIVE = words_of(
 
 def variants(clause: Clause) -> Iterator[Clause]:
     """Give the clause, one for each coordinated object with its own modifiers, and one with the subject described."""
-    yield clause
+    yield own_part(clause)
     object_ = clause.part("object")
     if object_ is not None and object_.head is not None:
         for other in object_.head.conjuncts:
             preps = [child for child in other.children if child.dep_ == "prep"]
-            if other.i > object_.head.i and preps and is_name_token(other):
+            if other.i > object_.head.i and preps and is_name_token(other) and not is_left_out(other):
                 own = Part("object", other, phrase_tokens(other, without=preps), needed=True)
                 extra = tuple(part for prep in preps for part in prep_parts(prep))
                 yield replace(clause, parts=(own, *extra))
     for part in clause.parts:
         # "passed Šteins in 2008 and Lutetia in 2010": the parser joins the second name to the first year
         joined = (
-            [other for other in part.head.conjuncts if other.i > part.head.i and is_name_token(other)]
+            [
+                other
+                for other in part.head.conjuncts
+                if other.i > part.head.i and is_name_token(other) and not is_left_out(other)
+            ]
             if part.head is not None and part.head.like_num
             else []
         )
-        if joined and object_ is not None:
+        if joined and object_ is not None and _is_alike(joined[0], object_, clause.subject):
             later = tuple(other for other in clause.parts if other.tokens and other.tokens[0].i > joined[0].i)
             yield replace(clause, parts=(Part("object", joined[0], phrase_tokens(joined[0]), needed=True), *later))
     subject = clause.subject.head
@@ -45,6 +55,14 @@ def variants(clause: Clause) -> Iterator[Clause]:
                 token.tag_ in ("JJS", "RBS") or token.lower_ in ("first", "last", "only") for token in child.subtree
             ):
                 yield replace(clause, subject=Part("subject", child, phrase_tokens(child), needed=True))
+
+
+def _is_alike(joined: Token, object_: Part, subject: Part) -> bool:
+    """Whether a name joined on is one more object, and not one more subject ("X won it in 1903 and Y in 1935")."""
+    if object_.head is None or not object_.head.text[:1].isupper():
+        return False
+    kinds = [token.ent_type_ for token in (joined, subject.head, object_.head) if token is not None]
+    return kinds[:2] != ["PERSON", "PERSON"] or kinds[-1] == "PERSON"
 
 
 def finite_words(clause: Clause) -> list[str]:

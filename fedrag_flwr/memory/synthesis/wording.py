@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 MAX_WORDS = 24
+_DATED = re.compile(
+    r"\b(?:in|on|from|since|until|till|to|by|during|between|and) (?:[A-Z]\w+ )?(?:\d{1,2},? )?(?:[A-Z]\w+,? )?"
+    r"(?:1\d{3}|20\d{2})\b(?! [A-Z])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class Wording:
             score = 0.0
         elif re.search(r"\s['’]s\b|\b(?:an?|the) (?:in|on|at|of|by|with|from|to)\b", text):
             score = 0.0  # the answer took a word away that the rest needs
+        elif type_ in ("DATE", "YEAR") and _DATED.search(text):
+            score = 0.0  # the sentence tells two dates, and which of them is asked for is not sure
         elif not (balanced(text) and balanced(answer)) or " there be" in text:
             score = 0.0
         elif words > 16:

@@ -165,3 +165,13 @@ def test_round_trip_rejects_contradicting_answers_but_not_longer_ones() -> None:
     vectors = unit((1, 0), (0, 1), (1, 0), (1, 0))
     found = round_trip(drafts, vectors, SENTENCES, unit((1, 0), (0, 1)))
     assert (found.kept, dict(found.rejects)) == ((2, 3), {"conflict": 2})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [("5 km", "15 km", 0), ("2", "12", 0), ("US", "Russia", 0), ("15 km", "about 15 km", 2), ("Ann", "Ann Lee", 2)],
+)
+def test_answers_agree_by_whole_words(first: str, second: str, kept: int) -> None:
+    drafts = [Draft("How long is Foo Bridge?", answer, "single", "", ("a",)) for answer in (first, second)]
+    found = round_trip(drafts, unit((1, 0), (1, 0)), SENTENCES, unit((1, 0), (0, 1)))
+    assert len(found.kept) == kept
