@@ -65,12 +65,12 @@ class BankStore(MemoryStore):
             return item_rows.items(connection, self._dimension, ids=ids)
 
     def ids(self, start: str = "", most: int = -1) -> list[str]:
-        """The ids of memories, sorted: all, or at most so many from one on, and after the last the first."""
+        """The ids of memories in order, all or at most so many: from one on, and after the last the first."""
         select = "SELECT id FROM items WHERE id {} ? ORDER BY id LIMIT ?"
         with self._database.reading() as connection:
             found = [row[0] for row in connection.execute(select.format(">="), (start, most))]
             rest = most - len(found) if most >= 0 else most
-            return [row[0] for row in connection.execute(select.format("<"), (start, rest))] + found
+            return found + [row[0] for row in connection.execute(select.format("<"), (start, rest))]
 
     def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
         """Put memories of other origins that this side made or checked itself, and remove others, in one step.

@@ -183,6 +183,24 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
     bank_again.close()
 
 
+def test_of_too_many_memories_those_after_the_drawn_one_are_composed_and_after_the_last_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = open_bank(tmp_path, bridges=1)
+    bank.take(delta("-a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
+    bank.take(delta("z", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
+    assert bank.fuse().composed == 1
+    before = bank._composed_ids()
+    singles = sorted({one.id for one in bank.items()} - before)
+    assert singles[1] < min(before) < singles[2]  # so that a window may begin after it and end before it
+    monkeypatch.setattr("fedrag_flwr.memory.fusion.bank.MOST_COMPOSING", 2)
+    for place, drawn in enumerate(singles):
+        bank._fused.set_meta("drawn", drawn)
+        window = {one.id for one in bank._parts(before)}
+        assert window == {drawn, singles[(place + 1) % len(singles)]}
+    bank.close()
+
+
 def test_a_composed_memory_has_its_parts_present_hyperedges(tmp_path: Path) -> None:
     bank = open_bank(tmp_path, bridges=1)
     first = delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini")])
