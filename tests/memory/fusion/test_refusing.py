@@ -24,6 +24,7 @@ from tests.strategies.federation import toolbox
 DIMENSION = 384
 RULES = FusionRules(near=0.95, quota=2)
 TURN = 0.28  # radians between neighbouring questions: each is near to the next, and not to the one after
+RUNG = ("bell", "chime", "gong", "horn", "bell 7")  # the last is another statement, however near
 
 Step = tuple[str, dict[str, tuple[int, str] | None]]  # a device, and its changed memories; None withdraws one
 
@@ -33,7 +34,7 @@ def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
     other -= (other @ one) * one
     other /= np.linalg.norm(other)
     vector = (np.cos(TURN * place) * one + np.sin(TURN * place) * other).astype(np.float32)
-    question = f"Who rang bell {place} of {name}?"
+    question = f"Who rang the {RUNG[place]} of {name}?"
     return MemoryItem(
         f"{name}{origin}", question, answer, "single", "PERSON", (f"e{name}",), (), vector, origin
     )  # ids mix the devices
