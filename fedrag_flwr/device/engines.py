@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
+from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -16,7 +17,9 @@ from fedrag_flwr.inference.rewriting import Rewriter
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
+from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox
 
 Memories = Literal["all", "own", "none"]
@@ -84,17 +87,28 @@ class Engines:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
         matcher = Matcher(known, memory.alpha)
-        fitting = Fitting(tools.encoder, matcher.items)
+        fitting = Fitting(tools.encoder, matcher.items, self._support)
         read = inference.evidence_units, inference.least_units, inference.second_look, inference.mixing
         shelf = EvidenceShelf(self._device, self._store, *read)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
         leads = Leads(
             memorizer=Memorizer(matcher, memory.delta, fitting, self._device, inference.least_voices),
             rewriter=rewriter,
-            hops=Hops(matcher, fitting.misfit),
+            hops=Hops(matcher, fitting.leads_astray),
             encoder=tools.encoder,
             pipeline=tools.pipeline,
             limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
         )
         cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
         return Engine(leads, shelf, cognizer, self._orders.chosen(), self._settings.retrieval.passages)
+
+    def _support(self, item: MemoryItem) -> list[str]:
+        """The sentences from which one of this device's memories was made, each with its document's title."""
+        if item.origin != self._device:
+            return []
+        try:
+            sentences = self._store.sentences(item.support)
+            titles = {one.id: one.title for one in self._store.passages([one.passage_id for one in sentences])}
+        except NotFoundError:  # whole passages, or what a change took away while this engine answers
+            return []
+        return [under_title(titles[one.passage_id], one.text) for one in sentences]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fedrag_flwr.memory.fusion.fusing import holds, owners
+from fedrag_flwr.memory.fusion.fusing import owners
+from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
 
 

@@ -17,6 +17,7 @@ from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import GENERIC, HEAD_ANSWERS, is_person
+from fedrag_flwr.text.numbers import numbers_in
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
@@ -40,10 +41,15 @@ _PLACES = frozenset({"GPE", "LOC", "FAC"})
 # Kinds of memory whose answer turns on every name and number of the question: a near one may have another answer.
 _EXACT = frozenset({"comparison", "post-processing", "false-premise"})
 _NAMED = re.compile(r"(?<=\s)[\"'(]*([A-Z0-9][\w-]*)")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
 _COMPARED = words_of(
     "first last before after earlier later earliest latest older younger oldest youngest more less fewer most least "
     "not longer shorter larger smaller higher lower taller bigger same different both"
 )
+
+
+def _nothing(_item: MemoryItem) -> tuple[str, ...]:
+    return ()
 
 
 @dataclass(slots=True)
@@ -56,10 +62,13 @@ class Fitting:
         Tells how near two nouns are.
     items
         All memories: the nouns that their questions ask for say what their answers are called.
+    supported_by
+        The sentences from which a memory was made, each with its title; none for another device's.
     """
 
     encoder: Encoder
     items: InitVar[Iterable[MemoryItem]] = ()
+    supported_by: Callable[[MemoryItem], Iterable[str]] = _nothing
     called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     nouns: dict[str, Vector] = field(default_factory=dict)
@@ -100,6 +109,12 @@ class Fitting:
         item
             The memory; the noun that its question asks for is among its anchors.
         """
+        if untold := self._untold(question, item):
+            return f"it tells nothing of {untold}"
+        return self.leads_astray(question, analysis, item)
+
+    def leads_astray(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
+        """As `misfit`, of a memory that need not tell all that the question says, as that of a second hop."""
         if item.kind in _EXACT and _turns_on(question) != _turns_on(item.question):
             return "other names, numbers or comparisons are asked about"
         expected, given = analysis.answer_type, item.answer_type
@@ -117,6 +132,18 @@ class Fitting:
         if held:
             return "the question holds the answer itself"
         return self._noun_misfit(analysis, item)
+
+    def _untold(self, question: str, item: MemoryItem) -> str:
+        """A number of the question of which neither the memory nor the one sentence behind it tells, or "".
+
+        Where that sentence tells of several years, it does not say of which of them the memory is.
+        """
+        untold = set(numbers_in(question)).difference(numbers_in(item.question), numbers_in(item.answer))
+        if not untold:
+            return ""
+        told = {number for text in self.supported_by(item) for number in numbers_in(text)}
+        years = set(filter(_YEAR.fullmatch, told))
+        return min(untold - (told - years if len(years) > 1 else told), default="")
 
     def _noun_misfit(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         asked = analysis.asks

@@ -90,6 +90,39 @@ def test_a_composed_memory_answers_only_what_turns_on_the_same_names_and_numbers
     assert (said == "") is answers, said
 
 
+NUMBERED: list[tuple[str, Row, tuple[str, ...], str]] = [  # question, memory, its support, the number it lacks
+    ("Who won the Foo Cup in 1912?", ("Who won the Foo Cup in 1912?", "Ann Lee", "PERSON"), (), ""),
+    ("Who won the Foo Cup in 1950?", ("Who won the Foo Cup in 1912?", "Ann Lee", "PERSON"), (), "1950"),
+    ("Who won the Foo Cup in 1950?", ("Who won the Foo Cup?", "Ann Lee", "PERSON"), (), "1950"),
+    ("Who won the Foo Cup in 1950?", ("Who won the Foo Cup in [DATE]?", "Ann Lee", "PERSON"), (), "1950"),
+    ("Who won the Foo Cup in 1912?", ("Who won the Foo Cup?", "Ann Lee", "PERSON"), ("Lee won it in 1912.",), ""),
+    ("Who won the Foo Cup in 1950?", ("Who won the Foo Cup?", "Ann Lee", "PERSON"), ("Lee won it in 1912.",), "1950"),
+    (
+        "Who won the Foo Cup in 1950?",
+        ("Who won the Foo Cup?", "Ann Lee", "PERSON"),
+        ("The cup, given in 1950, was won by Lee in 1912.",),
+        "1950",
+    ),
+    ("Who flew on Apollo 11?", ("Who flew on Apollo 12?", "Alan Bean", "PERSON"), (), "11"),
+    ("Who flew on Apollo 11?", ("Who was the crew of Apollo 11?", "Alan Bean", "PERSON"), (), ""),
+    ("Who fought in World War II?", ("Who fought in the World War?", "Alan Bean", "PERSON"), (), ""),
+    ("Who was the 35th mayor of Lund?", ("Who was the 34th mayor of Lund?", "Ann Lee", "PERSON"), (), "35"),
+    ("Who was the second mayor of Lund?", ("Who was the first mayor of Lund?", "Ann Lee", "PERSON"), (), "2"),
+    ("Who rang five bells in Lund?", ("Who rang 5 bells in Lund?", "Ann Lee", "PERSON"), (), ""),
+    ("Where did it fall to -5 degrees?", ("Where did it fall to 5 degrees?", "Lund", "GPE"), (), "minus5"),
+    ("How many saw the Foo Cup in 1950?", ("How many saw the Foo Cup in 1912?", "500", "CARDINAL"), (), "1950"),
+]
+
+
+@pytest.mark.parametrize(("question", "row", "support", "lacking"), NUMBERED)
+def test_a_memory_tells_nothing_of_other_years_and_numbers(
+    question: str, row: Row, support: tuple[str, ...], lacking: str, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    fitting, item = Fitting(encoder, (), lambda _: support), memory(row, encoder, pipeline)
+    said = fitting.misfit(question, pipeline.question(question), item)
+    assert said == (f"it tells nothing of {lacking}" if lacking else "")
+
+
 def test_nouns_are_encoded_once(encoder: Encoder, pipeline: Pipeline) -> None:
     fitting = Fitting(encoder)
     item = memory(("Which museum is it?", "Copper Hall", "NAME"), encoder, pipeline)

@@ -19,11 +19,12 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Where a memory lies, whose it is, and what it answers."""
+    """Where a memory lies, whose it is, what it asks, and what it answers."""
 
     place: Cursor
     id: str
     origin: str
+    question: str
     answer: str
 
 
@@ -48,16 +49,16 @@ class BankStore(MemoryStore):
 
     def statements(self, since: int, after: Cursor, most: int) -> tuple[list[Statement], NDArray[np.float32]]:
         """What at most so many memories say that are later than a version and after a cursor, and (n, dimension)."""
-        rows: list[tuple[int, int, str, str, str, bytes]] = []
+        rows: list[tuple[int, int, str, str, str, str, bytes]] = []
         with self._database.reading() as connection:
             for where, values in item_rows.spans(since, after, own=False):
                 rows += connection.execute(
-                    "SELECT version, number, id, origin, answer, vector FROM items"
+                    "SELECT version, number, id, origin, question, answer, vector FROM items"
                     f" WHERE {where} ORDER BY version, number LIMIT ?",
                     (*values, most - len(rows)),
                 ).fetchall()
         vectors = unpack_vectors([row[-1] for row in rows], self._dimension)
-        return [Statement(Cursor(0, *row[:2]), *row[2:5]) for row in rows], vectors
+        return [Statement(Cursor(0, *row[:2]), *row[2:6]) for row in rows], vectors
 
     def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
         """The memories there are with the ids, sorted by id."""
@@ -65,12 +66,12 @@ class BankStore(MemoryStore):
             return item_rows.items(connection, self._dimension, ids=ids)
 
     def ids(self, start: str = "", most: int = -1) -> list[str]:
-        """The ids of memories, sorted: all, or at most so many from one on, and after the last the first."""
+        """The ids of memories in order, all or at most so many: from one on, and after the last the first."""
         select = "SELECT id FROM items WHERE id {} ? ORDER BY id LIMIT ?"
         with self._database.reading() as connection:
             found = [row[0] for row in connection.execute(select.format(">="), (start, most))]
             rest = most - len(found) if most >= 0 else most
-            return [row[0] for row in connection.execute(select.format("<"), (start, rest))] + found
+            return found + [row[0] for row in connection.execute(select.format("<"), (start, rest))]
 
     def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
         """Put memories of other origins that this side made or checked itself, and remove others, in one step.

@@ -1,7 +1,8 @@
 """Fusing devices' memories: what says the same becomes one with all its owners; what floods is cut (FD-RAG eq. 18).
 
-A memory's *statement* is its question with its answer. Statements of different wording are the same where the answers
-have the same words and the questions come near. Statements that contradict each other stay apart, each with its owners.
+A memory's *statement* is its question with its answer. Statements of different wording are the same where they have one
+key (the answers' words, and what the questions turn on) and the questions come near. Statements that contradict each
+other stay apart, each with its owners.
 """
 
 from __future__ import annotations
@@ -9,17 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.nearness import near_products
+from fedrag_flwr.memory.fusion.statements import statement_key
 from fedrag_flwr.memory.store.change import FUSED, fused_id
 from fedrag_flwr.records import MemoryItem
-from fedrag_flwr.text.anchors import normalise_anchor
-from fedrag_flwr.text.signs import spell_signs
 
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
@@ -69,10 +68,10 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
         hyperedges name their owners.
     """
     kept = within_quota(items, rules)
-    by_answer: defaultdict[str, list[MemoryItem]] = defaultdict(list)
+    by_key: defaultdict[str, list[MemoryItem]] = defaultdict(list)
     for item in kept:
-        by_answer[answer_key(item.answer)].append(item)
-    merged = [one_of(group) for alike in by_answer.values() for group in same_statements(alike, rules.near)]
+        by_key[statement_key(item.question, item.answer)].append(item)
+    merged = [one_of(group) for alike in by_key.values() for group in same_statements(alike, rules.near)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 
@@ -112,31 +111,6 @@ def _parts(reference: str) -> list[str]:
     return reference.split("/") if "/" in reference else [reference, ""]
 
 
-def answer_words(answer: str) -> frozenset[str]:
-    """The words by which answers are compared, in their normal forms and with their signs."""
-    return frozenset(_told_words(answer))
-
-
-def holds(one: str, other: str) -> bool:
-    """Whether an answer has all words of another, and its numbers in the same order."""
-    numbers = iter(_numbers(one))
-    return answer_words(other) <= answer_words(one) and all(number in numbers for number in _numbers(other))
-
-
-def _told_words(answer: str) -> list[str]:
-    return normalise_anchor(spell_signs(answer)).split()
-
-
-def _numbers(answer: str) -> list[str]:
-    return [word for word in _told_words(answer) if word.removeprefix("minus")[:1].isdigit()]
-
-
-@lru_cache(maxsize=2**16)
-def answer_key(answer: str) -> str:
-    """The words of an answer in one order, its numbers in their own: equal for answers that say the same."""
-    return " ".join([*sorted(answer_words(answer)), *_numbers(answer)])
-
-
 def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
     """The vectors of memories, (n, d)."""
     return np.stack([item.embedding for item in items]).astype(np.float32, copy=False)
@@ -169,7 +143,7 @@ def sparse(vectors: NDArray[np.float32], rules: FusionRules) -> NDArray[np.bool_
 
 
 def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[MemoryItem]]:
-    """Group memories with equal answers: each goes, by id, to the first of another device that comes near.
+    """Group memories whose statements have one key: each goes, by id, to the first of another device that comes near.
 
     So a group has one middle and is no chain.
     """

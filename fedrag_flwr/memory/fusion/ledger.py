@@ -21,7 +21,7 @@ from fedrag_flwr.memory.store.reading import LISTED, listed
 from fedrag_flwr.sqlite_errors import own_errors
 
 FILE = "fusion.sqlite"
-_SCHEMA = 1
+_SCHEMA = 2
 _BUSY_SECONDS = 30.0  # as the stores beside it
 _TABLES = """
 DROP TABLE IF EXISTS meta;
@@ -31,7 +31,7 @@ CREATE TABLE parts (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     origin TEXT NOT NULL,
-    answer TEXT NOT NULL,
+    key TEXT NOT NULL,
     crowd INTEGER,
     stays INTEGER NOT NULL DEFAULT 1,
     circle INTEGER,
@@ -39,14 +39,14 @@ CREATE TABLE parts (
     sketch BLOB NOT NULL
 );
 CREATE INDEX parts_by_origin ON parts (origin);
-CREATE INDEX parts_by_answer ON parts (answer);
+CREATE INDEX parts_by_key ON parts (key);
 CREATE INDEX parts_by_crowd ON parts (crowd) WHERE crowd IS NOT NULL;
 CREATE INDEX parts_by_circle ON parts (circle) WHERE circle IS NOT NULL;
 CREATE INDEX parts_merged ON parts (shown) WHERE shown != id;
 CREATE INDEX parts_over_quota ON parts (stays) WHERE stays = 0;
 """
-_COLUMNS = "number, id, origin, answer, coalesce(crowd, 0), stays, coalesce(circle, 0), shown"
-Group = Literal["origin", "answer"]
+_COLUMNS = "number, id, origin, key, coalesce(crowd, 0), stays, coalesce(circle, 0), shown"
+Group = Literal["origin", "key"]
 Label = Literal["crowd", "circle"]
 
 
@@ -54,14 +54,15 @@ Label = Literal["crowd", "circle"]
 class Part:
     """One memory: its row in the store, whether it stays within its device's quota, and what it became.
 
-    `crowd` names those of its device that ask the same, `circle` those of all devices that say the same, 0 where there
-    are no others; `shown` is the id of the memory that devices get for it, None for none.
+    `key` is that of its statement. `crowd` names those of its device that ask the same, `circle` those of all devices
+    that say the same, 0 where there are no others; `shown` is the id of the memory that devices get for it, None for
+    none.
     """
 
     number: int
     id: str
     origin: str
-    answer: str
+    key: str
     crowd: int
     stays: bool
     circle: int
@@ -157,13 +158,13 @@ class Ledger:
     def put_in(self, parts: Sequence[Part], sketches: NDArray[np.float16]) -> None:
         """Add parts with their (n, k) sketches; all is still to be found out about them."""
         self._for_each(
-            "INSERT INTO parts (number, id, origin, answer, sketch) VALUES (?, ?, ?, ?, ?)",
-            [(p.number, p.id, p.origin, p.answer, row.tobytes()) for p, row in zip(parts, sketches, strict=True)],
+            "INSERT INTO parts (number, id, origin, key, sketch) VALUES (?, ?, ?, ?, ?)",
+            [(p.number, p.id, p.origin, p.key, row.tobytes()) for p, row in zip(parts, sketches, strict=True)],
         )
 
     def group(self, by: Group, value: str) -> tuple[list[Part], NDArray[np.float32]]:
-        """All parts of one origin or answer, sorted by id, with their (n, k) sketches; of an answer those that stay."""
-        where = "answer = ? AND stays = 1" if by == "answer" else "origin = ?"
+        """All parts of one origin or key, sorted by id, with their (n, k) sketches; of a key those that stay."""
+        where = "key = ? AND stays = 1" if by == "key" else "origin = ?"
         query = f"SELECT {_COLUMNS}, sketch FROM parts WHERE {where} ORDER BY id"
         rows = self._rows(query, (value,))
         matrix = np.frombuffer(b"".join(row[-1] for row in rows), dtype=np.float16)
@@ -231,12 +232,12 @@ class Ledger:
 
 
 def _part(row: Sequence[object]) -> Part:
-    number, name, origin, answer, crowd, stays, circle, shown = row
+    number, name, origin, key, crowd, stays, circle, shown = row
     return Part(
         int(str(number)),
         str(name),
         str(origin),
-        str(answer),
+        str(key),
         int(str(crowd)),
         bool(stays),
         int(str(circle)),

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FusionRules, answer_key, one_of, same_statements, sparse
+from fedrag_flwr.memory.fusion.fusing import FusionRules, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
+from fedrag_flwr.memory.fusion.statements import statement_key
 from fedrag_flwr.records import START, Cursor, MemoryItem
 
 _AT_ONCE = 2_048
-Touched = defaultdict[str, set[int]]  # rows of parts by origin, or by answer
+Touched = defaultdict[str, set[int]]  # rows of parts by origin, or by key
 
 
 @dataclass(slots=True)
@@ -85,7 +86,11 @@ class Refusion:
             if not said:
                 return coming
             self._leave(self._ledger.take_out(one.id for one in said))
-            parts = [Part(one.place.row, one.id, one.origin, answer_key(one.answer), 0, True, 0, None) for one in said]
+            keys = [statement_key(one.question, one.answer) for one in said]
+            parts = [
+                Part(one.place.row, one.id, one.origin, key, 0, True, 0, None)
+                for one, key in zip(said, keys, strict=True)
+            ]
             self._ledger.put_in(parts, sketches(vectors))
             for part in parts:
                 coming[part.origin].add(part.number)
@@ -95,7 +100,7 @@ class Refusion:
         self._leaving.add(parts)
 
     def _crowds(self, coming: Touched) -> Touched:
-        """Hold each device to its quota; give the rows that come, or come back, among those that stay, by answer."""
+        """Hold each device to its quota; give the rows that come, or come back, among those that stay, by key."""
         loose: Touched = defaultdict(set)
         for part in self._ledger.labelled("crowd", self._leaving.crowds):
             loose[part.origin].add(part.number)
@@ -104,7 +109,7 @@ class Refusion:
             for crowd in self._reshaped("origin", origin, coming[origin], loose[origin]):
                 for part, stays in zip(crowd, self._within_quota(crowd), strict=True):
                     if stays and (part.number in coming[origin] or not part.stays):
-                        entering[part.answer].add(part.number)
+                        entering[part.key].add(part.number)
                     if stays != part.stays:
                         self._leave([] if stays else [part])
                         self._ledger.set_stays(part, stays)
@@ -119,14 +124,19 @@ class Refusion:
         """Those that say the same, wherever one came or went."""
         loose: Touched = defaultdict(set)
         for part in self._ledger.labelled("circle", self._leaving.circles):
-            loose[part.answer].add(part.number)
-        for answer in sorted(entering.keys() | loose.keys()):
-            yield from self._reshaped("answer", answer, entering[answer], loose[answer])
+            loose[part.key].add(part.number)
+        for key in sorted(entering.keys() | loose.keys()):
+            yield from self._reshaped("key", key, entering[key], loose[key])
 
     def _reshaped(self, by: Group, value: str, coming: set[int], loose: set[int]) -> Iterator[list[Part]]:
-        """The components of an origin's crowds or an answer's circles that hold a row which came or lost another."""
+        """The components of an origin's crowds or a key's circles that hold a row which came or lost another."""
         parts, sketch = self._ledger.group(by, value)
         label: Label = "crowd" if by == "origin" else "circle"
+        if len(parts) == 1:  # as most are that are grouped by their key
+            if parts[0].number in coming | loose:
+                self._ledger.regroup(label, parts, 0)
+                yield parts
+            return
         new, unsure = (np.array([p.number in rows for p in parts], dtype=np.bool_) for rows in (coming, loose - coming))
         every, known = np.arange(len(parts)), _labels(parts, label) * ~(new | unsure)
         hood = Neighbourhood(sketch, lambda rows: self._vectors([parts[row] for row in rows]), self._rules.near)

@@ -24,6 +24,7 @@ from tests.strategies.federation import toolbox
 DIMENSION = 384
 RULES = FusionRules(near=0.95, quota=2)
 TURN = 0.28  # radians between neighbouring questions: each is near to the next, and not to the one after
+RUNG = ("bell", "chime", "gong", "horn", "bell 7")  # the last is another statement, however near
 
 Step = tuple[str, dict[str, tuple[int, str] | None]]  # a device, and its changed memories; None withdraws one
 
@@ -33,7 +34,7 @@ def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
     other -= (other @ one) * one
     other /= np.linalg.norm(other)
     vector = (np.cos(TURN * place) * one + np.sin(TURN * place) * other).astype(np.float32)
-    question = f"Who rang bell {place} of {name}?"
+    question = f"Who rang the {RUNG[place]} of {name}?"
     return MemoryItem(
         f"{name}{origin}", question, answer, "single", "PERSON", (f"e{name}",), (), vector, origin
     )  # ids mix the devices
@@ -181,6 +182,24 @@ def test_composed_memories_follow_their_parts(tmp_path: Path) -> None:
         assert one.embedding == pytest.approx(wanted[one.id].embedding, abs=2e-3)
     fresh.close()
     bank_again.close()
+
+
+def test_of_too_many_memories_those_after_the_drawn_one_are_composed_and_after_the_last_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bank = open_bank(tmp_path, bridges=1)
+    bank.take(delta("-a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
+    bank.take(delta("z", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
+    assert bank.fuse().composed == 1
+    before = bank._composed_ids()
+    singles = sorted({one.id for one in bank.items()} - before)
+    assert singles[1] < min(before) < singles[2]  # so that a window may begin after it and end before it
+    monkeypatch.setattr("fedrag_flwr.memory.fusion.bank.MOST_COMPOSING", 2)
+    for place, drawn in enumerate(singles):
+        bank._fused.set_meta("drawn", drawn)
+        window = {one.id for one in bank._parts(before)}
+        assert window == {drawn, singles[(place + 1) % len(singles)]}
+    bank.close()
 
 
 def test_a_composed_memory_has_its_parts_present_hyperedges(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""A question about one year is not answered with the memory of another year."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.device.test_building import Watched
+
+CUP = (
+    "# Foo Cup\n\nThe Foo Cup was won by Ann Lee in 1912. The Foo Cup final was played in Linwick in 1912. 500 people "
+    "watched the Foo Cup in 1912.\n"
+)
+ASKED = [
+    ("Who won the Foo Cup in 1912?", "Ann Lee"),
+    ("Who won the Foo Cup in 1950?", None),
+    ("How many people watched the Foo Cup in 1912?", "500"),
+    ("How many people watched the Foo Cup in 1950?", None),
+    ("Where was the Foo Cup final played in 1912?", "Linwick"),
+    ("Where was the Foo Cup final played in 1913?", None),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    made = Watched(Path(tmp_path_factory.mktemp("cup")))
+    made.write(**{"cup.md": CUP, "lee.md": "# Ann Lee\n\nAnn Lee drew the Grey Tower in 1931.\n"})
+    made.build()
+    return made
+
+
+@pytest.mark.parametrize(("question", "answer"), ASKED)
+def test_memory_answers_for_the_year_that_it_tells_of(question: str, answer: str | None, built: Watched) -> None:
+    with built.open() as device:
+        known = device.engine.leads.lead(question).known
+    assert (known.item.answer if known else None) == answer
+
+
+def test_the_sentence_behind_a_memory_vouches_for_its_year(built: Watched) -> None:
+    question = "Who drew the Grey Tower in 1931?"
+    with built.open() as device:
+        judge = device.engine.leads.memorizer.judge
+        [item] = [one for one in device.store.items() if one.question == "Who drew the Grey Tower?"]
+        analysis = device.engine.leads.pipeline.question(question)
+        assert judge.misfit(question, analysis, item) == ""
+        assert judge.misfit(question.replace("1931", "1932"), analysis, item) == "it tells nothing of 1932"
