@@ -227,7 +227,9 @@ class MemoryBank:
         self._fused.set_meta(_COMPOSED_OF, source)
 
     def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
-        """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
+        """The next page of what a device lacks that took in a bank up to a version.
+
+        All of it comes where that was another bank, or this one before it was put back from a backup.
 
         Parameters
         ----------
@@ -239,7 +241,8 @@ class MemoryBank:
             The pages that the device has beyond that.
         """
         bank_id, newest = self.id, self.version
-        since = version if bank == bank_id and version <= newest else 0
+        since = version if bank == bank_id and self._fused.gave_version(version) else 0
+        self._fused.give_version(newest)
         gone = self._fused.retracted_since(since, own=False) if since else []
         after = pending.place(bank_id, since, newest)
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.memory.store import MemoryStore, item_rows, reading
 from fedrag_flwr.memory.store.schema import unpack_vectors
-from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Cursor, MemoryItem
 
 _AT_ONCE = 1_000
@@ -88,7 +87,7 @@ class BankStore(MemoryStore):
             The store's version.
         """
         with self._database.writing() as connection:
-            writer = Writer(connection, self._device, self._dimension)
+            writer = self._writer(connection)
             waiting = iter(items)
             while fresh := {item.id: item for item in islice(waiting, _AT_ONCE)}:
                 there = {item.id: item for item in item_rows.items(connection, self._dimension, ids=list(fresh))}

@@ -56,6 +56,7 @@ def refusal(item: MemoryItem, device: str, dimension: int, only: str | None = No
 def take(
     connection: sqlite3.Connection,
     pages: Iterable[Delta],
+    writer: Writer,
     *,
     device: str,
     dimension: int,
@@ -75,6 +76,8 @@ def take(
         A connection in a write transaction.
     pages
         The delta, bounded and decoded, in one page or more; gone through three times.
+    writer
+        Writes the change over that connection.
     device
         This device's name.
     dimension
@@ -87,7 +90,6 @@ def take(
     snapshot
         The delta is all there is: what it lacks goes.
     """
-    writer = Writer(connection, device, dimension)
     head = next(iter(pages))
     only = head.origin if one_origin else None
     theirs = item_rows.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)

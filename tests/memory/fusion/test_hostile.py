@@ -69,7 +69,7 @@ def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, t
         patch.setattr("fedrag_flwr.memory.store.change.FUSED", "")
         bank.fuse()
     old = {one.id for one in made_by(bank)}
-    known = bank.version
+    known = bank.delta_for("e", "", 0).version
     bank.close()
     again = open_bank(tmp_path / "bank", bridges=1)
     again.fuse()
