@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from logging import INFO
+from logging import INFO, WARNING
 
 from flwr.common import log
 
@@ -68,10 +68,13 @@ class MemoryFusion(HelpingRag):
             courier.miss(node_id, "it shared memories in another device's name")
             return False
         try:
-            return self.tools.bank.take(delta).next != START
+            report = self.tools.bank.take(delta)
         except WireError as error:
             courier.miss(node_id, f"query.share: {error}")
             return False
+        if report.refused:
+            log(WARNING, "the bank refused memories of %s: %s", delta.origin, ", ".join(report.refused))
+        return report.next != START
 
     def _hand_out_bank(self, nodes: Sequence[int]) -> None:
         """Give devices page by page what they lack of the bank."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.errors import StaleMessageError, WireError
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportDoor, Released
@@ -112,6 +113,8 @@ class Sharing:
         page = cut(gone, read, after, size)
         edges = (edge for item in page.items for edge in item.hyperedges)
         self.hide.prepare(page.retracted, (item.id for item in page.items), edges)
+        names = {shared_id(self.device, self.hide(item.id)): item.id for item in page.items}
+        self.store.lead_back("own", names)  # by these a bank gives them to others
         released = self.door.release_items(page.items)
         if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
             return self._page_of(read, gone, after, size // 2)

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.store import MemoryStore, item_rows, reading
+from fedrag_flwr.memory.store import MemoryStore, item_rows, reading, staging
 from fedrag_flwr.memory.store.schema import unpack_vectors
 from fedrag_flwr.records import Cursor, MemoryItem
 
@@ -70,6 +70,11 @@ class BankStore(MemoryStore):
             found = [row[0] for row in connection.execute(select.format(">="), (start, most))]
             rest = most - len(found) if most >= 0 else most
             return [row[0] for row in connection.execute(select.format("<"), (start, rest))] + found
+
+    def drop_pages(self) -> None:
+        """Forget the pages of deltas that are not whole yet; their senders begin again."""
+        with self._database.writing() as connection:
+            staging.drop_all(connection)
 
     def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
         """Put memories of other origins that this side made or checked itself, and remove others, in one step.

@@ -11,7 +11,6 @@ from itertools import compress
 import numpy as np
 
 from fedrag_flwr.memory.store import item_rows
-from fedrag_flwr.memory.store.change import FUSED
 from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
@@ -67,7 +66,7 @@ def take(
     """Take a delta within the caller's transaction.
 
     A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
-    device's own, nor what a bank makes. One beyond the limit is refused as ``full``. Within one delta the last of an
+    device's own. One beyond the limit is refused as ``full``. Within one delta the last of an
     origin's equal ids counts, and an id that is both new and retracted stays.
 
     Parameters
@@ -171,8 +170,7 @@ def _judged(
         reasons = []
         for item in page.items:
             reason = refusal(item, device, dimension, only)
-            made = only is not None and item.id.endswith(FUSED)  # every device can tell these ids beforehand
-            if not reason and (made or owners.setdefault(item.id, item.origin) != item.origin):
+            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
                 reason = "id-taken"
             reasons.append(reason)
         refused.update(reason for reason in reasons if reason)

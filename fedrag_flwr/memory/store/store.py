@@ -196,8 +196,8 @@ class MemoryStore(StoreReader):
         until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``,
-        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id, or only a bank
-        makes such ones) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id) and ``full``.
+        The delta's version is kept as the meta value ``bank-version``.
 
         Raises
         ------
@@ -268,12 +268,16 @@ class MemoryStore(StoreReader):
     def opaque(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
         """Give opaque ids for ids of a kind, and remember them for `resolve_opaque`."""
         made = {plain: opaque.opaque_id(self._secret, kind, plain) for plain in ids}
-        known = self.resolve_opaque(made.values())
-        new = [(hidden, kind, plain) for plain, hidden in made.items() if hidden not in known]
+        self.lead_back(kind, {hidden: plain for plain, hidden in made.items()})
+        return made
+
+    def lead_back(self, kind: str, hidden: Mapping[str, str]) -> None:
+        """Remember for `resolve_opaque` which ids of a kind are behind those that others hold."""
+        known = self.resolve_opaque(hidden)
+        new = [(name, kind, plain) for name, plain in hidden.items() if name not in known]
         if new:
             with self._database.writing() as connection:
                 connection.executemany("INSERT OR IGNORE INTO opaque VALUES (?, ?, ?)", new)
-        return made
 
     def resolve_opaque(self, opaque_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""

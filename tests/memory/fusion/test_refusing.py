@@ -17,6 +17,7 @@ from fedrag_flwr.memory.fusion.bank import FusionReport, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.ledger import FILE
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
+from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.records import Delta, MemoryItem
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import toolbox
@@ -57,7 +58,9 @@ class Devices:
         return Delta(device, since, since + 1, items, tuple(f"{name}{device}" for name in gone), generation="g")
 
     def items(self) -> list[MemoryItem]:
-        return [item(device, name, *what) for device, held in self.held.items() for name, what in held.items()]
+        """What devices hold, under the ids of the bank."""
+        own = [item(device, name, *what) for device, held in self.held.items() for name, what in held.items()]
+        return [replace(one, id=shared_id(one.origin, one.id)) for one in own]
 
 
 def open_bank(root: Path, bridges: int = 0, rules: FusionRules = RULES) -> MemoryBank:
