@@ -51,7 +51,14 @@ class SourceError(FedragError):
 
 
 class EmptySourceError(SourceError, FileNotFoundError):
-    """A source has no documents at all."""
+    """A source has no documents at all.
+
+    `bare` tells that it was read to its end and nothing in it failed: it may be meant to be empty.
+    """
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "", bare: bool = False) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.bare = bare
 
 
 class DocumentError(SourceError, ValueError):

@@ -190,7 +190,7 @@ class FederatedRag(Strategy):
         node_ids = wait_for_nodes(courier, self.settings.federation.devices, self.patience)
         request = DescribeRequest(self.settings.digest())
         cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
-        self.cards = admit(cards, courier)
+        self.cards = admit(cards, courier, self.tools.name_keys)
         without = sum(not card.sources for card in cards.values())
         self._require_quorum(len(self.cards), len(node_ids) - without, "describe")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from logging import INFO
+from logging import INFO, WARNING
 
 from flwr.common import log
 
@@ -37,12 +37,16 @@ class MemoryFusion(HelpingRag):
     retrieve_by: RetrieveBy = "hyperedges"
 
     def share(self) -> None:
-        """Take each device's delta into the bank, and give each what it lacks."""
+        """Take each device's delta into the bank, and give each what it lacks.
+
+        One whose build failed is asked, too: it may have withdrawn something before, and others may have.
+        """
         courier, bank = self._courier, self.tools.bank
         for node_id, card in self.cards.items():
             if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
                 courier.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
-        nodes = [node_id for node_id in self.cards if node_id in self.builds]
+        fit = [node_id for node_id, card in self.cards.items() if card.encoder_id == bank.encoder_id]
+        nodes = [node_id for node_id in fit if node_id in self.builds or node_id not in courier.silent]
         for group in _groups(nodes):
             self._gather(group)
         self._report(bank.fuse())
@@ -68,10 +72,13 @@ class MemoryFusion(HelpingRag):
             courier.miss(node_id, "it shared memories in another device's name")
             return False
         try:
-            return self.tools.bank.take(delta).next != START
+            report = self.tools.bank.take(delta)
         except WireError as error:
             courier.miss(node_id, f"query.share: {error}")
             return False
+        if report.refused:
+            log(WARNING, "the bank refused memories of %s: %s", delta.origin, ", ".join(report.refused))
+        return report.next != START
 
     def _hand_out_bank(self, nodes: Sequence[int]) -> None:
         """Give devices page by page what they lack of the bank."""

@@ -11,6 +11,7 @@ from fedrag_flwr.naming import is_name
 from fedrag_flwr.records import DeviceCard
 from fedrag_flwr.settings import FederationSettings
 from strategies.courier import Courier
+from strategies.name_keys import NameKeys
 
 
 def wait_for_nodes(courier: Courier, wanted: int, patience: float) -> list[int]:
@@ -23,21 +24,27 @@ def wait_for_nodes(courier: Courier, wanted: int, patience: float) -> list[int]:
     return node_ids
 
 
-def admit(cards: Mapping[int, DeviceCard], courier: Courier) -> dict[int, DeviceCard]:
+def admit(cards: Mapping[int, DeviceCard], courier: Courier, known: NameKeys) -> dict[int, DeviceCard]:
     """The devices with documents whose names are theirs alone, by node and in the order of their names.
 
-    The courier calls them so from then on, and misses the others.
+    The courier calls them so from then on, and misses the others. A name that is known under another key is not
+    theirs who claim it, and does not count as claimed.
     """
     admitted = {}
-    claimed = Counter(card.name for card in cards.values())
+    named = {node_id: card for node_id, card in cards.items() if is_name(card.name)}
+    strangers = {node_id for node_id, card in named.items() if not known.fits(card.name, card.key)}
+    claimed = Counter(card.name for node_id, card in named.items() if node_id not in strangers)
     for node_id, card in sorted(cards.items(), key=lambda pair: pair[1].name):
         if not card.sources:  # a node without documents takes no part
             continue
-        if not is_name(card.name):  # it would lead out of folders that are called after devices
+        if node_id not in named:  # it would lead out of folders that are called after devices
             courier.miss(node_id, "it calls itself what no device may be called")
+        elif node_id in strangers:
+            courier.miss(node_id, f"it calls itself {card.name}, which is known under another key")
         elif claimed[card.name] > 1:  # nobody knows which of them it is
             courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
         else:
+            known.keep(card.name, card.key)
             admitted[node_id] = card
             courier.names[node_id] = card.name
     return admitted

@@ -15,6 +15,7 @@ from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from strategies.name_keys import NameKeys
 from strategies.steps import steps
 
 _CLOSED = ("summaries", "scorer", "quota", "fusion_caches", "bank")
@@ -65,6 +66,11 @@ class ServerTools:
     def quota(self) -> QuestionQuota:
         """How many questions devices had scored, which outlives the run."""
         return QuestionQuota(self._private / "quota.sqlite", self.settings.routing.quota)
+
+    @cached_property
+    def name_keys(self) -> NameKeys:
+        """The keys under which devices' names are known, which outlive the run."""
+        return NameKeys(self._private / "names")
 
     @property
     def _private(self) -> Path:

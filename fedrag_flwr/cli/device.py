@@ -46,6 +46,10 @@ inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=T
 NameOption = Annotated[str, typer.Option("--name", help="The device's name.")]
 StoreOption = Annotated[Path | None, typer.Option("--store", help="The store's directory; by default one a name.")]
 
+EmptyFlag = Annotated[
+    bool, typer.Option("--empty", help="Sources that hold nothing are meant to: forget all that was read of them.")
+]
+
 
 @with_errors
 def build(
@@ -59,6 +63,7 @@ def build(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="Forget the old memory first; waiting questions and answers stay.")
     ] = False,
+    empty: EmptyFlag = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -72,14 +77,14 @@ def build(
         settings = settings_from(changes)
         sources = SourceSet(folder, source or (), load_toolbox(settings.models, fedrag_home(settings.home)))
         try:
-            sources.read()
+            sources.read(may_be_empty=lambda _: empty)
         finally:
             sources.close()
         people.pack(root)
         MemoryStore.erase(root)
         _drop_torn_names(root)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
-        report = device.build(progress=progress)
+        report = device.build(empty=empty, progress=progress)
     if as_json:
         print_json(report)
     else:

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, toml_value, with_errors
-from fedrag_flwr.cli.device import show_report
+from fedrag_flwr.cli.device import EmptyFlag, show_report
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.nodes import Node
@@ -68,14 +68,14 @@ def init(
 
 @app.command("build")
 @with_errors
-def build(name: NameArgument, as_json: JsonFlag = False) -> None:
+def build(name: NameArgument, empty: EmptyFlag = False, as_json: JsonFlag = False) -> None:
     """Build the device's memory under its own settings, before any run asks; unchanged documents cost nothing.
 
     As in `fedrag build`, documents that yield nothing are named, and the exit code stays 0.
     """
     config = DeviceFiles.of(name).read()
     with Node(config.own, config.settings).device() as device, progress_bar() as progress:
-        report = device.build(progress=progress)
+        report = device.build(empty=empty, progress=progress)
     if as_json:
         print_json(report)
     else:

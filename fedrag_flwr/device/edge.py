@@ -71,6 +71,7 @@ BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
 TEXTS = "texts"  # meta key: whether the last build read the folder of files
+EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
 
 
 class EdgeDevice:
@@ -208,7 +209,9 @@ class EdgeDevice:
             key=self.sealed.key.public,
         )
 
-    def build(self, *, memories: bool = True, graph: bool = False, progress: Progress = silent) -> BuildReport:
+    def build(
+        self, *, memories: bool = True, graph: bool = False, empty: bool = False, progress: Progress = silent
+    ) -> BuildReport:
         """Bring the memory up to date with the documents; unchanged ones cost nothing.
 
         While another process builds, this waits. What people's questions left in a store before a rebuild comes back.
@@ -219,20 +222,27 @@ class EdgeDevice:
             Whether to learn the hypergraph and synthesise memories, or units and vectors only.
         graph
             Whether to bring the knowledge graph with its communities and summaries up to date, too.
+        empty
+            Whether sources that hold nothing are meant to: all that was read of them goes, and until there is something
+            in them again, later builds need not be told.
         progress
             Told how far the build is.
 
         Raises
         ------
         SourceError
-            The documents cannot be read or there are none.
+            The documents cannot be read, or there are none and nobody said that this is meant.
         StoreError
             The store cannot be written.
         """
         with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
             people.unpack(self.store.database.directory, self.store.database)
-            reading = self.sources.read(had_texts=self.store.meta(TEXTS) == "yes")
-            self._note_texts()
+            emptied = frozenset((self.store.meta(EMPTIED) or "").split("\n"))
+            reading = self.sources.read(
+                had_texts=self.store.meta(TEXTS) == "yes", may_be_empty=lambda source: empty or source in emptied
+            )
+            self._note(TEXTS, "yes" if self.sources.has_texts else "no")  # an empty folder may be one not mounted
+            self._note(EMPTIED, "\n".join(reading.empty))
             distiller = Distiller(
                 self.toolbox.encoder,
                 self.toolbox.generator,
@@ -396,11 +406,10 @@ class EdgeDevice:
         """
         return self._engines.over(memories)
 
-    def _note_texts(self) -> None:
-        """Remember whether the folder is read: one that is empty while it is not mounted must not count as removed."""
-        now = "yes" if self.sources.has_texts else "no"
-        if self.store.meta(TEXTS) != now:
-            self.store.set_meta(TEXTS, now)
+    def _note(self, key: str, now: str) -> None:
+        """Remember something of the sources as they were read last."""
+        if (self.store.meta(key) or "") != now:
+            self.store.set_meta(key, now)
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.errors import StaleMessageError, WireError
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
 from fedrag_flwr.privacy.export import ExportDoor, Released
@@ -56,9 +57,10 @@ class Sharing:
     def page(self, request: ShareRequest, generation: str) -> Delta:
         """Release a page of what came, changed or went since the version that a request names.
 
-        Where the other side knows another generation, everything is sent; where it has pages of another version than
-        the present one, they come again from the first. A memory that was shared before the door learnt a name in it
-        counts as changed: it is sent as the door now writes it, or withdrawn where it may no longer leave.
+        Where the other side knows another generation, or a version from before the store was put back from a backup,
+        everything is sent; where it has pages of another version than the present one, they come again from the first.
+        A memory that was shared before the door learnt a name in it counts as changed: it is sent as the door now
+        writes it, or withdrawn where it may no longer leave.
 
         Parameters
         ----------
@@ -75,6 +77,7 @@ class Sharing:
         delta = self._release(request, generation)
         while self._recall_outdated():
             delta = self._release(request, generation)
+        self.store.give_version(delta.version)
         if delta.version > self._shared():
             self.store.set_meta(SHARED, str(delta.version))
         return delta
@@ -82,7 +85,8 @@ class Sharing:
     def _release(self, request: ShareRequest, generation: str) -> Delta:
         """Pass the page of the store's present version that the request asks for through the door."""
         version = self.store.own_version()  # what is imported meanwhile does not count
-        since = request.since if request.generation == generation and request.since <= version else 0
+        known = request.generation == generation and self.store.gave_version(request.since)
+        since = request.since if known else 0
         after = request.pending.place(generation, since, version)
         gone = self.store.retracted_since(since) if since else []
 
@@ -109,6 +113,8 @@ class Sharing:
         page = cut(gone, read, after, size)
         edges = (edge for item in page.items for edge in item.hyperedges)
         self.hide.prepare(page.retracted, (item.id for item in page.items), edges)
+        names = {shared_id(self.device, self.hide(item.id)): item.id for item in page.items}
+        self.store.lead_back("own", names)  # by these a bank gives them to others
         released = self.door.release_items(page.items)
         if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
             return self._page_of(read, gone, after, size // 2)

@@ -27,11 +27,18 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one pass over a source gave; `skipped` counts files of kinds that no reader knows."""
+    """What one pass over a source gave.
+
+    `skipped` counts files of kinds that no reader knows; `empty` names sources that hold nothing and may.
+    """
 
     documents: tuple[Document, ...]
     failures: tuple[Failure, ...]
     skipped: int = 0
+    empty: tuple[str, ...] = ()
+
+
+MEANT_EMPTY = "or, if it is meant to hold nothing, build once with --empty"
 
 
 class Source(Protocol):

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from fedrag_flwr.errors import DocumentError, EmptySourceError, SourceError
 from fedrag_flwr.records import Document
-from fedrag_flwr.sources.base import Failure, Reading, make_document
+from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, make_document
 from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
 from fedrag_flwr.text.normalise import normalise_line
 
@@ -89,7 +89,10 @@ class FolderSource:
                     documents[outcome.id] = outcome
         if not documents:
             raise EmptySourceError(
-                _why_empty(failures, skipped), where=_first(self.path.name, failures), fix="put readable files into it"
+                _why_empty(failures, skipped),
+                where=_first(self.path.name, failures),
+                fix="put readable files into it" + (f", {MEANT_EMPTY}" if not failures else ""),
+                bare=not failures,
             )
         return Reading(tuple(documents.values()), tuple(failures), skipped)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
 from fedrag_flwr.models.reranker import LateInteractionReranker, TokenEncoder
 from fedrag_flwr.retrieval.base import ranked
 from fedrag_flwr.retrieval.vectors import TextEncoder
-from fedrag_flwr.sources.base import Reading, SearchableSource, SourceHit
+from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, SourceHit
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.graph import GraphMapping, GraphSource
 from fedrag_flwr.sources.graph import propose_mapping as propose_graph
@@ -32,6 +32,10 @@ _SQL = ("sqlite", "mariadb", "mysql", "postgresql")
 _GRAPHS = ("ladybug", "neo4j", "bolt")
 _FILES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".lbug": "ladybug"}
 _KNOWN = "name a folder, a mapping file (.toml), an SQLite file (.db, .sqlite), a Ladybug file (.lbug) or a URL"
+
+
+def _never(_: str) -> bool:
+    return False
 
 
 class Models(Protocol):
@@ -143,7 +147,7 @@ class SourceSet:
         beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
         self._named = (*named, *map(str, beside))
         self._texts = documents if documents and (not beside or FolderSource(documents).may_hold_texts()) else None
-        self._left_out = documents.name if documents and not self._texts else ""
+        self._left_out = FolderSource(documents) if documents and not self._texts else None
         reranker = LateInteractionReranker(models.tokens or models.encoder)
         self._tools = SearchTools(models.encoder, models.pipeline, reranker)
 
@@ -187,33 +191,36 @@ class SourceSet:
             raise SettingError("two sources have one name", fix="give each mapping file a name of its own")
         return opened
 
-    def read(self, *, had_texts: bool = False) -> Reading:
+    def read(self, *, had_texts: bool = False, may_be_empty: Callable[[str], bool] = _never) -> Reading:
         """Read all sources. One that fails fails all: its documents would otherwise count as removed.
 
         Parameters
         ----------
         had_texts
             Whether the folder of files was among the sources when they were read last.
+        may_be_empty
+            Whether a source is meant to hold nothing, by its id; all in it counts as removed then.
 
         Raises
         ------
         EmptySourceError
-            A source is empty, or the folder had texts and holds only mapping files now.
+            A source is empty that may not be, or the folder had texts and holds only mapping files now.
         SourceError
             A source cannot be read.
         """
-        if had_texts and self._left_out:
+        if had_texts and self._left_out and not may_be_empty(self._left_out.id):
             raise EmptySourceError(
                 "the folder holds no texts any more: all that it held would count as removed",
-                where=self._left_out,
-                fix="check that all in it is mounted; to forget its texts, name its mapping files without the folder",
+                where=self._left_out.path.name,
+                fix=f"check that all in it is mounted, {MEANT_EMPTY}",
             )
-        readings = [source.read() for source in self.sources]
+        readings = [_read(source, may_be_empty) for source in self.sources]
         documents = {document.id: document for reading in readings for document in reading.documents}
         if len(documents) < sum(len(reading.documents) for reading in readings):
             raise SourceError("two sources have documents of one id", fix="give each mapping file a name of its own")
         failures = tuple(failure for reading in readings for failure in reading.failures)
-        return Reading(tuple(documents.values()), failures, sum(reading.skipped for reading in readings))
+        skipped, empty = sum(reading.skipped for reading in readings), [i for r in readings for i in r.empty]
+        return Reading(tuple(documents.values()), failures, skipped, tuple(empty))
 
     def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
         """Search all sources, and order what they find by the reranker: their own scores have different units.
@@ -239,6 +246,16 @@ class SourceSet:
         for source in self.__dict__.get("sources", ()):
             if isinstance(source, SqlSource | GraphSource):
                 source.close()
+
+
+def _read(source: SearchableSource, may_be_empty: Callable[[str], bool]) -> Reading:
+    """Read one source; no documents of one that is empty and may be."""
+    try:
+        return source.read()
+    except EmptySourceError as error:
+        if not (error.bare and may_be_empty(source.id)):
+            raise
+        return Reading((), (), empty=(source.id,))
 
 
 @lru_cache(maxsize=_FOLDERS)

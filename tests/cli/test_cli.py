@@ -131,6 +131,21 @@ def test_each_build_names_what_yields_no_memory_and_exits_with_0(home: Path, tmp
         assert "not read" not in shown.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("--rebuild",)], ids=["built on", "rebuilt"])
+def test_a_folder_is_emptied_by_word_alone(home: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    told = ["build", str(documents), "--store", str(tmp_path / "store"), "--name", "leaving", "--json", *SMALL]
+    (documents / "one.md").write_text(next(iter(DOCUMENTS.values())), encoding="utf-8")
+    assert parsed(*told)["documents"] == 1
+    (documents / "one.md").unlink()
+    refused = run(*told, *words)
+    assert (refused.exit_code, "--empty" in refused.stderr) == (1, True)
+    left = parsed(*told, *words, "--empty")
+    assert (left["documents"], left["items"]) == (0, 0)
+    assert parsed(*told)["documents"] == 0
+
+
 def test_a_rebuild_forgets_the_old_store(built: Any, tmp_path: Path) -> None:
     store = ["--store", str(tmp_path / "store"), "--name", "spare", "--json", *SMALL]
     assert parsed("build", built["folder"], *store)["added"] == 2
@@ -157,7 +172,8 @@ def test_a_rebuild_takes_waiting_questions_along(built: Any, tmp_path: Path, wor
         waiting = Outbox(memory.database, tmp_path / "keys", 60).waiting()
         assert [one.text for one in waiting] == ["Who signed the lease?"]
         assert DeliveredAnswers(memory.database).all() == {"q0": told}
-        assert (memory.version, memory.state() == secret) == (before["version"], kept)
+        assert (memory.version == before["version"], memory.state() == secret) == (kept, kept)
+        assert memory.counts().documents == before["documents"]
 
 
 def test_a_rebuild_that_stops_half_way_leaves_what_people_asked_to_the_next(built: Any, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_change_costs_only_its_own_share(
             (device.documents / name).unlink()
     report, after = device.build(), device.items()
     assert (report.added, report.changed, report.removed) == counts
-    assert report.version == first.version + 1
+    assert report.version > first.version
     assert {name: ids for name, ids in after.items() if name not in touched} == {
         name: ids for name, ids in before.items() if name not in touched
     }

@@ -402,3 +402,16 @@ def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:
     assert "Odile Varro" in units[0].text
     assert units == sorted(units, key=lambda one: -one.score)
     assert {one.origin for one in units} == {"vessland"}
+
+
+def test_a_device_without_documents_has_no_graph_and_still_replies(device: EdgeDevice, tmp_path: Path) -> None:
+    device.build(graph=True)
+    assert device.giving.overview().summaries
+    for name in ALL:
+        (tmp_path / "documents" / name).unlink()
+    report = device.build(graph=True, empty=True)
+    assert (report.documents, report.items, report.hyperedges) == (0, 0, 0)
+    assert not device.giving.overview().summaries
+    for mode in ("memory", "graph", "passages", "walk", "assisted"):
+        batch = device.answer([Question("q", "Who designed Tarn Bridge?", "vessland")], mode)
+        assert not any(answer.text for answer in batch.answers)

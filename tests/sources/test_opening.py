@@ -221,6 +221,39 @@ def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
         SourceSet(None, [ward], toolbox()).read()
 
 
+# --- sources that are meant to hold nothing -----------------------------------------------------------------
+
+
+def test_only_a_source_that_may_be_empty_and_reads_as_such_counts_as_no_documents(tmp_path: Path, texts: Path) -> None:
+    ward = make_ward(tmp_path / "ward.db")
+    with sqlite3.connect(tmp_path / "ward.db") as database:
+        database.execute("DELETE FROM conditions")
+    sources = SourceSet(texts, [ward], toolbox())
+    [*_, database_id] = [source.id for source in sources.sources]
+    reading = sources.read(may_be_empty=lambda source: source == database_id)
+    assert (len(reading.documents), reading.empty) == (len(TEXTS), (database_id,))
+    for name in TEXTS:
+        (texts / name).unlink()
+    with pytest.raises(EmptySourceError, match="build once with --empty"):
+        sources.read(may_be_empty=lambda source: source == database_id)
+    (texts / "torn.txt").write_bytes(b"\xff")
+    with pytest.raises(EmptySourceError, match="no file could be read") as unread:  # what is in it is not gone
+        sources.read(may_be_empty=lambda _: True)
+    assert "--empty" not in unread.value.fix
+
+
+def test_a_folder_is_forgotten_for_its_mapping_files_where_that_is_meant(tmp_path: Path, texts: Path) -> None:
+    make_ward(texts / "ward.db")
+    with device_at(tmp_path, texts, ()) as device:
+        device.build()
+    for name in TEXTS:
+        (texts / name).unlink()
+    with device_at(tmp_path, texts, ()) as device:
+        assert device.build(empty=True).removed == len(TEXTS)
+    with device_at(tmp_path, texts, ()) as device:
+        assert device.build().removed == 0
+
+
 def test_a_node_names_its_sources(tmp_path: Path) -> None:
     ward = make_ward(tmp_path / "my ward.db")
     node: dict[str, Plain] = {"device-name": "w", "sources": f"'{ward}'", "home": str(tmp_path)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -169,7 +170,10 @@ def test_a_spoilt_delta_is_refused_and_the_device_still_answers(case: str, built
     assert {item.id for item in tools.bank.items()} == before
 
 
-def test_memories_in_anothers_name_are_not_taken(built: Federation) -> None:
+def test_memories_in_anothers_name_are_not_taken(
+    built: Federation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("flwr"), "propagate", True)
     stolen = (memory("people"), memory("fusion", id="1" * 32), memory("rivers", id="2" * 32, embedding=np.eye(1, 7)[0]))
     change = record(Delta, lambda sent: replace(sent, items=stolen))
     tools = ServerTools(built.settings)
@@ -180,6 +184,7 @@ def test_memories_in_anothers_name_are_not_taken(built: Federation) -> None:
     outcome = ask(built, built.grid(of("rivers", "query.share", change)))
     assert {answer.question_id: answer.text for answer in outcome.answers} == ANSWERS
     assert {item.id for item in tools.bank.items()} == before
+    assert "the bank refused memories of rivers: wrong-origin=2" in caplog.messages
 
 
 ANSWERED: dict[str, tuple[Change, str, str]] = {

@@ -16,7 +16,7 @@ from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, owned
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
-from fedrag_flwr.memory.store.change import fused_id
+from fedrag_flwr.memory.store.change import fused_id, shared_id
 from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, cut
 from fedrag_flwr.memory.synthesis.composition import Composed, Composite, compose
 from fedrag_flwr.models.base import Encoder
@@ -41,6 +41,8 @@ _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
 _REJECTED = "rejected"  # how many compositions for which reason
+_APART = "ids-apart"  # each device's memories have ids of their own; a bank from before asks for all of them again
+_SHARED = "shared apart {}"  # what was taken of a device under such ids
 _DRAWN = "drawn"  # the id from which on memories are composed, where there are more; no device knows it
 
 
@@ -117,6 +119,9 @@ class MemoryBank:
         if fused.meta(BANK_ID) is None:
             fused.set_meta(_DRAWN, secrets.token_hex(16))
             fused.set_meta(BANK_ID, f"bank-{secrets.token_hex(8)}")
+        if received.meta(_APART) is None:
+            received.drop_pages()
+            received.set_meta(_APART, "yes")
 
     @classmethod
     def open(
@@ -170,6 +175,8 @@ class MemoryBank:
     def take(self, delta: Delta) -> ImportReport:
         """Take a device's delta, or a page of it, which speaks for that device alone; the last page makes it count.
 
+        Whatever ids a device gives its memories, the bank keeps them under others, which are no other device's.
+
         Raises
         ------
         WireError
@@ -177,8 +184,8 @@ class MemoryBank:
         """
         if delta.since and (delta.generation, delta.since) != self._taken(delta.origin):
             raise WireError("the delta goes on from a version that the bank does not have", where="Delta")
-        known_now = {f"shared {delta.origin}": f"{delta.generation} {delta.version}"}
-        return self._received.import_delta(delta, one_origin=True, snapshot=delta.since == 0, meta=known_now)
+        known_now = {_SHARED.format(delta.origin): f"{delta.generation} {delta.version}"}
+        return self._received.import_delta(_apart(delta), one_origin=True, snapshot=delta.since == 0, meta=known_now)
 
     def fuse(self) -> FusionReport:
         """Merge what devices share, cut what floods, and compose two-hop memories over what is left."""
@@ -227,7 +234,9 @@ class MemoryBank:
         self._fused.set_meta(_COMPOSED_OF, source)
 
     def delta_for(self, device: str, bank: str, version: int, pending: Pending = NOTHING_PENDING) -> Delta:
-        """The next page of what a device lacks that took in a bank up to a version; all of it where that was another.
+        """The next page of what a device lacks that took in a bank up to a version.
+
+        All of it comes where that was another bank, or this one before it was put back from a backup.
 
         Parameters
         ----------
@@ -239,7 +248,8 @@ class MemoryBank:
             The pages that the device has beyond that.
         """
         bank_id, newest = self.id, self.version
-        since = version if bank == bank_id and version <= newest else 0
+        since = version if bank == bank_id and self._fused.gave_version(version) else 0
+        self._fused.give_version(newest)
         gone = self._fused.retracted_since(since, own=False) if since else []
         after = pending.place(bank_id, since, newest)
 
@@ -266,7 +276,7 @@ class MemoryBank:
 
     def _taken(self, device: str) -> tuple[str, int]:
         """The generation and the version of a device that were taken last; "" and 0 where there are none."""
-        generation, _, since = (self._received.meta(f"shared {device}") or " 0").rpartition(" ")
+        generation, _, since = (self._received.meta(_SHARED.format(device)) or " 0").rpartition(" ")
         return generation, int(since)
 
     def _not_shown(self, held: set[str]) -> Iterator[str]:
@@ -308,3 +318,9 @@ class MemoryBank:
             for (item_id, composite), vector, analysis in zip(new, vectors, analyses, strict=True)
         }
         return tuple({item_id: known[item_id] if item_id in known else made[item_id] for item_id in ids}.values())
+
+
+def _apart(delta: Delta) -> Delta:
+    """A device's delta under the ids of the bank; a memory without an id stays one, and is refused."""
+    items = tuple(replace(item, id=item.id and shared_id(delta.origin, item.id)) for item in delta.items)
+    return replace(delta, items=items, retracted=tuple(shared_id(delta.origin, name) for name in delta.retracted))

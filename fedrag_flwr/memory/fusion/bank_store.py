@@ -9,9 +9,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.store import MemoryStore, item_rows, reading
+from fedrag_flwr.memory.store import MemoryStore, item_rows, reading, staging
 from fedrag_flwr.memory.store.schema import unpack_vectors
-from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Cursor, MemoryItem
 
 _AT_ONCE = 1_000
@@ -73,6 +72,11 @@ class BankStore(MemoryStore):
             rest = most - len(found) if most >= 0 else most
             return found + [row[0] for row in connection.execute(select.format("<"), (start, rest))]
 
+    def drop_pages(self) -> None:
+        """Forget the pages of deltas that are not whole yet; their senders begin again."""
+        with self._database.writing() as connection:
+            staging.drop_all(connection)
+
     def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
         """Put memories of other origins that this side made or checked itself, and remove others, in one step.
 
@@ -89,7 +93,7 @@ class BankStore(MemoryStore):
             The store's version.
         """
         with self._database.writing() as connection:
-            writer = Writer(connection, self._device, self._dimension)
+            writer = self._writer(connection)
             waiting = iter(items)
             while fresh := {item.id: item for item in islice(waiting, _AT_ONCE)}:
                 there = {item.id: item for item in item_rows.items(connection, self._dimension, ids=list(fresh))}

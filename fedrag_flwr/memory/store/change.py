@@ -111,6 +111,11 @@ def content_id(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
+def shared_id(origin: str, item_id: str) -> str:
+    """The id under which a bank keeps and gives out a memory that a device shared; no other device's comes to it."""
+    return content_id("shared", origin, item_id)
+
+
 def fused_id(what: str, *parts: str) -> str:
-    """The id of a memory that a bank "merged" or "composed"; what devices share is refused under such an id."""
+    """The id of a memory that a bank "merged" or "composed"; no memory of a device comes to such an id."""
     return f"{content_id(what, *parts)}-{what}{FUSED}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory.store import held_rows, item_rows, reading
+from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
 from fedrag_flwr.memory.store.change import Contribution, Counts, HeldBack
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.opening import device_and_dimension
@@ -51,7 +51,7 @@ class StoreReader:
 
     @property
     def version(self) -> int:
-        """The store's version; grows by one with each committed change."""
+        """The store's version; grows with each committed change."""
         with self._database.reading() as connection:
             return reading.version(connection)
 
@@ -172,6 +172,11 @@ class StoreReader:
         """The version at which an own memory last came, changed or went."""
         with self._database.reading() as connection:
             return item_rows.own_version(connection)
+
+    def gave_version(self, version: int) -> bool:
+        """Whether others may know of a version; not where the store was put back to one from before it."""
+        with self._database.reading() as connection:
+            return versions.is_given(connection, version)
 
     def item(self, item_id: str) -> MemoryItem:
         """One memory; raises NotFoundError if it is not there."""

@@ -11,7 +11,6 @@ from itertools import compress
 import numpy as np
 
 from fedrag_flwr.memory.store import item_rows
-from fedrag_flwr.memory.store.change import FUSED
 from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, MemoryItem
 
@@ -56,6 +55,7 @@ def refusal(item: MemoryItem, device: str, dimension: int, only: str | None = No
 def take(
     connection: sqlite3.Connection,
     pages: Iterable[Delta],
+    writer: Writer,
     *,
     device: str,
     dimension: int,
@@ -66,7 +66,7 @@ def take(
     """Take a delta within the caller's transaction.
 
     A memory whose id another origin holds is refused as ``id-taken``: nobody replaces another's memories, nor this
-    device's own, nor what a bank makes. One beyond the limit is refused as ``full``. Within one delta the last of an
+    device's own. One beyond the limit is refused as ``full``. Within one delta the last of an
     origin's equal ids counts, and an id that is both new and retracted stays.
 
     Parameters
@@ -75,6 +75,8 @@ def take(
         A connection in a write transaction.
     pages
         The delta, bounded and decoded, in one page or more; gone through three times.
+    writer
+        Writes the change over that connection.
     device
         This device's name.
     dimension
@@ -87,7 +89,6 @@ def take(
     snapshot
         The delta is all there is: what it lacks goes.
     """
-    writer = Writer(connection, device, dimension)
     head = next(iter(pages))
     only = head.origin if one_origin else None
     theirs = item_rows.foreign_origins(connection, only) if snapshot else _named(connection, pages, device, only)
@@ -169,8 +170,7 @@ def _judged(
         reasons = []
         for item in page.items:
             reason = refusal(item, device, dimension, only)
-            made = only is not None and item.id.endswith(FUSED)  # every device can tell these ids beforehand
-            if not reason and (made or owners.setdefault(item.id, item.origin) != item.origin):
+            if not reason and owners.setdefault(item.id, item.origin) != item.origin:
                 reason = "id-taken"
             reasons.append(reason)
         refused.update(reason for reason in reasons if reason)

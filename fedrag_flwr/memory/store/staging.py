@@ -71,6 +71,13 @@ def drop(connection: sqlite3.Connection, sender: str) -> None:
         connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,))
 
 
+def drop_all(connection: sqlite3.Connection) -> None:
+    """Forget the pages of all senders."""
+    if _is_made(connection):
+        connection.execute("DELETE FROM staged")
+        connection.execute("DELETE FROM staged_pages")
+
+
 class _Staged:
     """The pages of a whole delta, read one at a time."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 from fedrag_flwr.errors import StoreError
-from fedrag_flwr.memory.store import importing, opaque, reading, staging
+from fedrag_flwr.memory.store import importing, opaque, reading, staging, versions
 from fedrag_flwr.memory.store.change import Change
 from fedrag_flwr.memory.store.committed import StoreReader
 from fedrag_flwr.memory.store.database import FILE, Database, write_lock
@@ -40,15 +41,24 @@ class MemoryStore(StoreReader):
         Most memories of other origins.
     most_pages
         Most pages in which a delta may come.
+    jump
+        By how much the version grows with a change.
     """
 
     def __init__(
-        self, database: Database, identity: Mapping[str, str], secret: bytes, foreign_limit: int, most_pages: int
+        self,
+        database: Database,
+        identity: Mapping[str, str],
+        secret: bytes,
+        foreign_limit: int,
+        most_pages: int,
+        jump: versions.Jump = versions.jump,
     ) -> None:
         super().__init__(database, identity)
         self._secret = secret
         self._foreign_limit = foreign_limit
         self._most_pages = most_pages
+        self._jump = jump
         self._indexes = Indexes(database, self._dimension)
 
     @classmethod
@@ -61,6 +71,7 @@ class MemoryStore(StoreReader):
         lock_timeout: float = 30.0,
         foreign_limit: int = 1_000_000,
         most_pages: int = MOST_PAGES,
+        jump: versions.Jump = versions.jump,
     ) -> Self:
         """Open a device's store, or make it.
 
@@ -78,6 +89,8 @@ class MemoryStore(StoreReader):
             Most memories of other origins.
         most_pages
             Most pages in which a delta may come.
+        jump
+            By how much the version grows with a change.
 
         Raises
         ------
@@ -106,7 +119,7 @@ class MemoryStore(StoreReader):
                 expected = reading.state(connection, "secret")
             with own_errors(path, FILE):
                 secret = opaque.load_secret(path, expected)
-            return cls(database, known, secret, foreign_limit, most_pages)
+            return cls(database, known, secret, foreign_limit, most_pages, jump)
         except BaseException:
             database.close()
             raise
@@ -152,7 +165,7 @@ class MemoryStore(StoreReader):
         """
         with self._database.writing() as connection:
             shrinks = bool(change.removed or change.documents)
-            version = Writer(connection, self._device, self._dimension).apply(change)
+            version = self._writer(connection).apply(change)
             connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", change.meta.items())
         if shrinks:
             self._forget(*KINDS)
@@ -164,7 +177,7 @@ class MemoryStore(StoreReader):
         They count as retracted and as changed: what of them may still leave replaces what was shared.
         """
         with self._database.writing() as connection:
-            writer = Writer(connection, self._device, self._dimension)
+            writer = self._writer(connection)
             writer.recall(ids)
             return writer.settle()
 
@@ -183,8 +196,8 @@ class MemoryStore(StoreReader):
         until the last one is here. The `meta` values are kept with a delta that was taken.
 
         Refusals are counted by reason: ``own-origin``, ``dimension``, ``not-finite``, ``norm``, ``empty``,
-        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id, or only a bank
-        makes such ones) and ``full``. The delta's version is kept as the meta value ``bank-version``.
+        ``hyperedges`` (one origin's that a bank cannot name), ``id-taken`` (another origin holds the id) and ``full``.
+        The delta's version is kept as the meta value ``bank-version``.
 
         Raises
         ------
@@ -199,6 +212,7 @@ class MemoryStore(StoreReader):
             done = importing.take(
                 connection,
                 pages,
+                self._writer(connection),
                 device=self._device,
                 dimension=self._dimension,
                 limit=self._foreign_limit,
@@ -222,10 +236,19 @@ class MemoryStore(StoreReader):
         with self._database.reading() as connection:
             return importing.missed_fit(connection, self._foreign_limit, sender or None)
 
+    def give_version(self, version: int) -> None:
+        """Remember that others may know of a version of this store."""
+        if not self.gave_version(version):
+            with self._database.writing() as connection:
+                versions.give(connection, version)
+
     def set_meta(self, key: str, value: str) -> None:
         """Keep a value beside the memory; the store's version stays."""
         with self._database.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _writer(self, connection: sqlite3.Connection) -> Writer:
+        return Writer(connection, self._device, self._dimension, self._jump)
 
     def _forget(self, *kinds: IndexKind) -> None:
         """Clear the log and some indexes of what was removed; the change itself is committed, whatever happens here."""
@@ -245,12 +268,16 @@ class MemoryStore(StoreReader):
     def opaque(self, kind: str, ids: Iterable[str]) -> dict[str, str]:
         """Give opaque ids for ids of a kind, and remember them for `resolve_opaque`."""
         made = {plain: opaque.opaque_id(self._secret, kind, plain) for plain in ids}
-        known = self.resolve_opaque(made.values())
-        new = [(hidden, kind, plain) for plain, hidden in made.items() if hidden not in known]
+        self.lead_back(kind, {hidden: plain for plain, hidden in made.items()})
+        return made
+
+    def lead_back(self, kind: str, hidden: Mapping[str, str]) -> None:
+        """Remember for `resolve_opaque` which ids of a kind are behind those that others hold."""
+        known = self.resolve_opaque(hidden)
+        new = [(name, kind, plain) for name, plain in hidden.items() if name not in known]
         if new:
             with self._database.writing() as connection:
                 connection.executemany("INSERT OR IGNORE INTO opaque VALUES (?, ?, ?)", new)
-        return made
 
     def resolve_opaque(self, opaque_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""

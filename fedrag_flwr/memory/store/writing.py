@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.hypergraph.incidence import content_id as hyperedge_id
-from fedrag_flwr.memory.store import held_rows, item_rows, reading
+from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
 from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
 from fedrag_flwr.memory.store.reading import LISTED
@@ -30,13 +30,18 @@ class Writer:
         The device's name: the origin of its own memories.
     dimension
         Length of a vector.
+    jump
+        By how much the store's version grows.
     """
 
-    def __init__(self, connection: sqlite3.Connection, device: str, dimension: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, device: str, dimension: int, jump: versions.Jump = versions.jump
+    ) -> None:
         self._connection = connection
         self._device = device
         self._dimension = dimension
-        self._version = reading.version(connection) + 1
+        self._version_before = reading.version(connection)
+        self._version = self._version_before + jump()
         self._rows_before = connection.total_changes
         self.removed = 0  # memories of other origins that went or were replaced
 
@@ -94,9 +99,9 @@ class Writer:
         self._connection.execute(f"UPDATE items SET version = ? WHERE number {LISTED}", (self._version, *numbers))
 
     def settle(self) -> int:
-        """Give the store's version: one more than before, or the same where no row differs."""
+        """Give the store's version: a higher one than before, or the same where no row differs."""
         if self._connection.total_changes == self._rows_before:
-            return self._version - 1
+            return self._version_before
         self._connection.execute("UPDATE state SET value = ? WHERE key = 'version'", (str(self._version),))
         return self._version
 

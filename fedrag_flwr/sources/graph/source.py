@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SourceHit
 from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
@@ -120,7 +120,12 @@ class GraphSource:
         """
         reading = self._read(0.0).reading
         if not reading.documents:
-            raise EmptySourceError("nothing is said of any subject", where=self.mapping.name)
+            raise EmptySourceError(
+                "nothing is said of any subject",
+                where=self.mapping.name,
+                fix=f"check the mapping, {MEANT_EMPTY}",
+                bare=not reading.failures,
+            )
         return reading
 
     def version(self) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import EmptySourceError, SourceError
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.sources.base import Reading, SourceHit
+from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SourceHit
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
@@ -113,7 +113,12 @@ class SqlSource:
         """
         reading = self._read(0.0).reading
         if not reading.documents:
-            raise EmptySourceError("no mapped table has a record with text", where=self.mapping.name)
+            raise EmptySourceError(
+                "no mapped table has a record with text",
+                where=self.mapping.name,
+                fix=f"check the mapping, {MEANT_EMPTY}",
+                bare=not reading.failures,
+            )
         return reading
 
     def version(self) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fedrag_flwr.inference.agreement import agreed
-from fedrag_flwr.memory.fusion.bank import MemoryBank
+from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, owners, references
-from fedrag_flwr.records import Match, MemoryItem
-from tests.memory.fusion.test_bank import item, many, upload
+from fedrag_flwr.records import Cursor, Match, MemoryItem, ShareRequest
+from tests.memory.fusion.test_bank import item, kept, many, upload
 from tests.memory.fusion.test_refusing import delta, open_bank
 from tests.memory.store.samples import plain_item
 
@@ -55,11 +56,43 @@ def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBa
             fill(bank)
             bank.fuse()
         else:
-            assert bank.take(upload("evil", *forged)).refused == ("id-taken=2",)
+            assert bank.take(upload("evil", *forged)).refused == ()
     bank.take(upload("evil", version=2, since=1, gone=tuple(before)))
     bank.fuse()
     assert {one.id: one.answer for one in made_by(bank)} == {name: one[2] for name, one in before.items()}
-    assert not [one for one in bank.items() if one.origin == "evil"]
+    assert not [one for one in bank.items() if one.origin == "evil"]  # it withdrew its own
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["while they are withdrawn", "in a bank that is made anew"])
+def test_no_device_occupies_the_ids_of_others(anew: bool, bank: MemoryBank, tmp_path: Path) -> None:
+    own = many("zeta", 3)
+    told = tuple(one.id for one in own)
+    bank.take(upload("zeta", *own))
+    bank.fuse()
+    seen = [one.id for one in bank.delta_for("alpha", "", 0).items]
+    forged = [replace(item(str(n), "alpha"), id=name) for n, name in enumerate([*seen, *told])]
+    with closing(open_bank(tmp_path / "anew")) as fresh:
+        at = fresh if anew else bank
+        at.take(upload("zeta", version=2, since=0 if anew else 1, gone=told))
+        assert at.take(upload("alpha", *forged)).refused == ()
+        assert at.take(upload("zeta", *own, version=3)).refused == ()
+        at.take(upload("alpha", version=2, since=1, gone=tuple(seen)))  # what others hold it takes back from nobody
+        at.fuse()
+        assert [one.id for one in at.items() if one.origin == "zeta"] == kept(*own) == seen
+
+
+def test_a_bank_from_before_ids_were_apart_asks_for_everything_again(bank: MemoryBank, tmp_path: Path) -> None:
+    old, withdrawn = many("a", 2)
+    bank._received.import_delta(upload("a", old, withdrawn), one_origin=True, snapshot=True, meta={"shared a": "g 1"})
+    bank._received.import_delta(replace(upload("a", old, version=2), next=Cursor(0, 1, 1)), one_origin=True)
+    bank.fuse()
+    with bank._received.database.writing() as connection:
+        connection.execute("DELETE FROM meta WHERE key = ?", (_APART,))
+    with closing(open_bank(tmp_path / "bank")) as again:
+        assert again.known_of("a") == ShareRequest("memories", 0)
+        again.take(upload("a", old))
+        again.fuse()
+        assert [one.id for one in again.items()] == kept(old)
 
 
 def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, tmp_path: Path) -> None:
@@ -69,7 +102,7 @@ def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, t
         patch.setattr("fedrag_flwr.memory.store.change.FUSED", "")
         bank.fuse()
     old = {one.id for one in made_by(bank)}
-    known = bank.version
+    known = bank.delta_for("e", "", 0).version
     bank.close()
     again = open_bank(tmp_path / "bank", bridges=1)
     again.fuse()
@@ -129,5 +162,5 @@ def test_what_found_no_room_is_asked_for_again_once_there_is_some(
     assert bank.take(upload("a", *many("a", 3)[1:], version=2)).refused == ()
     assert bank.known_of("a").since == 2
     bank.fuse()
-    assert [one.id for one in bank.items()] == ["a-01", "a-02"]
+    assert [one.id for one in bank.items()] == kept(*many("a", 3)[1:])
     bank.close()

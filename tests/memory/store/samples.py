@@ -18,8 +18,13 @@ IDENTITY = {"device": "a", "dimension": str(DIMENSION), "encoder": "mini"}
 PER_DOCUMENT = 2  # passages, and sentences in each passage
 
 
+def by_one() -> int:
+    """By how much versions grow here, so that a test can tell them."""
+    return 1
+
+
 def open_store(path: Path, **identity: str) -> MemoryStore:
-    return MemoryStore.open(path, IDENTITY | identity, lock_timeout=5.0)
+    return MemoryStore.open(path, IDENTITY | identity, lock_timeout=5.0, jump=by_one)
 
 
 def unit_vector(name: str, dimension: int = DIMENSION) -> NDArray[np.float32]:

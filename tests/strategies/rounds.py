@@ -1,0 +1,65 @@
+"""Rounds of a federation without questions, and what the bank and devices hold of one device after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrag_flwr.memory.fusion.fusing import owners
+from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.settings import Plain
+from strategies import MemoryFusion, ServerTools
+from tests.strategies.federation import Federation, toolbox
+
+Said = set[tuple[str, str]]  # questions with their answers
+
+
+def said(items: Iterable[MemoryItem]) -> Said:
+    return {(item.question, item.answer) for item in items}
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A federation whose memories leave as they are."""
+
+    files: Federation
+
+    @classmethod
+    def over(cls, root: Path, **changes: Plain) -> Rounds:
+        return cls(Federation(root).write().with_changes(privacy__export="none", **changes))
+
+    def run(self, nodes: Sequence[Mapping[str, Plain]] | None = None) -> dict[str, str]:
+        """Build, share, fuse and hand out; give who was missing and why."""
+        tools = ServerTools(self.files.settings)
+        tools.__dict__["toolbox"] = toolbox()
+        strategy = MemoryFusion(self.files.settings, [], tools)
+        strategy.patience = 0.0
+        try:
+            strategy.prepare(self.files.grid(nodes=nodes), "1")
+        finally:
+            tools.close()
+        return dict(strategy.post.traffic.missing)
+
+    def documents(self, device: str) -> Path:
+        return self.files.root / "data" / device
+
+    def store(self, device: str) -> Path:
+        return self.files.root / "home" / "devices" / self.files.settings.data_key / device
+
+    def own(self, device: str) -> Said:
+        """What a device itself remembers of its documents."""
+        with self.files.device(device) as opened:
+            return said(opened.store.items(origin=device))
+
+    def in_bank(self, device: str) -> Said:
+        """What the bank gives out that a device shared."""
+        bank = ServerTools(self.files.settings).bank
+        found = said(item for item in bank.items() if device in owners(item))
+        bank.close()
+        return found
+
+    def at(self, peer: str, device: str) -> Said:
+        """What a peer holds that a device shared."""
+        with self.files.device(peer) as opened:
+            return said(item for item in opened.store.items() if device in owners(item))
