@@ -178,7 +178,7 @@ class RoutingSettings(_Group):
     quota: int = Field(50, ge=0, le=1_000_000)
     router_threshold: float = Field(-1.0, ge=-1, le=1)
     router_devices: int = Field(5, ge=1, le=1_000)
-    router_centroids: int = Field(16, ge=1, le=1_024)
+    router_centroids: int = Field(16, ge=1, le=16)
 
 
 class FedRagSettings(_Group):

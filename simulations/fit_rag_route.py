@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.retrieval.source_router import (
     FEATURES,
+    GROUPS,
     SHIPPED,
     SourceRouter,
     centroids_of,
@@ -30,7 +31,6 @@ from simulations.corpora.sentences import DATASETS, encoded, find_data
 
 Floats = NDArray[np.float32]
 _HITS = 5  # of a device's nearest paragraphs, among which a supporting one counts
-_CENTROIDS = 16
 _UNITS = 16
 _FOLDS = 5
 _RECALL = 0.9
@@ -67,7 +67,7 @@ def asked_of(name: str, benchmark: Benchmark, rng: np.random.Generator) -> list[
     for devices in _DEVICES:
         for kind, dealt in federations(benchmark, vectors, devices, rng).items():
             held = [np.flatnonzero(np.array(dealt) == number) for number in range(devices)]
-            told = [(rows, centroids_of(vectors[rows], _CENTROIDS, 0)) for rows in held]
+            told = [(rows, centroids_of(vectors[rows], GROUPS, 0)) for rows in held]
             held = [rows for rows, one in told if len(one.vectors)]  # who tells of nothing is not asked
             centroids = [one for _, one in told if len(one.vectors)]
             for asked, vector in zip(benchmark.questions, questions, strict=True):

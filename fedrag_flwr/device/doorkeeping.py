@@ -17,6 +17,7 @@ from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, BuildReport, OpenQuestion, Vector
 from fedrag_flwr.settings import Settings
 
+RELEASED = "released"  # folder beside the store: what left, so that the unchanged passes the door once
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
 _NO_VECTOR: Vector = np.zeros(0, dtype=np.float32)  # of a question, where homes route by themselves
 

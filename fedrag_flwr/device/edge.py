@@ -17,6 +17,7 @@ from fedrag_flwr.device.giving import DeviceGiving
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
+from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.device.summarising import DeviceSummaries
 from fedrag_flwr.device.tracing import TraceLine, trace_answer
@@ -146,7 +147,8 @@ class EdgeDevice:
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
-        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf)
+        middles = PassageMiddles(self.doorkeeper, key.derived("groups of passages"))
+        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, middles)
         self.sealed = SealedExchange.of(
             name,
             key,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from fedrag_flwr.device.doorkeeping import Doorkeeper
+from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.sharing import Sharing
 from fedrag_flwr.errors import PrivacyError, StoreCorruptError, WireError
 from fedrag_flwr.inference.evidence import EvidenceShelf
@@ -33,12 +34,10 @@ from fedrag_flwr.records import (
     SummaryOverview,
     SummaryRequest,
 )
-from fedrag_flwr.retrieval.source_router import centroids_of
 from fedrag_flwr.sources.opening import SourceSet
 
 _LOG = logging.getLogger(__name__)
 _STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first
-RELEASED = "released"
 _TIMES = 3  # so many near sentences are masked for each that leaves: which ones do is chosen by what they say then
 
 
@@ -54,12 +53,15 @@ class DeviceGiving:
         Where the documents are.
     graph, shelf
         The device's knowledge graph and its own evidence.
+    middles
+        Of its passages, as the door shows them.
     """
 
     doorkeeper: Doorkeeper
     sources: Callable[[], SourceSet]
     graph: DeviceGraph
     shelf: EvidenceShelf
+    middles: PassageMiddles
 
     def memories(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
@@ -140,9 +142,13 @@ class DeviceGiving:
             request = SummaryRequest("", ())
 
     def centroids(self, request: CentroidRequest) -> CentroidBatch:
-        """The directions of groups of passages, through the door; no group is so small that it tells a passage."""
-        vectors = self.doorkeeper.store.units("paragraph").vectors
-        found = centroids_of(vectors, request.most, self.doorkeeper.settings.seed)
+        """The directions of groups of passages as the door shows them, with rounded sizes, the largest groups first.
+
+        A request for fewer gets fewer of the same groups. What one grouping tells is what the means of four passages
+        or more tell (of a device of two or three, of those); what changes between two states of the documents, what
+        changed in the means.
+        """
+        found = self.middles.present().largest(request.most)
         rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
         release = self.doorkeeper.door.release_vector
         told = tuple(Centroid(release(vector), count, close) for vector, count, close in rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -38,19 +38,30 @@ def mean_vectors(
     shown = iter(zip(texts, operate([Bundle((text,)) for text in texts]), strict=True))
     means: dict[str, Vector] = {}
     for name, content in contents.items():
-        kept: list[int] = []
-        rewritten: dict[int, str] = {}
-        for row, (text, bundle) in enumerate(islice(shown, len(content.texts))):
-            if bundle.refusal:
-                continue
-            kept.append(row)
-            if bundle.changes or bundle.prose[0] != text:
-                rewritten[row] = bundle.prose[0]
-        if len(kept) < FEWEST:
-            continue
-        vectors = content.vectors.copy()
-        if rewritten:
-            vectors[list(rewritten)] = encode(list(rewritten.values()))
-        mean = vectors[kept].mean(axis=0)
-        means[name] = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        vectors = _kept(content, list(islice(shown, len(content.texts))), encode)
+        if len(vectors) >= FEWEST:
+            mean = vectors.mean(axis=0)
+            means[name] = mean / max(float(np.linalg.norm(mean)), 1e-12)
     return means
+
+
+def shown_vectors(
+    content: Content,
+    operate: Callable[[list[Bundle]], list[Bundle]],
+    encode: Callable[[list[str]], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """The vector of each text as it is shown, shape (n, dimension), by the rules of `mean_vectors`."""
+    texts = [clean(text) for text in content.texts]
+    return _kept(content, list(zip(texts, operate([Bundle((text,)) for text in texts]), strict=True)), encode)
+
+
+def _kept(
+    content: Content, shown: Sequence[tuple[str, Bundle]], encode: Callable[[list[str]], NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Vectors of what is not refused, of what is rewritten anew."""
+    kept = [row for row, (_, bundle) in enumerate(shown) if not bundle.refusal]
+    rewritten = [row for row in kept if shown[row][1].changes or shown[row][1].prose[0] != shown[row][0]]
+    vectors = content.vectors.copy()
+    if rewritten:
+        vectors[rewritten] = encode([shown[row][1].prose[0] for row in rewritten])
+    return np.asarray(vectors[kept], dtype=np.float32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.chain import OperatorChain
-from fedrag_flwr.privacy.contents import Content, mean_vectors
+from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
 from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, shown_item, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.nearness import rescored
@@ -353,6 +353,25 @@ class ExportDoor:
         self._passed("vectors", (shown,))
         return shown
 
+    def shown_vectors(self, passages: Content) -> NDArray[np.float32]:
+        """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves.
+
+        Those that the door would keep back as evidence are not among them.
+
+        Parameters
+        ----------
+        passages
+            Under their titles.
+
+        Raises
+        ------
+        PrivacyError
+            If an operator fails.
+        """
+        rows = [row for row, text in enumerate(passages.texts) if len(text) <= _MOST_PARAGRAPH]
+        read = Content(tuple(passages.texts[row] for row in rows), passages.vectors[rows])
+        return shown_vectors(read, self._operate_evidence, self._encoder.encode)
+
     def release_levels(self, levels: NDArray[np.uint8]) -> tuple[int, ...]:
         """Release a sketch, shape (topics,), whose noise was drawn where it was made.
 
@@ -388,6 +407,14 @@ class ExportDoor:
             for change in bundle.changes
         )
         return current
+
+    def _operate_evidence(self, bundles: Sequence[Bundle]) -> list[Bundle]:
+        """As `_operate`, and refuse a text of which nothing is left, or too much."""
+        reasons = [
+            (one, TOO_LONG if len(one.prose[0]) > _MOST_PARAGRAPH else "" if words(one.prose[0]) else TEXT_EMPTY)
+            for one in self._operate(bundles)
+        ]
+        return [replace(one, refusal=one.refusal or reason) for one, reason in reasons]
 
     def _summary_vectors(self, passed: Mapping[str, str], contents: Mapping[str, Content]) -> dict[str, Vector]:
         told = {name: contents[name] for name in passed if name in contents}

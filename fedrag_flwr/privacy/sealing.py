@@ -65,6 +65,10 @@ class BoxKey:
         """The key that others seal for, 32 bytes."""
         return self._private.public_key().public_bytes_raw()
 
+    def derived(self, purpose: str) -> bytes:
+        """A secret of this key's owner for one purpose, 32 bytes, the same each time."""
+        return hmac.new(self._private.private_bytes_raw(), b"fedrag own\0" + purpose.encode(), hashlib.sha256).digest()
+
     def open(self, box: bytes, context: str) -> bytes:
         """What was sealed for this key in this context.
 

@@ -109,7 +109,7 @@ class CentroidRequest:
 
 @dataclass(frozen=True, slots=True)
 class Centroid:
-    """The direction of a group of passages, how many they are, and their mean cosine to it."""
+    """The direction of a group of passages, about how many they are, and about their mean cosine to it."""
 
     vector: Vector
     passages: Count

@@ -26,9 +26,11 @@ FEATURES = (
     *("nearest cosine", "second cosine", "mean cosine", "closeness of the nearest group", "log passages"),
     *("log passages of the nearest group", "lead over the other devices", "share of devices that are nearer"),
 )
-_PASSAGES_PER_GROUP = 16  # so that no centroid is a passage's own vector
+GROUPS = 16  # of a device at most, whoever asks
+_PASSAGES_PER_GROUP = 16  # on the average
 _FEWEST = 4  # passages of a group beside others
 _FEWEST_IN_ALL = 2  # of a device, whose only group they are then: the direction of one is the passage itself
+_CLOSENESS_STEPS = 20  # to 1: with exact numbers a direction would be an exact sum of vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,15 @@ class Centroids:
     passages: NDArray[np.int64]
     closeness: Values
 
+    def largest(self, most: int) -> Centroids:
+        """The first so many groups."""
+        return Centroids(self.vectors[:most], self.passages[:most], self.closeness[:most])
+
 
 def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
-    """Group passages by k-means, and leave out groups so small that they would tell single passages.
+    """Group passages by k-means, and leave out the smallest groups, whose means come near to single passages.
+
+    Sizes are rounded to powers of two and mean cosines to twentieths; by rounded size the largest group comes first.
 
     Parameters
     ----------
@@ -63,7 +71,9 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     middles = [rows.mean(axis=0) for rows in kept]
     units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in middles]).astype(np.float32)
     closeness = np.array([float((rows @ unit).mean()) for rows, unit in zip(kept, units, strict=True)])
-    return Centroids(units, np.array([len(rows) for rows in kept]), closeness)
+    sizes = np.exp2(np.round(np.log2([len(rows) for rows in kept]))).astype(np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    return Centroids(units[order], sizes[order], np.round(closeness[order] * _CLOSENESS_STEPS) / _CLOSENESS_STEPS)
 
 
 def features_of(question: Floats, devices: Sequence[Centroids]) -> Values:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice, graphing
+from fedrag_flwr.device.doorkeeping import RELEASED
 from fedrag_flwr.device.edge import NAMES
-from fedrag_flwr.device.giving import RELEASED
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError

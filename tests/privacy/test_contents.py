@@ -84,3 +84,17 @@ def test_of_too_few_sentences_the_vector_is_the_text_s(
     few = Content(sentences.texts[: FEWEST - 1], sentences.vectors[: FEWEST - 1])
     (shown,) = door.release_summaries({"community-1": "Subjects: Harbours."}, {"community-1": few}).items
     assert np.allclose(shown.vector, encoder.encode(["Subjects: Harbours."])[0], atol=2e-3)
+
+
+def test_what_the_door_keeps_back_counts_in_no_vector_of_passages(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    passages = content((PLAIN[0], "Maria Lopez.", NAMED, "Salt. " * 4_000, PLAIN[1]))
+    passages = Content(passages.texts, encoder.encode(list(passages.texts)))
+    masking = make_door("type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+    masked = encoder.encode([NAMED.replace("Maria Lopez", "[PERSON]")])
+    expected = np.vstack([passages.vectors[:1], masked, passages.vectors[4:]])
+    assert np.allclose(masking.shown_vectors(passages), expected, atol=1e-5)
+    plain = make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="a")
+    assert np.array_equal(plain.shown_vectors(passages), passages.vectors[[0, 1, 2, 4]])
+    assert plain.shown_vectors(Content((), passages.vectors[:0])).shape == (0, encoder.dimension)

@@ -62,6 +62,12 @@ def test_what_is_no_public_key_is_refused(key: bytes) -> None:
         seal(b"body", key, "")
 
 
+def test_a_key_s_owner_has_a_secret_for_each_purpose() -> None:
+    made = {key.derived(purpose) for key in (OWN, OTHER, BoxKey(bytes(range(32)))) for purpose in ("a", "b")}
+    assert len(made) == 4
+    assert not made & {bytes(range(32)), OWN.public, OWN.tag_key(OWN.public)}
+
+
 def test_a_key_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "box.key"
     public = BoxKey.kept(path).public

@@ -28,12 +28,18 @@ def devices_of(count: int, seed: int) -> list[Centroids]:
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(2, 120), st.integers(1, 8), st.integers(0, 2**16))
-def test_no_group_is_small_enough_to_tell_a_passage(count: int, most: int, seed: int) -> None:
+def test_groups_are_of_several_passages_and_told_of_roughly(count: int, most: int, seed: int) -> None:
     vectors = rows_of(count, seed)
     found = centroids_of(vectors, most, 0)
     assert 1 <= len(found.vectors) == len(found.passages) == len(found.closeness) <= most
-    assert found.passages.sum() <= count
+    assert found.passages.sum() <= 1.5 * count  # rounded
     assert found.passages.min() >= min(4, count)
+    assert (np.log2(found.passages) % 1 == 0).all()
+    assert (np.diff(found.passages) <= 0).all()
+    assert found.closeness * 20 == pytest.approx(np.round(found.closeness * 20))
+    fewer = found.largest(1)
+    assert np.array_equal(fewer.vectors, found.vectors[:1])
+    assert (len(fewer.passages), len(fewer.closeness)) == (1, 1)
     assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(np.ones(len(found.vectors)), abs=1e-5)
 
 
