@@ -113,7 +113,7 @@ def measure(
     quota, voices = DEFENCES[defence]
     memory = settings.memory
     rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
-    asker = Asker(merge([*bank, *false], rules).items, settings, toolbox)
+    asker = Asker(merge([*bank, *false], rules, toolbox.encoder.encode).items, settings, toolbox)
     of_top = wrong = right = 0.0
     for question, _ in targets:
         matches, known = asker.ask(question.text, voices=voices)

@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field
 
-import numpy as np
-
 from fedrag_flwr.inference.support import is_choice, tokens
+from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
@@ -21,7 +20,6 @@ from fedrag_flwr.text.numbers import numbers_in
 
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
-LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
 _MOST_KEPT = 4_096
 
 # Answer types that can only be answered by their own kind; the others name things, and recognisers mix them up.
@@ -96,7 +94,7 @@ class Fitting:
             [vector] = self.encoder.encode([item.question])
             if len(self.true) >= _MOST_KEPT:
                 self.true.clear()
-            self.true[item.id] = float(vector @ item.embedding) >= LEAST_TRUTH * float(np.linalg.norm(item.embedding))
+            self.true[item.id] = is_as_worded(item, vector)
         return self.true[item.id]
 
     def misfit(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:

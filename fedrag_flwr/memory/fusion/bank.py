@@ -36,7 +36,7 @@ BANK_ID = "bank-id"
 MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FORM = 4  # of what fusion makes; a bank that was made in another form is fused anew
+_FORM = 5  # of what fusion makes; a bank that was made in another form is fused anew
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
@@ -204,7 +204,7 @@ class MemoryBank:
             self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
             if whole:
                 self._ledger.clear()
-            refusion = Refusion(self._received, self._ledger, self._rules)
+            refusion = Refusion(self._received, self._ledger, self._rules, self._encoder.encode)
             there = set(self._fused.ids()) - self._composed_ids() if whole else set()
             gone = self._not_shown(there) if whole else refusion.gone()
             now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)

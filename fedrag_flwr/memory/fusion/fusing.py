@@ -8,7 +8,7 @@ other stay apart, each with its owners.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -25,6 +25,9 @@ COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two;
 _MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
+_LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]  # questions to unit rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Merging:
     over_quota: int
 
 
-def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
+def merge(items: Sequence[MemoryItem], rules: FusionRules, encode: Encode) -> Merging:
     """Merge what several devices say alike, and cut what one device says too often.
 
     Parameters
@@ -60,6 +63,8 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
         Memories of all devices, each with hyperedges of its own origin.
     rules
         What counts as alike.
+    encode
+        Gives the vectors of questions.
 
     Returns
     -------
@@ -71,7 +76,8 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
     by_key: defaultdict[str, list[MemoryItem]] = defaultdict(list)
     for item in kept:
         by_key[statement_key(item.question, item.answer)].append(item)
-    merged = [one_of(group) for alike in by_key.values() for group in same_statements(alike, rules.near)]
+    alike = (group for members in by_key.values() for group in same_statements(members, rules.near))
+    merged = [one_of(voices) for group in alike for voices in of_one_voice(group, encode)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 
@@ -165,6 +171,38 @@ def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[Memor
     for item, middle in zip(order, group_of.tolist(), strict=True):
         groups[middle].append(item)
     return list(groups.values())
+
+
+def of_one_voice(group: Sequence[MemoryItem], encode: Encode) -> list[list[MemoryItem]]:
+    """Split what says the same by kind and type of answer, and take out what is worded otherwise than its vector says.
+
+    For one of them speaks for all in the end: a device that sends others' vectors under words of its own would silence
+    them. Equal words need no vector to tell that they are equal, so they are not encoded.
+    """
+    if len(group) == 1:
+        return [list(group)]
+    parts: defaultdict[tuple[str, str], list[MemoryItem]] = defaultdict(list)
+    for item in group:
+        parts[item.kind, item.answer_type].append(item)
+    split = []
+    for members in parts.values():
+        honest = _are_as_worded(members, encode)
+        split += [[item] for item, fits in zip(members, honest, strict=True) if not fits]
+        split += [kept] if (kept := list(compress(members, honest))) else []
+    return split
+
+
+def _are_as_worded(items: Sequence[MemoryItem], encode: Encode) -> list[bool]:
+    questions = list(dict.fromkeys(item.question for item in items))
+    if len(questions) == 1:
+        return [True] * len(items)
+    vectors = dict(zip(questions, encode(questions), strict=True))
+    return [is_as_worded(item, vectors[item.question]) for item in items]
+
+
+def is_as_worded(item: MemoryItem, vector: NDArray[np.float32]) -> bool:
+    """Whether a memory's embedding is the vector of its question, as far as half precision tells."""
+    return float(vector @ item.embedding) >= _LEAST_TRUTH * float(np.linalg.norm(item.embedding))
 
 
 def one_of(members: Sequence[MemoryItem]) -> MemoryItem:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FusionRules, one_of, same_statements, sparse
+from fedrag_flwr.memory.fusion.fusing import Encode, FusionRules, of_one_voice, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.memory.fusion.statements import statement_key
@@ -52,12 +52,15 @@ class Refusion:
         What the last fusion knew, which is brought up to date.
     rules
         When memories say the same, and how often one device may say it.
+    encode
+        Gives the vectors of questions.
     """
 
-    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules) -> None:
+    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules, encode: Encode) -> None:
         self._received = received
         self._ledger = ledger
         self._rules = rules
+        self._encode = encode
         self._leaving = _Leaving()
 
     def made(self, since: int) -> Iterator[MemoryItem]:
@@ -166,9 +169,10 @@ class Refusion:
         shown = []
         for circle in circles:
             for group in same_statements([items[part.number] for part in circle], self._rules.near):
-                made = one_of(group)
-                shown += [(by_id[item.id], made.id) for item in group]
-                yield made
+                for voices in of_one_voice(group, self._encode):
+                    made = one_of(voices)
+                    shown += [(by_id[item.id], made.id) for item in voices]
+                    yield made
         self._leaving.shown.update(part.shown for part in members if part.shown is not None)
         self._ledger.show(shown)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedrag_flwr.memory.fusion.fusing import (
     COMPOSED,
     FUSION,
     FusionRules,
+    Merging,
     merge,
     owned,
     owners,
@@ -21,6 +23,7 @@ from fedrag_flwr.memory.fusion.fusing import (
 )
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import unit_vector
+from tests.strategies.federation import toolbox
 
 RULES = FusionRules(near=0.95, quota=2)
 
@@ -28,6 +31,12 @@ RULES = FusionRules(near=0.95, quota=2)
 def item(number: int, origin: str, question: str = "Who rang?", answer: str = "Ada", near: str = "rang") -> MemoryItem:
     vector = unit_vector(near)
     return MemoryItem(f"{origin}{number:03}", question, answer, "single", "PERSON", (f"e{number}",), (), vector, origin)
+
+
+def fused(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
+    """What is made of memories whose vectors are those of their questions."""
+    vectors = {one.question: one.embedding for one in reversed(items)}
+    return merge(items, rules, lambda questions: np.stack([vectors[question] for question in questions]))
 
 
 def turned(vector: Vector, cosine: float) -> Vector:
@@ -39,7 +48,7 @@ def turned(vector: Vector, cosine: float) -> Vector:
 
 
 def test_equal_statements_of_two_devices_become_one_with_both_owners() -> None:
-    [one] = merge([item(1, "a"), item(2, "b")], RULES).items
+    [one] = fused([item(1, "a"), item(2, "b")], RULES).items
     assert (one.origin, one.question, one.answer) == (FUSION, "Who rang?", "Ada")
     assert one.hyperedges == ("a/e1", "b/e2")
     assert owners(one) == {"a", "b"}
@@ -47,12 +56,12 @@ def test_equal_statements_of_two_devices_become_one_with_both_owners() -> None:
 
 def test_another_wording_of_the_same_statement_is_merged_and_a_far_one_is_not() -> None:
     near, far = (replace(item(2, "b"), embedding=turned(unit_vector("rang"), cosine)) for cosine in (0.96, 0.94))
-    assert len(merge([item(1, "a"), near], RULES).items) == 1
-    assert len(merge([item(1, "a"), far], RULES).items) == 2
+    assert len(fused([item(1, "a"), near], RULES).items) == 1
+    assert len(fused([item(1, "a"), far], RULES).items) == 2
 
 
 def test_contradictions_stay_apart_with_their_owners() -> None:
-    kept = merge([item(1, "a"), item(2, "b", answer="Odile"), item(3, "c", answer="the Ada")], RULES).items
+    kept = fused([item(1, "a"), item(2, "b", answer="Odile"), item(3, "c", answer="the Ada")], RULES).items
     assert {(one.answer, owners(one)) for one in kept} == {
         ("Ada", frozenset(("a", "c"))),
         ("Odile", frozenset(("b",))),
@@ -61,13 +70,13 @@ def test_contradictions_stay_apart_with_their_owners() -> None:
 
 def test_one_device_alone_is_left_as_it_is() -> None:
     mine = [item(1, "a"), item(2, "a", near="else")]
-    assert merge(mine, RULES).items == tuple(mine)
+    assert fused(mine, RULES).items == tuple(mine)
 
 
 def test_a_flood_of_one_device_is_cut_to_the_quota() -> None:
     flood = [item(number, "mallory", question=f"Who rang {number}?", answer="Eve") for number in range(50)]
     others = [item(1, "a"), item(2, "b")]
-    merging = merge([*flood, *others], RULES)
+    merging = fused([*flood, *others], RULES)
     assert merging.over_quota == 48
     assert sum(one.origin == "mallory" for one in merging.items) == RULES.quota
     assert {owners(one) for one in merging.items} == {frozenset(("mallory",)), frozenset(("a", "b"))}
@@ -79,7 +88,7 @@ def test_no_chain_of_near_questions_joins_far_ones() -> None:
         replace(item(number, "ab"[number % 2]), embedding=turned(vector, float(np.cos(0.3 * number))))
         for number in range(6)
     ]
-    sizes = [len(one.hyperedges) for one in merge(steps, RULES).items if one.origin == FUSION]
+    sizes = [len(one.hyperedges) for one in fused(steps, RULES).items if one.origin == FUSION]
     assert sizes
     assert max(sizes) <= 3
 
@@ -91,7 +100,7 @@ def test_no_chain_of_near_questions_joins_far_ones() -> None:
 def test_owners_of_many_devices_are_counted_as_far_as_references_reach(count: int, name: str, counted: int) -> None:
     members = [item(number, name.format(number)) for number in range(count)]
     members = [replace(one, hyperedges=(one.hyperedges[0].ljust(32, "0"),)) for one in members]  # as opaque ids are
-    [one] = merge(members, RULES).items
+    [one] = fused(members, RULES).items
     assert len(one.hyperedges) == 16
     assert max(map(len, one.hyperedges)) <= 200
     assert len(owners(one)) == counted
@@ -101,7 +110,7 @@ def test_owners_of_many_devices_are_counted_as_far_as_references_reach(count: in
 
 
 def test_an_owner_without_hyperedges_is_named() -> None:
-    [one] = merge([replace(item(1, "a"), hyperedges=()), item(2, "b")], RULES).items
+    [one] = fused([replace(item(1, "a"), hyperedges=()), item(2, "b")], RULES).items
     assert owners(one) == {"a", "b"}
     assert references(one) == [("a", ""), ("b", "e2")]
     assert owned(one).hyperedges == ("b/e2",)  # two memories of one device do not meet in what is no hyperedge
@@ -110,10 +119,12 @@ def test_an_owner_without_hyperedges_is_named() -> None:
 def test_nobody_stands_behind_a_composed_memory_and_all_behind_a_merged_one_of_any_kind() -> None:
     composed = replace(item(1, FUSION), id=f"1{COMPOSED}", kind="multi-hop", hyperedges=("a/e1", "b/e2"))
     assert owners(composed) == frozenset()
-    short = replace(item(2, "evil"), question="Who?", kind="multi-hop")  # it speaks for all who say the same
-    [merged] = merge([item(1, "a"), short], RULES).items
+    long, short = (replace(item(n, name), kind="multi-hop") for n, name in enumerate(("a", "b"), 1))
+    short = replace(short, question="Who?")  # it speaks for all who say the same
+    [merged] = fused([long, short], RULES).items
     assert merged.kind == "multi-hop"
-    assert owners(merged) == {"a", "evil"}
+    assert merged.question == "Who?"
+    assert owners(merged) == {"a", "b"}
 
 
 statements = st.lists(
@@ -128,7 +139,7 @@ def test_every_statement_within_the_quota_survives_with_its_owner(drawn: list[tu
     items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]
     kept = within_quota(items, RULES)
     said = {(i.answer, i.embedding.tobytes(), i.origin) for i in kept}
-    merged = merge(items, RULES)
+    merged = fused(items, RULES)
     assert {(i.answer, i.embedding.tobytes(), name) for i in merged.items for name in owners(i)} == said
     assert len({i.id for i in merged.items}) == len(merged.items)
     assert merged.over_quota == len(items) - len(kept)
@@ -143,4 +154,22 @@ def test_every_statement_within_the_quota_survives_with_its_owner(drawn: list[tu
 def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, str, str]]) -> None:
     items = [item(n, origin, answer=answer, near=near) for n, (origin, answer, near) in enumerate(drawn)]
     turned_round = list(reversed(items))
-    assert {i.id for i in merge(items, RULES).items} == {i.id for i in merge(turned_round, RULES).items}
+    assert {i.id for i in fused(items, RULES).items} == {i.id for i in fused(turned_round, RULES).items}
+
+
+@pytest.mark.parametrize(("field", "other"), [("question", "-"), ("answer_type", "YESNO"), ("kind", "set")])
+def test_nobody_speaks_for_another_in_words_that_its_vector_does_not_say(field: str, other: str) -> None:
+    encode = toolbox().encoder.encode
+    question = "Who commanded the frigate Windhover?"
+    [vector] = encode([question])
+    honest = replace(item(7, "b", question), embedding=vector)
+    told = {"question": question, "answer_type": honest.answer_type, "kind": honest.kind} | {field: other}
+    made_up = MemoryItem(
+        "a1", told["question"], honest.answer, told["kind"], told["answer_type"], ("e1",), (), vector, "a"
+    )
+    alone = merge([honest, made_up], RULES, encode).items
+    assert {one.id: one.question for one in alone} == {honest.id: question, made_up.id: made_up.question}
+    also = replace(honest, id="c1", origin="c", question="Who commanded Windhover, the frigate?")
+    also = replace(also, embedding=encode([also.question])[0])
+    kept = merge([honest, made_up, also], RULES, encode).items
+    assert sorted(sorted(owners(one)) for one in kept) == [["a"], ["b", "c"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.ledger import FILE
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.memory.store.change import shared_id
-from fedrag_flwr.records import Delta, MemoryItem
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.records import Delta, MemoryItem, Vector
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import toolbox
 
@@ -30,14 +32,28 @@ RUNG = ("bell", "chime", "gong", "horn", "bell 7")  # the last is another statem
 Step = tuple[str, dict[str, tuple[int, str] | None]]  # a device, and its changed memories; None withdraws one
 
 
-def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
+def vector_of(place: int) -> Vector:
     one, other = unit_vector("one", DIMENSION), unit_vector("other", DIMENSION)
     other -= (other @ one) * one
     other /= np.linalg.norm(other)
-    vector = (np.cos(TURN * place) * one + np.sin(TURN * place) * other).astype(np.float32)
+    return np.asarray(np.cos(TURN * place) * one + np.sin(TURN * place) * other, dtype=np.float32)
+
+
+class Rungs:
+    """Encodes a question by the rung that it asks for."""
+
+    id = "rungs"
+    dimension = DIMENSION
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        places = [max(place for place, rung in enumerate(RUNG) if f" {rung} " in text) for text in texts]
+        return np.array([vector_of(place) for place in places], dtype=np.float32).reshape(-1, DIMENSION)
+
+
+def item(origin: str, name: str, place: int, answer: str) -> MemoryItem:
     question = f"Who rang the {RUNG[place]} of {name}?"
     return MemoryItem(
-        f"{name}{origin}", question, answer, "single", "PERSON", (f"e{name}",), (), vector, origin
+        f"{name}{origin}", question, answer, "single", "PERSON", (f"e{name}",), (), vector_of(place), origin
     )  # ids mix the devices
 
 
@@ -64,9 +80,9 @@ class Devices:
         return [replace(one, id=shared_id(one.origin, one.id)) for one in own]
 
 
-def open_bank(root: Path, bridges: int = 0, rules: FusionRules = RULES) -> MemoryBank:
+def open_bank(root: Path, bridges: int = 0, rules: FusionRules = RULES, encoder: Encoder | None = None) -> MemoryBank:
     models = toolbox()
-    return MemoryBank.open(root, models.encoder, models.pipeline, bridges_per_item=bridges, rules=rules)
+    return MemoryBank.open(root, encoder or models.encoder, models.pipeline, bridges_per_item=bridges, rules=rules)
 
 
 def plain(items: list[MemoryItem] | tuple[MemoryItem, ...]) -> set[tuple[object, ...]]:
@@ -86,13 +102,13 @@ steps = st.lists(
 def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step]) -> None:
     devices = Devices()
     with tempfile.TemporaryDirectory() as folder:
-        bank = open_bank(Path(folder))
+        bank = open_bank(Path(folder), encoder=Rungs())
         seen: dict[str, tuple[object, ...]] = {}
         for step in drawn:
             known = bank.delta_for("d", "", 0).version
             bank.take(devices.delta(step))
             report = bank.fuse()
-            whole = merge(devices.items(), RULES)
+            whole = merge(devices.items(), RULES, Rungs().encode)
             assert plain(bank.items()) == plain(whole.items)
             merged = sum(one.origin == FUSION for one in whole.items)
             assert report == FusionReport(len(whole.items), merged, 0, whole.over_quota)
@@ -108,14 +124,14 @@ def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step
 @pytest.mark.parametrize("lost", ["nothing", "the ledger", "a torn ledger", "the end of a fusion", "the rules"])
 def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> None:
     devices, rules = Devices(), RULES
-    bank = open_bank(tmp_path)
+    bank = open_bank(tmp_path, encoder=Rungs())
     bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada"), "w": (2, "Ada")})))
     bank.take(devices.delta(("b", {"u": (0, "Ada"), "v": (3, "Odile")})))
     bank.fuse()
     bank.close()
     if lost == "the end of a fusion":  # what was fused is kept, what fusion knew of it is not
         ledger = (tmp_path / FILE).read_bytes()
-        bank = open_bank(tmp_path)
+        bank = open_bank(tmp_path, encoder=Rungs())
         bank.take(devices.delta(("b", {"u": None, "x": (1, "Ada")})))
         bank.fuse()
         bank._fused.set_meta("merging", "yes")
@@ -129,12 +145,12 @@ def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> N
         (tmp_path / FILE).write_bytes(b"SQLite format 3\x00" + b"torn" * 900)
     if lost == "the rules":
         rules = replace(RULES, quota=1)
-    bank = open_bank(tmp_path, rules=rules)
+    bank = open_bank(tmp_path, rules=rules, encoder=Rungs())
     known = bank.delta_for("d", "", 0).version
     bank.take(devices.delta(("a", {"v": None})))
     bank.take(devices.delta(("b", {"x": None})))
     bank.fuse()
-    assert plain(bank.items()) == plain(merge(devices.items(), rules).items)
+    assert plain(bank.items()) == plain(merge(devices.items(), rules, Rungs().encode).items)
     assert bank.version > known
     bank.close()
 
@@ -191,8 +207,8 @@ def test_of_too_many_memories_those_after_the_drawn_one_are_composed_and_after_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bank = open_bank(tmp_path, bridges=1)
-    bank.take(delta("-a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
-    bank.take(delta("z", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
+    bank.take(delta("a", 0, [("Which spacecraft found plumes on Enceladus?", "Cassini"), ("Who rang?", "Ada")]))
+    bank.take(delta("x", 0, [("Which rocket launched Cassini?", "Titan IV"), ("Who sang?", "Odile")]))
     assert bank.fuse().composed == 1
     before = bank._composed_ids()
     singles = sorted({one.id for one in bank.items()} - before)

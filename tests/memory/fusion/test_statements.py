@@ -65,7 +65,7 @@ def merged(one: str, other: str, answer: str) -> tuple[MemoryItem, ...]:
         MemoryItem(origin, question, answer, "single", "", (f"e{origin}",), (), vector, origin)
         for origin, question, vector in zip("ab", (one, other), vectors, strict=True)
     ]
-    return merge(items, FusionRules()).items
+    return merge(items, FusionRules(), toolbox().encoder.encode).items
 
 
 @pytest.mark.parametrize(("one", "other", "answer"), APART)
