@@ -31,7 +31,7 @@ def test_evidence_is_of_the_document_that_answers(name: str, answers: Answers) -
 
 
 def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(model: Counting) -> None:
-    substrate = made_up(model, passages=4, words=160)
+    substrate = made_up(model, passages=4, words=200)
     found = {
         name: documents(build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")))
         for name in ("vanilla", *SECOND_HOP)
