@@ -99,7 +99,7 @@ def reach(given: list[Floats], hidden: Floats) -> float:
 def test_neither_a_request_nor_a_run_has_a_say_in_the_grouping(root: Path, export: str) -> None:
     with opened(root, **{"privacy.export": export}) as device:
         whole = told(asked(device))
-        assert len(whole) > 2
+        assert whole  # how many hangs on the secret that the device has drawn
         assert all(told(asked(device, most)) == whole[:most] for most in (1, 2, 3, 16, 1_024))
     shutil.rmtree(root / "store" / RELEASED)
     with opened(root, seed=1, **{"privacy.export": export}) as device:
