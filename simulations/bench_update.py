@@ -1,15 +1,15 @@
-"""What one changed document costs a device of 1,000, beside building its memory anew.
+"""What changed documents cost a device of 1,000, beside building its memory anew.
 
-    python simulations/bench_update.py [--data FOLDER] [--documents 1000] [--changes 5] [--tokens 0 20] [--fresh]
-                                       [--again] [--out docs/benchmarks]
+    python simulations/bench_update.py [--data FOLDER] [--documents 1000] [--changes 1 1 1 1 1 10 100] [--tokens 0 20]
+                                       [--fresh] [--again] [--out docs/benchmarks]
 
 FOLDER holds ``hotpotqa.jsonl.gz``, ``2wikimultihopqa.jsonl.gz`` and ``musique.jsonl.gz`` (default: $FEDRAG_DATA); the
 documents are paragraphs pooled from them, one file each. For each budget of ``memory.tokens-per-kilotoken`` a process
-builds a device with warm models, builds it again unchanged, and then once after each of some changes: a document's text
-becomes that of another paragraph. Seconds are the processor's, which other jobs disturb least. Nothing is replayed from
-the generation cache. With `--fresh` the changed folder is also built from nothing, and the facts and memories of the
-documents that nobody touched are compared. Rows are kept: a run that was cut short goes on where it stopped (`--again`
-measures anew). Prints a Markdown table and writes ``update.json``.
+builds a device with warm models, builds it again unchanged, and then once after each of some changes: the texts of so
+many documents become those of other paragraphs. Seconds are the processor's, which other jobs disturb least. Nothing is
+replayed from the generation cache. With `--fresh` the changed folder is also built from nothing, and the facts and
+memories of the documents that nobody touched are compared. Rows are kept: a run that was cut short goes on where it
+stopped (`--again` measures anew). Prints a Markdown table and writes ``update.json``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,10 @@ WARMING = "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres 
 Row = dict[str, Any]
 
 
-def measure(documents: Sequence[Document], count: int, changes: int, tokens: int, fresh: bool, root: Path) -> Row:
-    """Build a device, change documents one after the other, and time every build.
+def measure(
+    documents: Sequence[Document], count: int, changes: Sequence[int], tokens: int, fresh: bool, root: Path
+) -> Row:
+    """Build a device, change documents, and time every build.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def measure(documents: Sequence[Document], count: int, changes: int, tokens: int
     count
         Documents of the device.
     changes
-        How many documents change, each before a build of its own.
+        How many documents change before each further build; no document twice.
     tokens
         The model's budget.
     fresh
@@ -76,10 +79,11 @@ def measure(documents: Sequence[Document], count: int, changes: int, tokens: int
         _write(folder, f"{place:04d}", document.title, document.text)
     full, report = _build(folder, root / "store", settings, toolbox)
     same, _ = _build(folder, root / "store", settings, toolbox)
-    touched = [f"{place * count // changes:04d}" for place in range(changes)]
+    touched = [f"{place * count // sum(changes):04d}" for place in range(sum(changes))]
     updates = []
-    for name, document in zip(touched, documents[count:], strict=False):
-        _write(folder, name, document.title, document.text)
+    for start, stop in pairwise(accumulate(changes, initial=0)):
+        for name, document in zip(touched[start:stop], documents[count + start : count + stop], strict=True):
+            _write(folder, name, document.title, document.text)
         updates.append(_build(folder, root / "store", settings, toolbox)[0])
     row = {
         "tokens": tokens,
@@ -89,6 +93,7 @@ def measure(documents: Sequence[Document], count: int, changes: int, tokens: int
         "llm_calls": report["llm_calls"],
         "full_seconds": full,
         "unchanged_seconds": same,
+        "changes": list(changes),
         "update_seconds": updates,
         "peak_rss_mb": peak_rss_mb(),
         "threads": os.environ.get("OMP_NUM_THREADS", "all"),
@@ -135,30 +140,44 @@ def _build(folder: Path, store: Path, settings: Settings, toolbox: Toolbox) -> t
     return seconds, {**counts, "llm_calls": report.cost.llm_calls}
 
 
+def by_size(row: Row) -> dict[int, list[float]]:
+    """Seconds of the updates by how many documents changed at once, the fewest first."""
+    pairs = list(zip(row["changes"], row["update_seconds"], strict=True))
+    return {size: [seconds for one, seconds in pairs if one == size] for size in sorted(set(row["changes"]))}
+
+
 def table(rows: Sequence[Row]) -> str:
-    """What building, looking and changing cost, for each budget of the model."""
+    """What building, looking and changing cost, for each budget of the model and number of changed documents."""
     lines = [
         "| tokens per kilotoken | documents | sentences | memories | full build CPU s | unchanged "
-        "| one changed, median | most | share of the full build |",
-        "|---" * 9 + "|",
+        "| changed at once | updates | median | most | share of the full build |",
+        "|---" * 11 + "|",
     ]
     for row in rows:
-        middle = statistics.median(row["update_seconds"])
-        cells = [
-            f"{row['tokens']}",
-            *(f"{row[key]:,}" for key in ("documents", "sentences", "items")),
-            f"{row['full_seconds']:.1f}",
-            *(f"{value:.2f}" for value in (row["unchanged_seconds"], middle, max(row["update_seconds"]))),
-            f"{100 * middle / row['full_seconds']:.2f} %",
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
+        for size, seconds in by_size(row).items():
+            middle = statistics.median(seconds)
+            cells = [
+                f"{row['tokens']}",
+                *(f"{row[key]:,}" for key in ("documents", "sentences", "items")),
+                f"{row['full_seconds']:.1f}",
+                f"{row['unchanged_seconds']:.2f}",
+                f"{size}",
+                f"{len(seconds)}",
+                *(f"{value:.2f}" for value in (middle, max(seconds))),
+                f"{100 * middle / row['full_seconds']:.2f} %",
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def verdict(row: Row) -> str:
     """The target with what was reached, and how a build from nothing differs, where that was asked for."""
-    share = statistics.median(row["update_seconds"]) / row["full_seconds"]
-    said = f"- {row['tokens']} tokens: {100 * share:.2f} % of a full build (target {100 * TARGET:.0f} %)"
+    size, seconds = next(iter(by_size(row).items()))
+    share = statistics.median(seconds) / row["full_seconds"]
+    said = (
+        f"- {row['tokens']} tokens: {100 * share:.2f} % of a full build for {size} changed "
+        f"(target for one {100 * TARGET:.0f} %)"
+    )
     if differ := row.get("differences"):
         said += (
             f"; of untouched documents, against a build from nothing: {differ['facts_differ']} of {differ['facts']:,} "
@@ -193,7 +212,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None, help="the folder with the datasets")
     parser.add_argument("--documents", type=int, default=1_000)
-    parser.add_argument("--changes", type=int, default=5, help="documents that change, one before each build")
+    parser.add_argument(
+        "--changes",
+        type=int,
+        nargs="+",
+        default=[1, 1, 1, 1, 1, 10, 100],
+        help="documents that change before each build",
+    )
     parser.add_argument("--tokens", type=int, nargs="+", default=[0, Settings().memory.tokens_per_kilotoken])
     parser.add_argument("--fresh", action="store_true", help="compare with a build from nothing")
     parser.add_argument("--again", action="store_true", help="forget the rows of earlier runs")

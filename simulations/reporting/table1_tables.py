@@ -10,7 +10,8 @@ from statistics import mean
 
 from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.measures import NONE, number, points, seconds, signed_points, size
-from fedrag_flwr.evaluation.results import read_summary
+from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
 from simulations.bench.outcome import CSV
 from simulations.bench.rows import Row, read_rows
@@ -20,6 +21,15 @@ Cells = Callable[[SystemResult], Sequence[str]]
 
 _SHAPE = ("F1", "ACC", "Latency", "Calls")
 _COSTS = ("messages", "bytes", "server", "messages before", "bytes before")
+# Who gives an answer: its path, and whether the model was asked; the Cognizer reads without it where it is sure.
+_WAYS: Mapping[str, tuple[str, bool]] = {
+    "memory": ("memorizer", False),
+    "reader at home": ("cognizer", False),
+    "model at home": ("cognizer", True),
+    "reader, others' evidence": ("remote", False),
+    "model, others' evidence": ("remote", True),
+}
+_ANSWERED = "By who answered: questions / right / mean time."
 _SENT = "Messages, bytes and the server's seconds are means of a question; before: until the first one."
 
 
@@ -28,8 +38,8 @@ def folder_of(setting: str, dataset: str) -> str:
     return f"{setting}-{dataset}"
 
 
-def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str]) -> str:
-    """The paper's table; ACC with intervals and beside a reference row; what a federated question sends."""
+def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str], by_way: Systems) -> str:
+    """The paper's table; ACC with intervals and beside a reference row; who answered; what a question sends."""
     results = {
         (setting, name): read_summary(out / folder_of(setting, name)).systems
         for setting in systems
@@ -49,7 +59,10 @@ def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Map
         lines(("ACC 95 %", "reference minus it"), _beside),
     ]
     named = ", ".join(f"`{references[setting]}` of the {setting} part" for setting in systems)
-    told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1])]
+    ways = [_heads(tuple(_WAYS), datasets)]
+    for setting in systems:
+        ways += _ways(out, setting, by_way[setting], datasets)
+    told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1]), _ANSWERED, "\n".join(ways)]
     if "federated" in systems:
         costs = [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)]
         told += [_SENT, "\n".join(costs)]
@@ -95,6 +108,22 @@ def _turned(less: Interval) -> str:
     """A row's difference to the reference as the reference's to the row."""
     low, value, high = (signed_points(-bound) for bound in (less.high, less.value, less.low))
     return f"{value} ({low} to {high})"
+
+
+def _ways(out: Path, setting: str, systems: Sequence[str], datasets: Sequence[str]) -> Iterable[str]:
+    made = {name: read_answers(out / folder_of(setting, name)) for name in datasets}
+    for system in systems:
+        yield _line(system, *(_by_way([row for row in made[name] if row.system == system]) for name in datasets))
+
+
+def _by_way(rows: Sequence[AnswerRow]) -> Sequence[str]:
+    ways = ([row for row in rows if (row.path, row.cost.llm_calls > 0) == way] for way in _WAYS.values())
+    return [
+        f"{len(taken)} / {mean(row.right for row in taken):.0%} / {seconds(mean(row.cost.seconds for row in taken))}"
+        if taken
+        else NONE
+        for taken in ways
+    ]
 
 
 def _costs(out: Path, systems: Sequence[str], datasets: Sequence[str]) -> Iterable[str]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import ProcessError
-from simulations.bench_table1 import SYSTEMS, main, part_of
+from simulations.bench_table1 import BY_WAY, SYSTEMS, main, part_of
 from simulations.parts.side_by_side import run_part
 from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data
@@ -31,7 +32,7 @@ def test_all_rows_stand_in_one_table(
     main()
     table = (out / "table1.md").read_text(encoding="utf-8")
     assert table in capsys.readouterr().out
-    paper, beside, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
+    paper, beside, ways, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
     for lines, cells in ((paper, 4), (beside, 2)):
         named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
         assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
@@ -40,6 +41,7 @@ def test_all_rows_stand_in_one_table(
     idle = {line.removeprefix("| ").split(" | ")[0] for line in costs if "–" in line}
     assert idle == {"confidential-broadcast", "centralized"}  # the server does nothing for their questions
     assert [line.split(" | ")[2] for line in beside if "–" in line] == ["– |", "– |"]  # the references'
+    assert [line.split(" | ")[0].removeprefix("| ") for line in ways] == [*BY_WAY["local"], *BY_WAY["federated"]]
     sent = {name: told for name, told, *_ in (line.removeprefix("| ").split(" | ") for line in costs)}
     assert tuple(sent) == SYSTEMS["federated"]
     assert float(sent["local-rag"]) == 2.0  # the question and its answer
@@ -50,6 +52,10 @@ def test_all_rows_stand_in_one_table(
     kept = (out / "local-hotpotqa" / "rows.jsonl").read_bytes()
     main()
     assert (out / "local-hotpotqa" / "rows.jsonl").read_bytes() == kept
+
+
+def test_all_baselines_stand_beside_fd_rag() -> None:
+    assert set(SYSTEMS["local"]) == {*BASELINES, "fd-rag-local"}
 
 
 def test_two_strategies_have_no_row() -> None:

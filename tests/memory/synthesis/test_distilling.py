@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from fedrag_flwr.hypergraph import Units
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
+from fedrag_flwr.memory.synthesis.distilling import FACT_KINDS, Distilled, Distiller
 from fedrag_flwr.memory.synthesis.plan import KINDS
+from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
 from fedrag_flwr.memory.synthesis.verify import verify
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Document, Hyperedge, silent
@@ -75,7 +76,17 @@ def test_rules_make_facts_and_what_follows_from_them(toolbox: Toolbox, parsed: l
     assert [d.answer for d in by_kind["post-processing"]] == ["5"]
     assert {d.answer for d in by_kind["false-premise"]} == {"No"}
     assert len(made.vectors) == len(made.drafts)
-    assert sum(made.rejects.values()) == sum(made.rejected.values())
+
+
+def test_each_draft_of_the_rules_is_kept_or_counted_with_its_reason(
+    toolbox: Toolbox, parsed: list[list[ParsedPassage]]
+) -> None:
+    made, _ = distilled(toolbox, parsed, 0)
+    kept = sum(draft.kind in FACT_KINDS for draft in made.drafts)
+    rejected = sum(count for (kind, _), count in made.rejected.items() if kind in FACT_KINDS)
+    assert kept + rejected == sum(len(RuleSynthesizer().drafts(parts)) for parts in parsed)
+    counted = Distilled(rejected={("single", "vague"): 2, ("set", "vague"): 1, ("set", "given away"): 4})
+    assert counted.rejects == {"vague": 3, "given away": 4}
 
 
 def test_the_model_stays_within_its_budget_and_every_item_is_checked(
