@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
-from fedrag_flwr.evaluation.bootstrap import Interval
+import numpy as np
+
+from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.measures import NONE, number, points, seconds, signed_points, size
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
@@ -18,6 +20,7 @@ from simulations.bench.rows import Row, read_rows
 
 Systems = Mapping[str, Sequence[str]]  # of each setting, in the table's order
 Cells = Callable[[SystemResult], Sequence[str]]
+Answers = Mapping[str, Sequence[AnswerRow]]  # by dataset
 
 _SHAPE = ("F1", "ACC", "Latency", "Calls")
 _COSTS = ("messages", "bytes", "server", "messages before", "bytes before")
@@ -29,7 +32,9 @@ _WAYS: Mapping[str, tuple[str, bool]] = {
     "reader, others' evidence": ("remote", False),
     "model, others' evidence": ("remote", True),
 }
+_OVER_ALL = "Over all sets: the mean of all devices' means."
 _ANSWERED = "By who answered: questions / right / mean time."
+_OVER_HEADS = "| system | ACC | ACC 95 % | reference minus it |\n|---|---|---|---|"
 _SENT = "Messages, bytes and the server's seconds are means of a question; before: until the first one."
 
 
@@ -39,7 +44,7 @@ def folder_of(setting: str, dataset: str) -> str:
 
 
 def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str], by_way: Systems) -> str:
-    """The paper's table; ACC with intervals and beside a reference row; who answered; what a question sends."""
+    """The paper's table; ACC beside a reference row, for each set and for all; who answered; what a question sends."""
     results = {
         (setting, name): read_summary(out / folder_of(setting, name)).systems
         for setting in systems
@@ -59,10 +64,13 @@ def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Map
         lines(("ACC 95 %", "reference minus it"), _beside),
     ]
     named = ", ".join(f"`{references[setting]}` of the {setting} part" for setting in systems)
-    ways = [_heads(tuple(_WAYS), datasets)]
-    for setting in systems:
-        ways += _ways(out, setting, by_way[setting], datasets)
-    told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1]), _ANSWERED, "\n".join(ways)]
+    over, ways = [_OVER_HEADS], [_heads(tuple(_WAYS), datasets)]
+    for setting, names in systems.items():
+        answers = {name: read_answers(out / folder_of(setting, name)) for name in datasets}
+        over += [f"| **{setting}** | | | |", *_over_all(answers, names, references[setting])]
+        ways += _ways(answers, by_way[setting])
+    told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1])]
+    told += [_OVER_ALL, "\n".join(over), _ANSWERED, "\n".join(ways)]
     if "federated" in systems:
         costs = [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)]
         told += [_SENT, "\n".join(costs)]
@@ -110,10 +118,21 @@ def _turned(less: Interval) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _ways(out: Path, setting: str, systems: Sequence[str], datasets: Sequence[str]) -> Iterable[str]:
-    made = {name: read_answers(out / folder_of(setting, name)) for name in datasets}
+def _over_all(answers: Answers, systems: Sequence[str], reference: str) -> Iterable[str]:
+    rows = [(f"{name}/{row.home}", row) for name, made in answers.items() for row in made]
+    right = {system: [float(row.right) for _, row in rows if row.system == system] for system in systems}
+    homes = [home for home, row in rows if row.system == reference]
+    rng = np.random.default_rng(0)
     for system in systems:
-        yield _line(system, *(_by_way([row for row in made[name] if row.system == system]) for name in datasets))
+        acc = mean_interval(right[system], rng=rng, groups=homes)
+        less = paired_difference(right[system], right[reference], rng=rng, groups=homes)
+        beside = NONE if system == reference else _turned(less)
+        yield _line(system, (points(acc.value), f"{points(acc.low)} to {points(acc.high)}", beside))
+
+
+def _ways(answers: Answers, systems: Sequence[str]) -> Iterable[str]:
+    for system in systems:
+        yield _line(system, *(_by_way([row for row in made if row.system == system]) for made in answers.values()))
 
 
 def _by_way(rows: Sequence[AnswerRow]) -> Sequence[str]:

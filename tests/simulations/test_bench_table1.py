@@ -32,8 +32,8 @@ def test_all_rows_stand_in_one_table(
     main()
     table = (out / "table1.md").read_text(encoding="utf-8")
     assert table in capsys.readouterr().out
-    paper, beside, ways, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
-    for lines, cells in ((paper, 4), (beside, 2)):
+    paper, beside, over_all, ways, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
+    for lines, cells in ((paper, 4), (beside, 2), (over_all, 3)):
         named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
         assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
         assert all(line.count(" | ") == cells for line in lines if "**" not in line)
