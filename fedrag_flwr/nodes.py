@@ -105,6 +105,7 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "serving.outbox": False,
         "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
         "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
+        "graph.most-copied": min(settings.graph.most_copied, Settings().graph.most_copied),
     }
 
 

@@ -1,13 +1,14 @@
 """Dual inference on HotpotQA's distractor rows: all ten paragraphs of a question lie on the asking device.
 
     python simulations/bench_cognizer.py --data FOLDER --limit 150 [--generator NAME_OR_PATH] [--split dev]
-        [--threads 1] [--plain] [--memorizer] [--least 2] [--most 4] [--again 0]
+        [--threads 1] [--plain] [--shipped] [--memorizer] [--least 2] [--most 4] [--again 0]
         [--order similarity] [--out docs/benchmarks/cognizer-NAME.json]
 
 Each question has a device of its own with its ten paragraphs, built before the clock runs and kept under
 ``$FEDRAG_HOME/benchmarks``; a second run goes on where the first stopped. The clock runs from the question to its
-answer; models are loaded and the prompt's fixed prefix is evaluated before, the generation cache is off, and nothing is
-too far to be answered. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
+answer; models are loaded and the prompt's fixed prefix is evaluated before, and the generation cache is off. The model
+writes freely and nothing is too far to be answered; with `--shipped` it chooses among typed facts, and what is too far
+is declined. `--memorizer` builds memories by rule and lets them answer first, as in the system; without it
 every question goes to the Cognizer. With `--plain` the generator is asked without the adapter that was fitted for it;
 `--least`, `--most`, `--again`, `--sure` and `--order` are `inference.least-units`, `inference.evidence-units`,
 `inference.second-look`, `inference.read-above` and `retrieval.order`.
@@ -42,8 +43,9 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.reader_corpus import gold_spans, is_gold, rows_of
 
 FILE = "hotpotqa.jsonl.gz"
-MOST = Settings.from_config({}).inference.evidence_units
-ORDER = Settings.from_config({}).retrieval.order
+SHIPPED = Settings.from_config({})
+MOST = SHIPPED.inference.evidence_units
+ORDER = SHIPPED.retrieval.order
 CLOSED = ("yes", "no")
 
 
@@ -203,6 +205,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--memorizer", action="store_true", help="let memories answer first")
     parser.add_argument("--plain", action="store_true", help="ask the model without its adapter")
+    parser.add_argument("--shipped", action="store_true", help="constrain answers and decline as shipped")
     parser.add_argument("--least", type=int, default=2, help="sentences that are read at the least")
     parser.add_argument("--most", type=int, default=MOST, help="sentences that are read at the most")
     parser.add_argument("--again", type=int, default=0, help="sentences of a second look")
@@ -220,8 +223,8 @@ def main() -> None:
             "models.generation-cache": False,
             "models.adapters": not arguments.plain,
             "memory.tokens-per-kilotoken": 0,
-            "inference.abstain-below": -1.0,
-            "inference.free-answers": True,
+            "inference.abstain-below": SHIPPED.inference.abstain_below if arguments.shipped else -1.0,
+            "inference.free-answers": SHIPPED.inference.free_answers if arguments.shipped else True,
             "inference.least-units": arguments.least,
             "inference.evidence-units": arguments.most,
             "inference.second-look": arguments.again,
@@ -236,7 +239,7 @@ def main() -> None:
     name += f"-most-{arguments.most}" if arguments.most != MOST else ""
     name += f"-{arguments.sure:g}" if arguments.sure != SURE else ""
     name += f"-{arguments.order}" if arguments.order != "similarity" else ""
-    name += "-memorizer" * arguments.memorizer
+    name += "-shipped" * arguments.shipped + "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     rows = asked(bench, arguments.data / FILE, arguments.split, arguments.limit, kept)
@@ -250,6 +253,7 @@ def main() -> None:
         head = {"generator": bench.toolbox.generator_id, "split": arguments.split, "threads": arguments.threads}
         head |= {
             "memorizer": arguments.memorizer,
+            "shipped": arguments.shipped,
             "least": arguments.least,
             "most": arguments.most,
             "again": arguments.again,

@@ -160,6 +160,7 @@ class EdgeDevice:
             self.graph.keep_overview,
             settings,
             self.waiting.outbox.recalled,
+            self.waiting.released,
             lambda: self.answers.seeker(),
             self.giving.evidence,
             self.finish,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from fedrag_flwr.errors import PrivacyError, StoreError
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
@@ -74,6 +74,13 @@ class DeviceWaiting:
             if text or not request.texts
         ]
         return WaitingBatch(self.device, tuple(questions))
+
+    def released(self, questions: Sequence[Question]) -> list[Question]:
+        """Questions with the texts of those that wait here as they may leave; one that may not is left out."""
+        known = {question.id for question in questions if question.text}
+        recalled = self.outbox.recalled(questions)
+        told = [one if one.id in known else replace(one, text=self._released(one.text)) for one in recalled]
+        return [question for question in told if question.text]
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""

@@ -49,7 +49,9 @@ class SealedExchange:
     routing, summaries, sums, training
         Its parts in private routing, in summaries for members alone, in encrypted sums, and in training on them.
     recall
-        Puts texts to questions that come without.
+        Puts texts to questions that come without, for what is done here.
+    release
+        The same with the texts as they may leave.
     retrieve, finish
         What it does with requests and evidence once they are in clear.
     most
@@ -63,6 +65,7 @@ class SealedExchange:
     sums: GroupSums
     training: PrivateTraining
     recall: Recall
+    release: Recall
     retrieve: Retrieve
     finish: Finish
     most: int
@@ -80,6 +83,7 @@ class SealedExchange:
         take: Take,
         settings: Settings,
         recall: Recall,
+        release: Recall,
         seeker: Seeker,
         retrieve: Retrieve,
         finish: Finish,
@@ -91,7 +95,9 @@ class SealedExchange:
         numbers = SummaryNumbers(folder / NUMBERS)
         summaries = PrivateSummaries(device, key, numbers, encoder, own, take, settings.routing)
         sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units
-        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), recall, retrieve, finish, most)
+        return cls(
+            device, key, routing, summaries, sums, PrivateTraining(sums), recall, release, retrieve, finish, most
+        )
 
     def close(self) -> None:
         """Close its files, where any were opened."""
@@ -106,8 +112,8 @@ class SealedExchange:
         return self.finish(given.questions, open_evidence(self.key, given.messages, self.most, run), given.mode)
 
     def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
-        """Seal own questions for an enclave."""
-        return confide(self.device, self.key, request, self.recall(request.questions), run)
+        """Seal own questions for an enclave, as they may leave: nothing here proves whose key it is."""
+        return confide(self.device, self.key, request, self.release(request.questions), run)
 
     def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
         """What an enclave sealed for this device."""

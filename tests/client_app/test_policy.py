@@ -83,6 +83,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("a large budget is not the run's to ask", {"privacy.budget": 1e6}, AT, {"privacy.budget": 10.0}),
     ("nor are small groups", {"privacy.group-size": 2}, AT, {"privacy.group-size": 5}),
     ("nor is less erasure", {"privacy.erasure-keep": 0.1}, AT, {"privacy.erasure-keep": 0.5}),
+    ("nor are summaries that copy more", {"graph.most-copied": 1.0}, AT, {"graph.most-copied": 0.1}),
     ("larger groups are", {"privacy.group-size": 26}, AT, {"privacy.group-size": 26}),
     ("nor is the partition", {"privacy.partition": "/etc/p.jsonl"}, AT, {"privacy.partition": "demo"}),
     ("an own partition", {}, AT | {"partition": "demo-strong"}, {"privacy.partition": "demo-strong"}),

@@ -11,8 +11,18 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
+from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.privacy.sealing import BoxKey
-from fedrag_flwr.records import AnswerBatch, CentroidBatch, CentroidRequest, ConfideRequest, Question, SealedMessages
+from fedrag_flwr.records import (
+    AnswerBatch,
+    CentroidBatch,
+    CentroidRequest,
+    ConfidedQuestion,
+    ConfideRequest,
+    Question,
+    SealedMessage,
+    SealedMessages,
+)
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
@@ -199,3 +209,21 @@ def test_a_home_opens_answers_to_its_own_questions_alone(files: Federation) -> N
         with pytest.raises(FedragError, match="someone or something else"):
             other.sealed.answers(sealed, "1")
         assert HOME.text.encode() not in sealed.messages[0].box
+
+
+def test_what_waits_is_confided_as_it_may_leave(files: Federation) -> None:
+    waiting = Question("w", "Who treated Ann Lee, ann.lee@example.org?", "bridges")
+    enclave = BoxKey.fresh()
+    with files.with_changes(serving__outbox=True).device("bridges") as home:
+        home.waiting.outbox.put(waiting)
+        asked = ConfideRequest((replace(waiting, text=""), HOME), enclave.public)
+        first, second = home.sealed.confide(asked, "1").messages
+        home.waiting.outbox.withdraw("w")
+
+    def opened(message: SealedMessage) -> str:
+        data = enclave.open(message.box, context_of("question", "1", message.question_id, "bridges"))
+        return wire.unpack(data, ConfidedQuestion, run="1").question.text
+
+    assert opened(second) == HOME.text  # the server has it anyway
+    assert "Ann" not in opened(first)
+    assert "[PERSON]" in opened(first)
