@@ -91,7 +91,8 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
 
 def _unless_told(settings: Settings) -> dict[str, Plain]:
     """What a deployed device holds to where its node config says nothing."""
-    asked, usual = settings.privacy, Settings().privacy
+    asked, shipped = settings.privacy, Settings()
+    usual = shipped.privacy
     return {
         "home": "",
         "privacy.export": usual.export,
@@ -103,9 +104,9 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
         "privacy.share-documents": False,
         "privacy.operators": "",
         "serving.outbox": False,
-        "overlay.epsilon": min(settings.overlay.epsilon, Settings().overlay.epsilon),
+        "overlay.epsilon": min(settings.overlay.epsilon, shipped.overlay.epsilon),
         "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
-        "graph.most-copied": min(settings.graph.most_copied, Settings().graph.most_copied),
+        "graph.most-copied": min(settings.graph.most_copied, shipped.graph.most_copied),
     }
 
 

@@ -76,11 +76,13 @@ class DeviceWaiting:
         return WaitingBatch(self.device, tuple(questions))
 
     def released(self, questions: Sequence[Question]) -> list[Question]:
-        """Questions with the texts of those that wait here as they may leave; one that may not is left out."""
-        known = {question.id for question in questions if question.text}
-        recalled = self.outbox.recalled(questions)
-        told = [one if one.id in known else replace(one, text=self._released(one.text)) for one in recalled]
-        return [question for question in told if question.text]
+        """Questions with the texts of those that wait here as they may leave; one that may not is left out.
+
+        Those that came with a text stand first: whoever asks has it.
+        """
+        recalled = self.outbox.recalled([question for question in questions if not question.text])
+        waiting = [replace(question, text=self._released(question.text)) for question in recalled]
+        return [question for question in (*questions, *waiting) if question.text]
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""

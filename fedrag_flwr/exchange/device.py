@@ -48,10 +48,8 @@ class SealedExchange:
         For which others seal.
     routing, summaries, sums, training
         Its parts in private routing, in summaries for members alone, in encrypted sums, and in training on them.
-    recall
-        Puts texts to questions that come without, for what is done here.
     release
-        The same with the texts as they may leave.
+        Puts texts to questions that come without, as these may leave.
     retrieve, finish
         What it does with requests and evidence once they are in clear.
     most
@@ -64,7 +62,6 @@ class SealedExchange:
     summaries: PrivateSummaries
     sums: GroupSums
     training: PrivateTraining
-    recall: Recall
     release: Recall
     retrieve: Retrieve
     finish: Finish
@@ -95,9 +92,7 @@ class SealedExchange:
         numbers = SummaryNumbers(folder / NUMBERS)
         summaries = PrivateSummaries(device, key, numbers, encoder, own, take, settings.routing)
         sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units
-        return cls(
-            device, key, routing, summaries, sums, PrivateTraining(sums), recall, release, retrieve, finish, most
-        )
+        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), release, retrieve, finish, most)
 
     def close(self) -> None:
         """Close its files, where any were opened."""

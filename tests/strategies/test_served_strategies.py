@@ -216,14 +216,16 @@ def test_what_waits_is_confided_as_it_may_leave(files: Federation) -> None:
     enclave = BoxKey.fresh()
     with files.with_changes(serving__outbox=True).device("bridges") as home:
         home.waiting.outbox.put(waiting)
-        asked = ConfideRequest((replace(waiting, text=""), HOME), enclave.public)
-        first, second = home.sealed.confide(asked, "1").messages
+        asked = ConfideRequest((replace(waiting, text=""), HOME, Question("w", "Who?", "bridges")), enclave.public)
+        sealed = home.sealed.confide(asked, "1").messages
         home.waiting.outbox.withdraw("w")
 
     def opened(message: SealedMessage) -> str:
         data = enclave.open(message.box, context_of("question", "1", message.question_id, "bridges"))
         return wire.unpack(data, ConfidedQuestion, run="1").question.text
 
-    assert opened(second) == HOME.text  # the server has it anyway
+    own, again, first = sealed
+    assert (own.question_id, opened(own)) == ("f1", HOME.text)  # the server has it anyway
+    assert opened(again) == "Who?"  # under the id of one that waits, whose text it does not bring with it
     assert "Ann" not in opened(first)
     assert "[PERSON]" in opened(first)
