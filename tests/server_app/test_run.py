@@ -22,7 +22,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.memory.fusion.bank import MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION
+from fedrag_flwr.memory.fusion.fusing import FUSION, references
 from fedrag_flwr.records import Answer, BuildReport, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
@@ -287,6 +287,26 @@ def test_a_bank_that_begins_anew_gets_and_gives_everything(first: FirstRun, tmp_
     origins = {item.origin for item in bank.items()}
     bank.close()
     assert origins == {*DEVICES, FUSION}
+
+
+def test_where_the_bank_begins_anew_nobody_keeps_what_a_device_gave_that_is_gone(
+    first: FirstRun, tmp_path: Path
+) -> None:
+    others = [name for name in DEVICES if name != "rivers"]
+    files = first.files.copy_to(tmp_path).with_changes(baselines="", federation__devices=len(others))
+
+    def held() -> dict[str, set[str]]:
+        found = {}
+        for name in others:
+            with files.device(name) as device:
+                found[name] = {owner for item in device.store.items() for owner, _ in references(item)}
+        return found
+
+    assert all("rivers" in names for names in held().values())
+    shutil.rmtree(files.root / "home" / "bank")
+    nodes = [node for node, name in zip(files.nodes, DEVICES, strict=True) if name in others]
+    run_systems(files.grid(nodes=nodes), "1", files.settings)
+    assert held() == {key: set(others) for key in others}
 
 
 # --- the plan of a run ---------------------------------------------------------------------------------
