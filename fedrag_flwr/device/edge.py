@@ -23,7 +23,7 @@ from fedrag_flwr.device.summarising import DeviceSummaries
 from fedrag_flwr.device.tracing import TraceLine, trace_answer
 from fedrag_flwr.device.waiting import DeviceWaiting
 from fedrag_flwr.errors import PrivacyError, WireError
-from fedrag_flwr.exchange.device import SealedExchange
+from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.isolating import isolated
@@ -155,15 +155,17 @@ class EdgeDevice:
             kept,
             toolbox.encoder,
             self.door,
-            self.graph.known_summaries,
-            self.giving.overview,
-            self.graph.keep_overview,
             settings,
-            self.waiting.outbox.recalled,
-            self.waiting.released,
-            lambda: self.answers.seeker(),
-            self.giving.evidence,
-            self.finish,
+            Callbacks(
+                overview=self.graph.known_summaries,
+                own=self.giving.overview,
+                take=self.graph.keep_overview,
+                recall=self.waiting.outbox.recalled,
+                release=self.waiting.released,
+                seeker=lambda: self.answers.seeker(),
+                retrieve=self.giving.evidence,
+                finish=self.finish,
+            ),
         )
         self.summaries = DeviceSummaries(
             name,

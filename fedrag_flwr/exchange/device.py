@@ -37,6 +37,32 @@ Finish = Callable[[Sequence[Question], Sequence[Evidence], AnswerMode], AnswerBa
 
 
 @dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What the exchange asks of its device.
+
+    Parameters
+    ----------
+    overview, own, take
+        Summaries that it knows, its own, and how it keeps others'.
+    recall, release
+        Puts texts to questions that come without: as people asked them, or as they may leave.
+    seeker
+        Who finds the names that a question is about.
+    retrieve, finish
+        What it does with requests and evidence once they are in clear.
+    """
+
+    overview: Overview
+    own: Own
+    take: Take
+    recall: Recall
+    release: Recall
+    seeker: Seeker
+    retrieve: Retrieve
+    finish: Finish
+
+
+@dataclass(frozen=True, slots=True)
 class SealedExchange:
     """A device's keys and what they are for.
 
@@ -48,10 +74,8 @@ class SealedExchange:
         For which others seal.
     routing, summaries, sums, training
         Its parts in private routing, in summaries for members alone, in encrypted sums, and in training on them.
-    release
-        Puts texts to questions that come without, as these may leave.
-    retrieve, finish
-        What it does with requests and evidence once they are in clear.
+    callbacks
+        What it asks of its device.
     most
         Units of evidence that an owner may give for one question.
     """
@@ -62,9 +86,7 @@ class SealedExchange:
     summaries: PrivateSummaries
     sums: GroupSums
     training: PrivateTraining
-    release: Recall
-    retrieve: Retrieve
-    finish: Finish
+    callbacks: Callbacks
     most: int
 
     @classmethod
@@ -75,24 +97,20 @@ class SealedExchange:
         folder: Path,
         encoder: Encoder,
         door: ExportDoor,
-        overview: Overview,
-        own: Own,
-        take: Take,
         settings: Settings,
-        recall: Recall,
-        release: Recall,
-        seeker: Seeker,
-        retrieve: Retrieve,
-        finish: Finish,
+        calls: Callbacks,
     ) -> Self:
         """With CKKS keys kept in a folder, made when they are first needed."""
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
-        routing = PrivateRouting(device, key, cipher, encoder, door, overview, recall, seeker, settings)
+        routing = PrivateRouting(
+            device, key, cipher, encoder, door, calls.overview, calls.recall, calls.seeker, settings
+        )
         numbers = SummaryNumbers(folder / NUMBERS)
-        summaries = PrivateSummaries(device, key, numbers, encoder, own, take, settings.routing)
-        sums, most = GroupSums(device, folder, key, door, sandbox), settings.inference.remote_units
-        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), release, retrieve, finish, most)
+        summaries = PrivateSummaries(device, key, numbers, encoder, calls.own, calls.take, settings.routing)
+        sums = GroupSums(device, folder, key, door, sandbox)
+        most = settings.inference.remote_units
+        return cls(device, key, routing, summaries, sums, PrivateTraining(sums), calls, most)
 
     def close(self) -> None:
         """Close its files, where any were opened."""
@@ -100,15 +118,16 @@ class SealedExchange:
 
     def give(self, asked: SealedMessages, run: str) -> SealedMessages:
         """Evidence for requests in boxes, sealed for those who asked."""
-        return give_sealed(self.device, self.key, asked, self.retrieve, run)
+        return give_sealed(self.device, self.key, asked, self.callbacks.retrieve, run)
 
     def finish_with(self, given: SealedFinish, run: str) -> AnswerBatch:
         """Answer open questions with what other devices sealed for this one."""
-        return self.finish(given.questions, open_evidence(self.key, given.messages, self.most, run), given.mode)
+        evidence = open_evidence(self.key, given.messages, self.most, run)
+        return self.callbacks.finish(given.questions, evidence, given.mode)
 
     def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
         """Seal own questions for an enclave, as they may leave: nothing here proves whose key it is."""
-        return confide(self.device, self.key, request, self.release(request.questions), run)
+        return confide(self.device, self.key, request, self.callbacks.release(request.questions), run)
 
     def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
         """What an enclave sealed for this device."""
