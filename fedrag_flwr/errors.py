@@ -68,6 +68,8 @@ class DocumentError(SourceError, ValueError):
 class ModelError(FedragError):
     """A model cannot be found, verified, loaded or run."""
 
+    place_is_private = True  # a file's name
+
 
 class PromptError(ModelError, ValueError):
     """A prompt cannot be split into tokens, or does not fit into the model's context."""

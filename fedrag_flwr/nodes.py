@@ -19,7 +19,7 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
-STRICTNESS = ("none", "type-masking", "ldp")  # of privacy.export, the laxest first
+ANSWERS = ("all", "waiting")  # of privacy.answers, the most open first
 EXCHANGES = ("plain", "auto", "download", "encrypted")  # the most open first
 SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
 OWN = {  # node config key -> the setting that it decides
@@ -34,6 +34,10 @@ OWN = {  # node config key -> the setting that it decides
     "epsilon": "privacy.epsilon",
     "budget": "privacy.budget",
     "share-documents": "privacy.share-documents",
+    "answers": "privacy.answers",
+    "topics": "overlay.topics",
+    "weights": "retrieval.weights",
+    "generation-cache": "models.generation-cache",
     "exchange": "exchange",
     "share-summaries": "graph.share",
     "operators": "privacy.operators",
@@ -59,11 +63,12 @@ def _reconciled(run: frozenset[tuple[str, Plain]], own: frozenset[tuple[str, Pla
 def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     """The settings under which a device takes part in a run: its own, where its node config has some, else the run's.
 
-    The run may ask for a stricter export, exchange or form of summaries than the device's, never for a laxer one. A
-    deployed device (one with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on,
-    also where its node config is silent: type masking, no public names, the demo's partition, and no larger epsilon and
-    budget nor smaller groups than the program's defaults; and its home is never the run's to choose, as surrogates and
-    spent budgets are kept there.
+    The run may ask for a stricter exchange or form of summaries than the device's, never for a laxer one, and for an
+    export where the device's is ``none``: of masking and surrogates neither shows less of every name. A deployed device
+    (one with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its
+    node config is silent: type masking, no public names, the demo's partition, no larger epsilon and budget nor smaller
+    groups than the program's defaults, answers to its own people alone, and no completions kept; and its home is never
+    the run's to choose, as surrogates and spent budgets are kept there.
 
     Raises
     ------
@@ -78,12 +83,13 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     except SettingError as error:
         raise SettingError(error.what, where="node config", fix=f"it may hold {', '.join(OWN)}") from None
     exchange = max(local.exchange, settings.exchange, key=EXCHANGES.index)
-    export = max(local.privacy.export, settings.privacy.export, key=STRICTNESS.index)
+    export = settings.privacy.export if local.privacy.export == "none" else local.privacy.export
     operators = ", ".join(dict.fromkeys([*local.privacy.further, *settings.privacy.further]))  # neither takes one away
     stricter: dict[str, Plain] = {
         "exchange": exchange,
         "graph.share": max(local.graph.share, settings.graph.share, key=SHARES.index),
         "privacy.export": export,
+        "privacy.answers": max(local.privacy.answers, settings.privacy.answers, key=ANSWERS.index),
         "privacy.operators": operators,
     }
     return Settings.from_config(local.flat() | stricter)
@@ -91,22 +97,29 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
 
 def _unless_told(settings: Settings) -> dict[str, Plain]:
     """What a deployed device holds to where its node config says nothing."""
-    asked, shipped = settings.privacy, Settings()
-    usual = shipped.privacy
+    asked, shipped = settings, Settings()
+    told, usual = asked.privacy, shipped.privacy
     return {
         "home": "",
         "privacy.export": usual.export,
         "privacy.public-names": "",
         "privacy.partition": usual.partition,
-        "privacy.group-size": max(asked.group_size, usual.group_size),
-        "privacy.epsilon": min(asked.epsilon, usual.epsilon),
-        "privacy.budget": min(asked.budget, usual.budget),
+        "privacy.group-size": max(told.group_size, usual.group_size),
+        "privacy.epsilon": min(told.epsilon, usual.epsilon),
+        "privacy.budget": min(told.budget, usual.budget),
         "privacy.share-documents": False,
+        "privacy.answers": "waiting",
+        "models.generation-cache": False,
         "privacy.operators": "",
         "serving.outbox": False,
-        "overlay.epsilon": min(settings.overlay.epsilon, shipped.overlay.epsilon),
-        "privacy.erasure-keep": max(asked.erasure_keep, usual.erasure_keep),
-        "graph.most-copied": min(settings.graph.most_copied, shipped.graph.most_copied),
+        "overlay.epsilon": min(asked.overlay.epsilon, shipped.overlay.epsilon),
+        "privacy.erasure-keep": max(told.erasure_keep, usual.erasure_keep),
+        "overlay.topics": "learnt"
+        if asked.overlay.topics == "learnt"
+        else "shipped",  # never a file of the run's choice
+        "retrieval.weights": "trained" if asked.retrieval.weights == "trained" else "shipped",
+        "serving.tries": max(asked.serving.tries, shipped.serving.tries),
+        "graph.most-copied": min(asked.graph.most_copied, shipped.graph.most_copied),
     }
 
 

@@ -105,6 +105,7 @@ class PrivacySettings(_Group):
     budget: float = Field(10.0, gt=0, le=1e6)
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
+    answers: Literal["all", "waiting"] = "all"
     operators: str = ""
     erasure_keep: float = Field(0.5, ge=0, le=1)
 

@@ -179,6 +179,7 @@ def main() -> None:
         "retrieval.order": arguments.order,
         "memory.delta": 1.0,
         "inference.abstain-below": -1.0,
+        "privacy.export": "none",  # no score leaves through a door that rewrites
         "results": str(fedrag_home(arguments.home) / "fitting"),
     }
     observed = {alpha: observe(Settings.from_config(asking | {"memory.alpha": alpha})) for alpha in arguments.alphas}

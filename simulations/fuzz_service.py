@@ -71,6 +71,7 @@ def service(world: FuzzWorld) -> Iterator[TestClient]:
         "device-name": DEVICES[0],
         "data-path": str(folder),
         "outbox": True,
+        "answers": "all",
         "home": str(world.root / "service-home"),
         "settings": settings,
         "serve": {"rate": 1e6, "burst": 1_000_000},

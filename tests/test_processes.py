@@ -53,10 +53,14 @@ def test_a_child_that_fails_is_replaced(child: Child, fault: bytes) -> None:
 
 
 def test_a_call_that_is_interrupted_leaves_no_reply_for_the_next(child: Child) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # another test's Flower may have set its own
     assert child.call([b"echo", b"one"]) == [b"one"]
     interrupt = threading.Timer(0.3, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
     interrupt.start()
-    with pytest.raises(KeyboardInterrupt):
-        child.call([b"sleep"])
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            child.call([b"sleep"])
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert child.call([b"echo", b"two"]) == [b"two"]
     assert child.starts == 2

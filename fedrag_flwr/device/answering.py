@@ -38,12 +38,12 @@ class DeviceAnswers:
     encoder: Encoder
     settings: Settings
 
-    def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
-        """Answer one question at home, with its evidence."""
+    def ask(self, question: Question, mode: AnswerMode, *, own: bool = False) -> Answer | OpenQuestion:
+        """Answer one question at home, with its evidence; `own` says that people here ask it."""
         if mode in ("graph", "gated"):
             return self.graph.ask(question, gated=mode == "gated")
         if mode == "walk":
-            return self.walks.ask(question)
+            return self.walks.ask(question, own=own)
         if mode == "routed":
             start = time.perf_counter()
             [vector] = self.encoder.encode([question.text])
@@ -56,18 +56,18 @@ class DeviceAnswers:
         if mode == "controlled":
             return engine.from_passages(question, self.controller.retriever())
         if mode == "assisted":
-            return self._assisted(engine, question)
+            return self._assisted(engine, question, own)
         return engine.from_memory(question)
 
     def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
         """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
         return self.engines.over("all").at_home(question)
 
-    def _assisted(self, engine: Engine, question: Question) -> Answer | OpenQuestion:
+    def _assisted(self, engine: Engine, question: Question, own: bool) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
         parts = self.settings.fedrag
         named = self.settings.exchange_for("assisted") == "plain"  # else they go into boxes
-        if parts.cache and (before := self._before(question)) is not None:
+        if parts.cache and (before := self._before(question, own)) is not None:
             return before
         near = self.graph.near if parts.summaries and named else None
         return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
@@ -85,10 +85,10 @@ class DeviceAnswers:
 
         return sought
 
-    def _before(self, question: Question) -> Answer | None:
+    def _before(self, question: Question, own: bool) -> Answer | None:
         start = time.perf_counter()
         [vector] = self.encoder.encode([question.text])
-        known = self.cache.find(question, vector)
+        known = self.cache.of(own).find(question, vector)
         return None if known is None else replace(known, cost=Cost(time.perf_counter() - start))
 
     @property
@@ -96,15 +96,17 @@ class DeviceAnswers:
         """Answers of `fedrag`, for the same question alone."""
         return replace(self.walks.cache, similarity=-1.0, verbatim=True)
 
-    def finish(self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode) -> Answer | OpenQuestion:
+    def finish(
+        self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode, *, own: bool = False
+    ) -> Answer | OpenQuestion:
         """Answer an open question with what other devices gave."""
         if mode == "gated":
             return self.graph.finish(question, given)
         if mode == "walk":
-            return self.walks.finish(question, given)
+            return self.walks.finish(question, given, own=own)
         answer = self._engine(mode).finish(question, given)
         if mode == "assisted" and self.settings.fedrag.cache and given:  # else those who know may be back next time
-            self.cache.keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
+            self.cache.of(own).keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:

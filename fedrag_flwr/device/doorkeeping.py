@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from fedrag_flwr.device.sharing import OpaqueIds
+from fedrag_flwr.device.tracing import trace_answer
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
@@ -72,6 +74,7 @@ class Doorkeeper:
         still_open: Iterable[OpenQuestion] = (),
         mode: AnswerMode = "memory",
         waiting: Container[str] = (),
+        asked: Mapping[str, str] = MappingProxyType({}),
     ) -> AnswerBatch:
         """Answers, and questions that a mode left open, as they may leave.
 
@@ -83,22 +86,33 @@ class Doorkeeper:
             In which they were asked.
         waiting
             The questions of people here, of whose answers and drafts nothing leaves.
+        asked
+            Texts of questions by id, where they are known.
         """
         self.inform()
         hidden = self.settings.exchange_for(mode) != "plain"
         released = tuple(
-            _closed(answer) if answer.question_id in waiting else self.door.release_answer(answer) for answer in answers
+            _closed(answer) if answer.question_id in waiting else self._released(answer, asked) for answer in answers
         )
         asking = tuple(
             replace(
                 _untold(question) if hidden else replace(question, vector=self.door.release_vector(question.vector)),
                 drafts=tuple(
-                    self.door.release_answer(draft) for draft in question.drafts if question.question_id not in waiting
+                    self._released(draft, asked) for draft in question.drafts if question.question_id not in waiting
                 ),
             )
             for question in still_open
         )
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
+
+    def _released(self, answer: Answer, asked: Mapping[str, str]) -> Answer:
+        """An answer through the door, which is shown what of the documents here the answer was taken from."""
+        beside: dict[str, None] = {}
+        if self.door.rewrites:
+            read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
+            read += [(line.title, line.text) for line in trace_answer(self.store, self.device, answer)]
+            beside = dict.fromkeys(text for pair in read for text in pair if text)
+        return self.door.release_answer(answer, asked.get(answer.question_id, ""), tuple(beside))
 
 
 def _closed(answer: Answer) -> Answer:

@@ -59,6 +59,7 @@ from fedrag_flwr.records import (
     WaitingRequest,
     WalkReply,
     WalkRequest,
+    declined,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
@@ -72,6 +73,7 @@ BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
 TEXTS = "texts"  # meta key: whether the last build read the folder of files
+OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
 EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
 
 
@@ -160,7 +162,7 @@ class EdgeDevice:
                 overview=self.graph.known_summaries,
                 own=self.giving.overview,
                 take=self.graph.keep_overview,
-                recall=self.waiting.outbox.recalled,
+                recall=self.waiting.admitted,
                 release=self.waiting.released,
                 seeker=lambda: self.answers.seeker(),
                 retrieve=self.giving.evidence,
@@ -285,15 +287,17 @@ class EdgeDevice:
         answers: list[Answer] = []
         still_open: list[OpenQuestion] = []
         own = self._own(questions)
-        asked = self.waiting.outbox.recalled(questions)
+        asked = self.waiting.admitted(questions)
+        answers += self._refused(questions, asked)
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
-            outcome = isolated(question.id, partial(self.ask, question, mode))
+            act = partial(self.answers.ask, question, mode, own=question.id in own)
+            outcome = isolated(question.id, act)
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:
                 answers.append(outcome)
-        return self._told(answers, still_open, mode, own)
+        return self._told(answers, still_open, mode, own, asked)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -360,12 +364,23 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
+        asked = self.waiting.admitted(questions)
         done = [
-            isolated(question.id, partial(self.answers.finish, question, given[question.id], mode))
-            for question in self.waiting.outbox.recalled(questions)
+            isolated(
+                question.id,
+                partial(self.answers.finish, question, given[question.id], mode, own=question.id in own),
+            )
+            for question in asked
         ]
         still_open = [one for one in done if isinstance(one, OpenQuestion)]
-        return self._told([one for one in done if isinstance(one, Answer)], still_open, mode, own)
+        answers = [*self._refused(questions, asked), *(one for one in done if isinstance(one, Answer))]
+        return self._told(answers, still_open, mode, own, asked)
+
+    @staticmethod
+    def _refused(questions: Sequence[Question], admitted: Sequence[Question]) -> list[Answer]:
+        """What is told of questions that a run words and this device does not answer."""
+        answered = {question.id for question in admitted}
+        return [declined(one.id, OWN_ALONE) for one in questions if one.text and one.id not in answered]
 
     def _own(self, questions: Sequence[Question]) -> frozenset[str]:
         """The questions of the people here, as they are before they are answered: one may be withdrawn meanwhile."""
@@ -373,11 +388,17 @@ class EdgeDevice:
         return untold | self.waiting.outbox.among(question.id for question in questions)
 
     def _told(
-        self, answers: Sequence[Answer], still_open: Sequence[OpenQuestion], mode: AnswerMode, own: frozenset[str]
+        self,
+        answers: Sequence[Answer],
+        still_open: Sequence[OpenQuestion],
+        mode: AnswerMode,
+        own: frozenset[str],
+        asked: Sequence[Question] = (),
     ) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         self.waiting.keep(answers)
-        return self.doorkeeper.batch(answers, still_open, mode, own)
+        texts = {question.id: question.text for question in asked}
+        return self.doorkeeper.batch(answers, still_open, mode, own, texts)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""

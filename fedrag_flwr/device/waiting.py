@@ -61,7 +61,7 @@ class DeviceWaiting:
         cannot be released has spent a try, and costs no other.
         """
         serving = self.settings.serving
-        if not serving.outbox or (request.texts and self.settings.exchange in ("download", "encrypted")):
+        if not serving.outbox or (request.texts and self._hides):
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
         self.delivered.put(declined(name, GIVEN_UP) for name in given_up)
@@ -78,11 +78,23 @@ class DeviceWaiting:
     def released(self, questions: Sequence[Question]) -> list[Question]:
         """Questions with the texts of those that wait here as they may leave; one that may not is left out.
 
-        Those that came with a text stand first: whoever asks has it.
+        Those that came with a text stand first: whoever asks has it. A device that shows its questions to nobody leaves
+        out all that wait.
         """
-        recalled = self.outbox.recalled([question for question in questions if not question.text])
+        hidden = [question for question in questions if not question.text]
+        recalled = [] if self._hides else self.outbox.recalled(hidden)
         waiting = [replace(question, text=self._released(question.text)) for question in recalled]
         return [question for question in (*questions, *waiting) if question.text]
+
+    def admitted(self, questions: Sequence[Question]) -> list[Question]:
+        """Of a run's questions those that this device answers, with the texts of those that wait here.
+
+        Where it answers its own people alone, those are all, as they were asked, whatever text the run has put to them.
+        """
+        if self.settings.privacy.answers == "waiting":
+            here = self.outbox.among(question.id for question in questions)
+            questions = [replace(question, text="") for question in questions if question.id in here]
+        return self.outbox.recalled(questions)
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""
@@ -93,6 +105,10 @@ class DeviceWaiting:
             self.delivered.put(closed)
         for answer in closed:
             self.outbox.withdraw(answer.question_id)
+
+    @property
+    def _hides(self) -> bool:
+        return self.settings.exchange in ("download", "encrypted")
 
     def _released(self, text: str) -> str:
         """A question's text as it may leave; empty where it may not."""

@@ -74,7 +74,7 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
         aliases=tuple(gold.aliases),
         answer=answer.text if answer else None,
         path=answer.path if answer else MISSING,
-        score=answer.score if answer and math.isfinite(answer.score) else None,
+        score=answer.score if answer and answer.score and math.isfinite(answer.score) else None,
         right=verdict.right,
         em=verdict.em,
         f1=verdict.f1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
-from fedrag_flwr.privacy.items import TOO_LONG, item_bundle, item_refusal, shown_item, words
+from fedrag_flwr.privacy.items import TOO_LONG, asked_for, item_bundle, item_refusal, shown_item, words
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.privacy.normalise import clean
@@ -25,8 +26,10 @@ from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
+    Decision,
     Document,
     EvidenceUnit,
+    Fact,
     MemoryItem,
     SharedDocument,
     SubgraphSummary,
@@ -44,6 +47,7 @@ FOREIGN = "foreign"
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_PARAGRAPH = 20_000
 _MOST_SOURCES = 64
+_MEASURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,34 +296,47 @@ class ExportDoor:
         self._passed("documents", released)
         return released
 
-    def release_answer(self, answer: Answer) -> Answer:
-        """Release an answer: text and decisions rewritten, own sources opaque, evidence and answer paths dropped.
+    def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
+        """Release an answer: text and decisions rewritten, own sources opaque, evidence, paths and report dropped.
 
-        A refused answer leaves as an abstention that names the reason.
+        A refused answer leaves as an abstention that names the reason. Where the door rewrites, no measure leaves: it
+        was taken of what the documents say, so that it would tell which of some guessed names stands there.
+
+        Parameters
+        ----------
+        answer
+            What home reads.
+        question
+            The question: it tells whether the answer is a name.
+        beside
+            The texts that the answer was taken from: a name alone seldom shows that it is one.
 
         Raises
         ------
         PrivacyError
             If an operator fails.
         """
-        [bundle] = self._operate([Bundle((clean(answer.text), *(clean(one.said) for one in answer.decisions)))])
+        shown = clean(answer.text)
+        known = self._asked_for(question, shown)
+        read = tuple(clean(text) for text in beside if len(text) <= _MOST_PARAGRAPH) if self.rewrites else ()
+        prose = (shown, *(clean(one.said) for one in answer.decisions))
+        [bundle] = self._operate([Bundle(prose, known=known, beside=read)])
         text, *said = bundle.prose
         if bundle.refusal:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
             self._passed("answers", (), 1)
             reason = f"withheld: {bundle.refusal}"
-            return replace(declined(answer.question_id, reason), score=answer.score, cost=answer.cost)
+            return replace(declined(answer.question_id, reason), score=self._score(answer), cost=answer.cost)
         sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
         released = replace(
             answer,
             text=text[:MOST_LINE],
-            decisions=tuple(
-                replace(one, said=line[:MOST_LINE], score=round(one.score, 2), threshold=round(one.threshold, 2))
-                for one, line in zip(answer.decisions, said, strict=True)
-            ),
+            score=self._score(answer),
+            decisions=tuple(map(self._decision, answer.decisions, said)),
             sources=sources,
             evidence=(),
             paths=(),
+            report="",
         )
         self._passed("answers", (released,))
         return released
@@ -397,6 +414,20 @@ class ExportDoor:
             raise PrivacyError("what goes into a sum is not a row of finite numbers", where=self._device)
         self._passed("sums", (values,))
         return values
+
+    def _asked_for(self, question: str, answer: str) -> tuple[Fact, ...]:
+        if not (self.rewrites and question and answer):
+            return ()
+        [analysis] = self._pipeline.questions([question])
+        return asked_for(analysis.answer_type, answer)
+
+    def _score(self, answer: Answer) -> float:
+        return 0.0 if self.rewrites else answer.score
+
+    def _decision(self, one: Decision, said: str) -> Decision:
+        if self.rewrites:
+            return Decision(one.step, _MEASURE.sub("…", said)[:MOST_LINE])
+        return Decision(one.step, said[:MOST_LINE], round(one.score, 2), round(one.threshold, 2))
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""

@@ -29,10 +29,14 @@ _PIECES = re.compile(r"\s*(?:,|;|\band\b|&)\s*")
 def item_bundle(item: MemoryItem) -> Bundle:
     """The item's texts; the answer to a question that asks for a person, organisation or place is known to be one."""
     answer = clean(item.answer)
-    known: tuple[Fact, ...] = ()
-    if item.answer_type in _ENTITY_ANSWERS:
-        known = tuple(Fact(piece, item.answer_type, "") for piece in _PIECES.split(answer.strip(" .")) if piece)
-    return Bundle((clean(item.question), answer), tuple(map(clean, item.anchors)), known)
+    return Bundle((clean(item.question), answer), tuple(map(clean, item.anchors)), asked_for(item.answer_type, answer))
+
+
+def asked_for(answer_type: str, answer: str) -> tuple[Fact, ...]:
+    """What an answer is known to hold by the question alone, where that asks for a person, organisation or place."""
+    if answer_type not in _ENTITY_ANSWERS:
+        return ()
+    return tuple(Fact(piece, answer_type, "") for piece in _PIECES.split(answer.strip(" .")) if piece)
 
 
 def item_refusal(item: MemoryItem, bundle: Bundle) -> str:

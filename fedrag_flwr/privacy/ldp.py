@@ -80,7 +80,7 @@ class LocalDifferentialPrivacy:
         found = find_entities(bundles, self._pipeline, self._types)
         self._names.learn((form.text, form.type) for forms in found for form in forms)
         return [
-            _wholes([*forms, *(form for form in self._names.find(bundle) if form.type in self._types)])
+            _wholes([*_standing(forms, bundle), *(one for one in self._names.find(bundle) if one.type in self._types)])
             for bundle, forms in zip(bundles, found, strict=True)
         ]
 
@@ -92,6 +92,14 @@ class LocalDifferentialPrivacy:
                 return replace(bundle, refusal=BUDGET_SPENT)
             replacements += _stand_ins(form, surrogate) if surrogate.name else entity_masks(form)
         return rewrite(bundle, replacements)
+
+
+def _standing(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
+    """Forms without those that stand only in the texts beside the bundle's own: none is paid for."""
+    if not bundle.beside:
+        return list(forms)
+    bare = replace(bundle, changes=())
+    return [form for form in forms if rewrite(bare, entity_masks(form)).changes]
 
 
 def _wholes(forms: Sequence[Found]) -> list[Found]:

@@ -86,7 +86,7 @@ def read_partition(settings: PrivacySettings) -> EntityPartition:
 def policy_digest(settings: PrivacySettings) -> str:
     """SHA-256 over all that decides what the door lets pass: the settings, the public names and the partition."""
     partition = read_partition(settings).digest if settings.export == "ldp" else ""
-    parts = (settings.model_dump_json(), partition, *sorted(read_names(settings.public_names)))
+    parts = (settings.model_dump_json(exclude={"answers"}), partition, *sorted(read_names(settings.public_names)))
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
@@ -102,14 +102,12 @@ def read_names(source: str) -> list[str]:
         )
     except (OSError, ValueError):
         raise SettingError(
-            f"'{path.name}' is not a readable list of names",
+            "the list of public names cannot be read",
             where="privacy.public-names",
             fix="name a JSON list or a text file with one name a line",
         ) from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise SettingError(
-            f"'{path.name}' is not a list of names", where="privacy.public-names", fix="write a JSON list"
-        )
+        raise SettingError("the file is no list of names", where="privacy.public-names", fix="write a JSON list")
     return [name for name in names if name]
 
 

@@ -42,6 +42,8 @@ class Bundle:
         Why the thing may not leave at all; empty while it may.
     question
         What the texts are to answer, where they are evidence for a question; it does not leave with them.
+    beside
+        Texts that the prose was taken from: they are read for what in it is a name, and do not leave with it.
     """
 
     prose: tuple[str, ...]
@@ -50,6 +52,7 @@ class Bundle:
     changes: tuple[Change, ...] = ()
     refusal: str = ""
     question: str = ""
+    beside: tuple[str, ...] = ()
 
 
 class Operator(Protocol):

@@ -119,12 +119,13 @@ def is_ordinary(word: str) -> bool:
 
 
 def _joined(bundle: Bundle) -> str:
-    """Join the lines of all texts to one text for the parser, each closed like a sentence.
+    """Join the lines of all texts, and of those beside them, to one text for the parser, each closed like a sentence.
 
     A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
     """
     texts = [
-        in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in bundle.prose
+        in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text
+        for text in (*bundle.prose, *bundle.beside)
     ]
     lines = [line.strip() for text in texts for line in text.splitlines()]
     return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)

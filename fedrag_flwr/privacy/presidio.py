@@ -81,6 +81,9 @@ class PresidioMasking:
             prose.append(self._anonymised(text, spans))
             changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
             forms += [Found(text[span.start : span.end], span.type, span.rule) for span in spans]
+        for text in bundle.beside:
+            found = [span for span in self._analyser.find(text) if self._is_private(text, span, present)]
+            forms += [Found(text[span.start : span.end], span.type, span.rule) for span in found]
         self._learn(forms)
         masks = [mask for form in dict.fromkeys(forms) if form.type not in _PASSING for mask in _masks(form)]
         return rewrite(replace(bundle, prose=tuple(prose), changes=tuple(changes)), masks, self._public.ranges)

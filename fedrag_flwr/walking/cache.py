@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class AnswerCache:
     by: str = ""
     clock: Clock = time.time
     verbatim: bool = False
+
+    def of(self, own: bool) -> AnswerCache:
+        """The answers to questions of the people here, or to those of a run: neither tells of the other."""
+        return replace(self, by=f"{self.by} own") if own else self
 
     def hear(self, states: Mapping[str, str]) -> None:
         """Note the states of others' documents, by device, as a run tells them."""

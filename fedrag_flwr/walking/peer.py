@@ -106,19 +106,29 @@ class DeviceWalks:
 
     # --- questions of this device -----------------------------------------------------------------
 
-    def ask(self, question: Question) -> Answer | OpenQuestion:
-        """Answer from the cache, or over home's evidence if it is near enough; else the question is open."""
+    def ask(self, question: Question, *, own: bool = False) -> Answer | OpenQuestion:
+        """Answer from the cache, or over home's evidence if it is near enough; else the question is open.
+
+        Parameters
+        ----------
+        question
+            With its text.
+        own
+            Whether people here ask it.
+        """
         start = time.perf_counter()
         vector = self._vector(question)
-        if (known := self.cache.find(question, vector)) is not None:
+        if (known := self.cache.of(own).find(question, vector)) is not None:
             return replace(known, cost=replace(known.cost, seconds=time.perf_counter() - start))
         units = self._near(vector, self.settings.inference.evidence_units)
         if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(vector):
-            return self._answered(question, vector, units, start)
+            return self._answered(question, vector, units, start, self.cache.of(own))
         topics = self._topic_weights(question, vector)
         return OpenQuestion(question.id, vector, (), time.perf_counter() - start, topics=topics)
 
-    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer | OpenQuestion:
+    def finish(
+        self, question: Question, foreign: Sequence[EvidenceUnit], *, own: bool = False
+    ) -> Answer | OpenQuestion:
         """Answer with what another peer gave; what is not about the question at all is refused, and it stays open."""
         start = time.perf_counter()
         vector = self._vector(question)
@@ -127,7 +137,8 @@ class DeviceWalks:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         most = self.settings.inference.evidence_units
         units = nearest([*self._near(vector, most), *given], most, self.device)
-        return self._answered(question, vector, units, start, lasting=bool(given))
+        # what is made because nobody could help is not kept: those who know may be back
+        return self._answered(question, vector, units, start, self.cache.of(own) if given else None)
 
     def feedback(self, question_id: str, *, good: bool) -> str:
         """Take in what somebody thinks of an answer, and say what follows from it.
@@ -293,15 +304,20 @@ class DeviceWalks:
         self.__dict__.pop("expertise", None)
 
     def _answered(
-        self, question: Question, vector: Vector, units: Sequence[EvidenceUnit], start: float, *, lasting: bool = True
+        self,
+        question: Question,
+        vector: Vector,
+        units: Sequence[EvidenceUnit],
+        start: float,
+        cache: AnswerCache | None,
     ) -> Answer:
-        """Answer over units; what is made because nobody could help is not kept: those who know may be back."""
+        """Answer over units, and keep the answer."""
         cognizer = Cognizer.of(self.settings, self.toolbox.generator)
         verdict = cognizer.answer(question.text, self.toolbox.pipeline.question(question.text), units, always=True)
         remote = any(unit.origin != self.device for unit in units)
         answer = answered(question, verdict.timed(time.perf_counter() - start), units, remote)
-        if lasting:
-            self.cache.keep(question, answer, vector, units)
+        if cache is not None:
+            cache.keep(question, answer, vector, units)
         return answer
 
     def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:

@@ -34,7 +34,8 @@ def few_documents(root: Path, documents: int) -> Path:
 
 def node_configs(data: Path) -> dict[str, dict[str, Plain]]:
     """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
-    return {name: {"data-path": str(data / name), "model-path": _GENERATOR, "public-names": "demo"} for name in DEVICES}
+    own: dict[str, Plain] = {"model-path": _GENERATOR, "public-names": "demo", "answers": "all"}
+    return {name: {"data-path": str(data / name), **own} for name in DEVICES}
 
 
 def small_config(strategy: str, questions: int) -> dict[str, Plain]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from flwr.app import Context, Message, RecordDict
 
@@ -32,11 +33,12 @@ class Overheard(Doorkeeper):
         still_open: Iterable[OpenQuestion] = (),
         mode: AnswerMode = "memory",
         waiting: Container[str] = (),
+        asked: Mapping[str, str] = MappingProxyType({}),
     ) -> AnswerBatch:
         """Answers and open questions as they may leave."""
         told = list(answers)
         self.said.update({answer.question_id: answer for answer in told})
-        return Doorkeeper.batch(self, told, still_open, mode, waiting)
+        return Doorkeeper.batch(self, told, still_open, mode, waiting, asked)
 
 
 @dataclass(frozen=True, slots=True)

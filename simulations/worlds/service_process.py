@@ -59,7 +59,7 @@ class ServiceProcess:
     @property
     def node(self) -> dict[str, Plain]:
         """The node config of the Flower process beside it."""
-        return {"data-path": str(self.documents), "device-name": self.name, "home": str(self.home)}
+        return {"data-path": str(self.documents), "device-name": self.name, "home": str(self.home), "answers": "all"}
 
     def client(self) -> ServiceClient:
         """A connection to it."""
@@ -105,7 +105,7 @@ def service_process(
     """
     config, log = deployed_root(home, name) / CONFIG, home / "service.log"
     config.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    own = {"device-name": name, "data-path": str(documents), "home": str(home)}
+    own = {"device-name": name, "data-path": str(documents), "home": str(home), "answers": "all"}
     own |= {"model-path": generator} if generator else {}
     lines = [f'{key} = "{value}"' for key, value in own.items()]
     lines += ["[settings]", *(f'"{key}" = {str(value).lower()}' for key, value in settings.items())]

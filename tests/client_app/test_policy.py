@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.nodes import OWN, STRICTNESS, Node, local_settings
+from fedrag_flwr.nodes import OWN, Node, local_settings
 from fedrag_flwr.records import (
     BuildReport,
     BuildRequest,
@@ -49,11 +49,23 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("a simulated node may be stricter", {"privacy.export": "none"}, {"export": "ldp"}, {"privacy.export": "ldp"}),
     ("a laxer run is overridden", {"privacy.export": "none"}, AT | {"export": "ldp"}, {"privacy.export": "ldp"}),
     (
-        "a stricter run is heard",
+        "of masking and surrogates the device's own holds",
         {"privacy.export": "ldp"},
         AT | {"export": "type-masking"},
-        {"privacy.export": "ldp"},
+        {"privacy.export": "type-masking"},
     ),
+    ("also the other way", {"privacy.export": "type-masking"}, AT | {"export": "ldp"}, {"privacy.export": "ldp"}),
+    ("a run may ask for what a device need not have", {"privacy.export": "ldp"}, AT | {"export": "none"}, {}),
+    ("own people alone are answered by default", {"privacy.answers": "all"}, AT, {"privacy.answers": "waiting"}),
+    ("a device may answer all", {}, AT | {"answers": "all"}, {"privacy.answers": "all"}),
+    ("unless the run asks for less", {"privacy.answers": "waiting"}, AT | {"answers": "all"}, {}),
+    ("no completion is kept by default", {"models.generation-cache": True}, AT, {"models.generation-cache": False}),
+    ("unless it says so", {}, AT | {"generation-cache": True}, {"models.generation-cache": True}),
+    ("no file of the run's choice is read", {"overlay.topics": "/etc/names.json"}, AT, {"overlay.topics": "shipped"}),
+    ("nor weights", {"retrieval.weights": "/tmp/w.json"}, AT, {"retrieval.weights": "shipped"}),
+    ("topics learnt together are the run's to ask", {"overlay.topics": "learnt"}, AT, {}),
+    ("an own file of topics", {}, AT | {"topics": "/etc/topics.json"}, {"overlay.topics": "/etc/topics.json"}),
+    ("waiting questions are not given up sooner", {"serving.tries": 1}, AT, {"serving.tries": 3}),
     (
         "a run adds operators, and takes none away",
         {"privacy.operators": "presidio, erasure"},
@@ -106,7 +118,8 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
 @pytest.mark.parametrize(("run", "node", "holds"), [row[1:] for row in DECIDED], ids=[row[0] for row in DECIDED])
 def test_who_decides_what(run: Config, node: Config, holds: Config) -> None:
     asked = Settings.from_config(run)
-    deployed = {"privacy.public-names": "", "home": ""} if "data-path" in node else {}
+    quiet = {"privacy.answers": "waiting", "models.generation-cache": False}
+    deployed = {"privacy.public-names": "", "home": "", **quiet} if "data-path" in node else {}
     assert local_settings(asked, node).flat() == asked.flat() | deployed | holds
 
 
@@ -119,7 +132,7 @@ def test_a_wrong_node_config_names_key_and_value(key: str, value: Plain) -> None
         local_settings(Settings(), AT | {key: value})
 
 
-exports = st.sampled_from(STRICTNESS)
+exports = st.sampled_from(["none", "type-masking", "ldp"])
 runs = st.fixed_dictionaries(
     {},
     optional={
@@ -157,9 +170,8 @@ def test_what_a_node_config_says_holds_whatever_the_run_asks(run: Config, node: 
     assert {key: flat[OWN[key]] for key in node if key in OWN and key != "export"} == {
         key: node[key] for key in node if key in OWN and key != "export"
     }
-    strict = STRICTNESS.index
-    assert strict(local.privacy.export) >= strict(str(node.get("export", "none")))
-    assert strict(local.privacy.export) >= strict(asked.privacy.export)
+    assert node.get("export", "none") in ("none", local.privacy.export)
+    assert local.privacy.export != "none" or (node.get("export", "none"), asked.privacy.export) == ("none", "none")
     assert local_settings(local, node) == local
 
 

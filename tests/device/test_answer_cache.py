@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
-from fedrag_flwr.records import Answer, Delta, MemoryItem, Question, because
+from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.settings import Plain, Settings
 from tests.strategies.federation import shared_federation
 
@@ -111,3 +111,31 @@ def test_only_an_answer_of_the_same_settings_is_given_again(
     root = device.store.database.directory
     with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
         assert (other.answers.cache.find(ASKED, VECTOR) is not None) == again
+
+
+@pytest.mark.parametrize("mode", ["assisted", "walk"])
+def test_answers_to_people_here_and_to_a_run_tell_nothing_of_each_other(device: EdgeDevice, mode: AnswerMode) -> None:
+    cache = device.answers.cache if mode == "assisted" else device.walks.cache
+    assert cache.of(own=False).find(ASKED, VECTOR) is not None
+    assert cache.of(own=True).find(ASKED, VECTOR) is None
+    cache.of(own=True).keep(replace(ASKED, id="p", text="Who asks?"), replace(GIVEN, question_id="p"), -VECTOR, ())
+    assert cache.of(own=True).find(replace(ASKED, id="x", text="Who asks?"), -VECTOR) is not None
+    assert cache.of(own=False).find(replace(ASKED, id="x", text="Who asks?"), -VECTOR) is None
+
+
+@pytest.mark.parametrize("mode", ["assisted", "walk"])
+def test_a_run_cannot_fish_for_what_waits(tmp_path_factory: pytest.TempPathFactory, mode: AnswerMode) -> None:
+    """The answer that home makes to a waiting question is not given to the run that asks for anything like it."""
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("fishing"))
+    changes = {"serving__outbox": True, "overlay__cache_similarity": 0.0, "inference__read_above": -100.0}
+    text = "The Ossel is a river that flows into the Bay of Herons."
+    asked = "Into which bay does the Ossel flow?"
+    given = [Evidence("w", (EvidenceUnit("x", text, "rivers", 0.9, "Ossel"),))]
+    with files.with_changes(**changes).device("people") as device:
+        device.build()
+        device.waiting.outbox.put(Question("w", asked, "people"))
+        device.finish([Question("w", "", "people")], given, "assisted")
+        assert device.answers.cache.of(own=True).find(Question("again", asked, "people"), VECTOR) is not None
+        for guess in ("zebra", asked):
+            batch = device.answer([Question("s", guess, "people")], mode)
+            assert all(one.path != "cache" and "Heron" not in one.text for one in batch.answers)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.edge import OWN_ALONE
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.records import Answer, Question, WaitingRequest
+from fedrag_flwr.records import Answer, AnswerMode, Cost, Evidence, EvidenceUnit, Question, WaitingRequest
 from tests.strategies.federation import shared_federation
 
 
@@ -45,6 +47,41 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
         assert {one.id: one.tries for one in device.waiting.outbox.waiting()} == dict.fromkeys(
             ("first", "second", "third"), tries
         )
+
+
+@pytest.mark.parametrize("exchange", ["plain", "auto", "download", "encrypted"])
+def test_a_device_that_shows_its_questions_to_nobody_confides_none(device: EdgeDevice, exchange: str) -> None:
+    device.settings = device.settings.model_copy(update={"exchange": exchange})
+    waiting = replace(device.waiting, settings=device.settings)
+    with device:
+        device.waiting.outbox.put(Question("w", "Where does the Ossel rise?", "rivers"))
+        told = waiting.released([Question("w", "", "rivers"), Question("q", "Who asks?", "rivers")])
+        offered = waiting.offer(WaitingRequest(True, 10)).questions
+    hidden = exchange in ("download", "encrypted")
+    assert [one.id for one in told] == (["q"] if hidden else ["q", "w"])
+    assert [one.id for one in offered] == ([] if hidden else ["w"])
+
+
+@pytest.mark.parametrize("mode", ["memory", "own-memory", "assisted", "gated", "walk", "closed-book", "routed"])
+def test_a_device_that_answers_its_own_people_alone_tells_nothing_else(device: EdgeDevice, mode: AnswerMode) -> None:
+    """Whether there is an answer to a guess would tell whether the guess is right."""
+    privacy = device.settings.privacy.model_copy(update={"answers": "waiting"})
+    settings = device.settings.model_copy(update={"privacy": privacy})
+    asked = "Where does the Ossel rise?"
+    device.waiting = replace(device.waiting, settings=settings)
+    evidence = [Evidence("q", (EvidenceUnit("x", "The Ossel rises on Mount Cairl.", "people", 0.9),))]
+    with device:
+        device.build(graph=True)
+        device.waiting.outbox.put(Question("w", asked, "rivers"))
+        for question in (Question("q", asked, "rivers"), Question("q", "Where does the Marl rise?", "rivers")):
+            for batch in (device.answer([question], mode), device.finish([question], evidence, mode)):
+                assert batch.open == ()
+                [answer] = batch.answers
+                assert (answer.text, answer.path, answer.explanation) == ("", "abstained", OWN_ALONE)
+                assert (answer.cost, answer.score, answer.sources) == (Cost(), 0.0, ())
+        # its own people's is answered, as they asked it, whatever text comes with its id
+        told = device.waiting.admitted([Question("w", "Who founded the mill?", "rivers"), Question("w", "", "rivers")])
+        assert [one.text for one in told] == [asked, asked]
 
 
 def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device: EdgeDevice) -> None:

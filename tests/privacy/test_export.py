@@ -6,6 +6,7 @@ import socket
 import string
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, SeededRandomness, make_door
+from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.policy import PrivacyMode
 from fedrag_flwr.privacy.randomised_response import Randomness
 from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, because
@@ -183,6 +185,50 @@ def test_a_score_does_not_tell_what_was_taken_out(
         assert told.score == pytest.approx(float(encoder.encode(["[PERSON] has asthma."])[0] @ asked), abs=1e-3)
 
 
+@pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
+def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the_documents(
+    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: DoorMaker
+) -> None:
+    door = ldp() if mode == "ldp" else _door(mode, pipeline, encoder, opaque)
+    why = (because("memory", "memory 0.83 >= 0.56, 12 items", 0.83, 0.56),)
+    [shown] = (door.release_answer(Answer("q", "no", "memorizer", 0.8312, decisions=why)),)
+    [told] = shown.decisions
+    if mode == "none":
+        assert (shown.score, told.said, told.score) == (0.8312, why[0].said, 0.83)
+    else:
+        assert (shown.score, told.said, told.score, told.threshold) == (0.0, "memory … >= …, … items", 0.0, 0.0)
+
+
+RARE = ("Haldorsen", "Venkataraman", "Abernathy", "Wojcik", "Abara", "Mirembe", "Okafor", "Nakamura")
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(
+    name: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    """Nothing has left before by which the door could know the name."""
+    sentence = f"The complaint was written by {name}, who had waited nine hours."
+    answer = Answer("q", name, "cognizer", 0.5, decisions=(because("model", f"the likeliest is {name}"),))
+    alone, asked, read = (_door("type-masking", pipeline, encoder, opaque) for _ in range(3))
+    assert asked.release_answer(answer, "Who wrote the complaint?").text == "[PERSON]"
+    [unit] = alone.release_evidence([EvidenceUnit("u", sentence, "device-a", 0.5)]).items
+    shown = read.release_answer(answer, beside=(sentence,))
+    assert (name in shown.text) == (name in unit.text)
+    assert (name in shown.decisions[0].said) == (name in unit.text)
+    assert sentence not in _bytes(shown, dict(read.counts)).decode()
+
+
+def test_names_beside_an_answer_spend_nothing_where_they_do_not_leave(
+    ldp: DoorMaker, partition: EntityPartition, tmp_path: Path
+) -> None:
+    people = next(group.members for group in partition.groups if group.type == "PERSON")
+    sentence = f"{people[0]} met {people[1]} in 1971."
+    shown = ldp().release_answer(Answer("q", people[0], "cognizer", 0.5), "Who met in 1971?", (sentence,))
+    assert shown.text in people
+    with closing(BudgetLedger(tmp_path / BUDGET, 1.0)) as ledger:
+        assert ledger.account().entities == 1
+
+
 @pytest.mark.parametrize("probe", ["Maria Lopez", "Erika Smith"])
 def test_the_order_of_masked_evidence_does_not_tell_of_whom_it_is(
     probe: str, door: ExportDoor, encoder: Encoder, opaque: Opaque
@@ -223,7 +269,7 @@ def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
     shown = door.release_answer(answer)
     assert shown.text == "[PERSON] flew."
     remembered, named = shown.decisions
-    assert (remembered.said, remembered.score, remembered.threshold) == ("[PERSON] is remembered", 0.4, 0.5)
+    assert (remembered.said, remembered.score, remembered.threshold) == ("[PERSON] is remembered", 0.0, 0.0)
     assert (named.step, named.said) == ("evidence", "by [PERSON]")
     assert shown.sources == (f"device-a/{opaque('passage-9#2.1')}", "device-b/0123abcd")
     assert shown.evidence == ()
