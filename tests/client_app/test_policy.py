@@ -16,6 +16,9 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.nodes import OWN, Node, local_settings
 from fedrag_flwr.records import (
+    AnswerBatch,
+    AnswerMode,
+    AnswerRequest,
     BuildReport,
     BuildRequest,
     Delta,
@@ -23,6 +26,7 @@ from fedrag_flwr.records import (
     DeviceCard,
     EvidenceBatch,
     EvidenceRequest,
+    Question,
     RetrieveRequest,
     ShareRequest,
 )
@@ -248,6 +252,26 @@ def test_a_server_that_asks_for_everything_gets_what_the_device_allows(
     assert (PATIENT.encode() in said) is seen
     assert (b"Brackenridge" in said) is seen
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("answers", "export", "seen"), [("all", "none", True), ("all", "type-masking", False), ("waiting", "none", False)]
+)
+def test_an_answer_that_leaves_before_all_else_holds_no_name(
+    tmp_path: Path, answers: str, export: str, seen: bool
+) -> None:
+    """The name alone shows nobody that it is one; the sentence and the question do."""
+    text = "The complaint was written by Haldorsen, who had waited nine hours. It lay in a drawer until 1960.\n"
+    folder = _write(tmp_path / "ward", {"box.md": f"# Box\n\n{text}"})
+    own: Config = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
+    run = BASE | {"privacy.export": "none", "inference.read-above": -100.0}
+    grid = LocalGrid(app, [own | {"answers": answers, "export": export}], run)
+    _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
+    modes: tuple[AnswerMode, ...] = ("own-memory", "passages", "assisted")
+    for mode in modes:
+        asked = AnswerRequest(mode, (Question(mode, "Who wrote the complaint?", "ward"),))
+        _ask(grid, 0, "query.answer", asked, AnswerBatch)
+    assert any(b"Haldorsen" in one for one in grid.sent) is seen
 
 
 def test_a_file_name_never_leaves_even_where_nothing_is_masked(tmp_path: Path) -> None:

@@ -100,3 +100,13 @@ def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device:
         [left] = device.answer([Question("w", "", "rivers")], "memory", withdrawing).answers
         assert (left.text, left.sources, left.decisions) == ("", (), ())
         assert left.path == said.path
+
+
+def test_what_others_gave_teaches_home_no_names(device: EdgeDevice) -> None:
+    """Their doors have masked it, and of what is left a title by itself may look like a name."""
+    given = EvidenceUnit("x", "Mount Hallin is the highest mountain of Vessland.", "people", 0.9, "Mount Hallin")
+    asked = "How high is Mount Hallin?"
+    with device:
+        device.build()
+        device.finish([Question("q", asked, "rivers")], [Evidence("q", (given,))], "memory")
+        assert device.door.release_question(asked) == asked
