@@ -104,8 +104,8 @@ def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device:
 
 def test_what_others_gave_teaches_home_no_names(device: EdgeDevice) -> None:
     """Their doors have masked it, and of what is left a title by itself may look like a name."""
-    given = EvidenceUnit("x", "Mount Hallin is the highest mountain of Vessland.", "people", 0.9, "Mount Hallin")
-    asked = "How high is Mount Hallin?"
+    given = EvidenceUnit("x", "Mount Vessa is the highest mountain of Vessland.", "people", 0.9, "Mount Vessa")
+    asked = "How high is Mount Vessa?"
     with device:
         device.build()
         device.finish([Question("q", asked, "rivers")], [Evidence("q", (given,))], "memory")
