@@ -107,11 +107,11 @@ class Doorkeeper:
 
     def _released(self, answer: Answer, asked: Mapping[str, str]) -> Answer:
         """An answer through the door, which is shown what of the documents here the answer was taken from."""
-        beside: dict[str, None] = {}
+        read: list[tuple[str, str]] = []
         if self.door.rewrites:
-            read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
+            read += [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
             read += [(line.title, line.text) for line in trace_answer(self.store, self.device, answer)]
-            beside = dict.fromkeys(text for pair in read for text in pair if text)
+        beside = dict.fromkeys(text for pair in read for text in pair if text)
         return self.door.release_answer(answer, asked.get(answer.question_id, ""), tuple(beside))
 
 

@@ -309,18 +309,18 @@ class ExportDoor:
         question
             The question: it tells whether the answer is a name.
         beside
-            The texts that the answer was taken from: a name alone seldom shows that it is one.
+            The texts here that the answer was taken from: a name alone seldom shows that it is one. None of another
+            device's: whoever sends it would decide what is read as a name.
 
         Raises
         ------
         PrivacyError
             If an operator fails.
         """
-        shown = clean(answer.text)
-        known = self._asked_for(question, shown)
+        told = clean(answer.text)
         read = tuple(clean(text) for text in beside if len(text) <= _MOST_PARAGRAPH) if self.rewrites else ()
-        prose = (shown, *(clean(one.said) for one in answer.decisions))
-        [bundle] = self._operate([Bundle(prose, known=known, beside=read)])
+        prose = (told, *(clean(one.said) for one in answer.decisions))
+        [bundle] = self._operate([Bundle(prose, known=self._asked_for(question, told), beside=read)])
         text, *said = bundle.prose
         if bundle.refusal:
             self._counts[f"answers withheld {bundle.refusal}"] += 1

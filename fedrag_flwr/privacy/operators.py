@@ -43,7 +43,7 @@ class Bundle:
     question
         What the texts are to answer, where they are evidence for a question; it does not leave with them.
     beside
-        Texts that the prose was taken from: they are read for what in it is a name, and do not leave with it.
+        Texts of this device that the prose was taken from: they are read for what in it is a name, and do not leave.
     """
 
     prose: tuple[str, ...]

@@ -68,23 +68,30 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
     """Find the surface forms of the wanted types in each bundle: known spans, typed facts and, for persons, rules."""
     if not types:
         return [[] for _ in bundles]
-    texts = [_joined(bundle) for bundle in bundles]
-    distinct = list(dict.fromkeys(text for text in texts if text))
+    texts = [_joined(bundle.prose) for bundle in bundles]
+    around = [_joined(bundle.beside) for bundle in bundles]
+    distinct = list(dict.fromkeys(text for text in (*texts, *around) if text))
     facts = dict(zip(distinct, pipeline.facts([in_mixed_case(text) for text in distinct]), strict=True))
-    found = []
-    for bundle, text in zip(bundles, texts, strict=True):
-        typed = [(fact.text, fact.type) for fact in facts.get(text, ())]
-        forms = [
-            Found(form, kind, "recogniser")
-            for form, kind in typed
-            if kind in types and not (kind == PERSON and _is_thing(form, text))
+
+    def typed_in(text: str) -> list[Found]:
+        return [
+            Found(fact.text, fact.type, "recogniser")
+            for fact in facts.get(text, ())
+            if fact.type in types and not (fact.type == PERSON and _is_thing(fact.text, text))
         ]
+
+    found = []
+    for bundle, text, beside in zip(bundles, texts, around, strict=True):
+        typed = [(fact.text, fact.type) for part in (text, beside) for fact in facts.get(part, ())]
+        read = typed_in(beside)
+        forms = [*read, *(form for form in typed_in(text) if not _is_acquitted(form, beside, read))]
         forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
         if PERSON in types:
             others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
-            forms += _by_rule(in_mixed_case(text), others)
-            forms += _beside(text, forms)
-        found.append(_tidy(forms, text))
+            for part in filter(None, (text, beside)):
+                forms += _by_rule(in_mixed_case(part), others)
+                forms += _beside(part, forms)
+        found.append(_tidy(forms, f"{text} {beside}"))
     return found
 
 
@@ -118,16 +125,24 @@ def is_ordinary(word: str) -> bool:
     return word.casefold() in STOP_WORDS or word.casefold() in ALSO_WORDS
 
 
-def _joined(bundle: Bundle) -> str:
-    """Join the lines of all texts, and of those beside them, to one text for the parser, each closed like a sentence.
+def _is_acquitted(form: Found, beside: str, read: Sequence[Found]) -> bool:
+    """Tell whether what looks like a name by itself is none in the sentence that it was taken from.
+
+    A fragment is a bad witness: "Xenon." is a person to a recogniser, "xenon as propellant" is not.
+    """
+    likely = {one.text.casefold() for one in read if one.type == form.type}
+    told = form.text.casefold()
+    stands = re.search(rf"(?<!\w){re.escape(told)}(?!\w)", beside.casefold())
+    return bool(stands) and not any(told in name or name in told for name in likely)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Join the lines of texts to one text for the parser, each closed like a sentence.
 
     A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
     """
-    texts = [
-        in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text
-        for text in (*bundle.prose, *bundle.beside)
-    ]
-    lines = [line.strip() for text in texts for line in text.splitlines()]
+    cased = [in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in texts]
+    lines = [line.strip() for text in cased for line in text.splitlines()]
     return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
 
 
