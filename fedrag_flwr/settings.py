@@ -106,6 +106,7 @@ class PrivacySettings(_Group):
     epoch: int = Field(0, ge=0)
     share_documents: bool = False
     answers: Literal["all", "waiting"] = "all"
+    lookup: bool = True
     operators: str = ""
     erasure_keep: float = Field(0.5, ge=0, le=1)
 

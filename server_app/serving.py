@@ -100,7 +100,7 @@ class Serving:
         A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
         """
         courier, most = self.strategy.post, self.settings.serving.most
-        request = WaitingRequest(self.strategy.reads_questions, most)
+        request = WaitingRequest(self.strategy.reads_questions, most, self.strategy.confides_questions)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
         letters = [Letter(node_id, request) for node_id in ready]
         found: dict[str, Question] = {}

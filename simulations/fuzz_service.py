@@ -72,6 +72,7 @@ def service(world: FuzzWorld) -> Iterator[TestClient]:
         "data-path": str(folder),
         "outbox": True,
         "answers": "all",
+        "lookup": True,
         "home": str(world.root / "service-home"),
         "settings": settings,
         "serve": {"rate": 1e6, "burst": 1_000_000},

@@ -47,9 +47,10 @@ class FederatedRag(Strategy):
     """Describe, build, share and fuse, answer, report.
 
     A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
-    they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it), `serves`
-    (whether homes are told their answers) and `patience` (seconds to wait for devices to connect), and overrides
-    `share` (what is exchanged before questions) and `resolve` (who helps with open questions).
+    they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it),
+    `confides_questions` (whether their texts go into an enclave), `serves` (whether homes are told their answers) and
+    `patience` (seconds to wait for devices to connect), and overrides `share` (what is exchanged before questions) and
+    `resolve` (who helps with open questions).
 
     Parameters
     ----------
@@ -68,6 +69,7 @@ class FederatedRag(Strategy):
     memories: bool = False
     graph: bool = False
     exchanges: frozenset[Exchange] = frozenset({"plain"})
+    confides_questions: bool = False
     serves: bool = True
     patience: float = 120.0
 

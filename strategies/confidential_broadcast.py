@@ -42,6 +42,7 @@ class ConfidentialBroadcast(FederatedRag):
     name = "confidential-broadcast"
     mode: AnswerMode = "routed"
     exchanges = EVERY_EXCHANGE
+    confides_questions = True
     _enclave: EnclaveProcess | None = None
 
     def share(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class Doorkeeper:
         still_open: Iterable[OpenQuestion] = (),
         mode: AnswerMode = "memory",
         waiting: Container[str] = (),
-        asked: Mapping[str, str] = MappingProxyType({}),
+        asked: Mapping[str, str] | None = None,
     ) -> AnswerBatch:
         """Answers, and questions that a mode left open, as they may leave.
 
@@ -87,7 +86,7 @@ class Doorkeeper:
         waiting
             The questions of people here, of whose answers and drafts nothing leaves.
         asked
-            Texts of questions by id, where they are known.
+            Texts of the questions by id; None: the answers were not made here, and tell nothing of what they rest on.
         """
         self.inform()
         hidden = self.settings.exchange_for(mode) != "plain"
@@ -105,14 +104,15 @@ class Doorkeeper:
         )
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
 
-    def _released(self, answer: Answer, asked: Mapping[str, str]) -> Answer:
+    def _released(self, answer: Answer, asked: Mapping[str, str] | None) -> Answer:
         """An answer through the door, which is shown what of the documents here the answer was taken from."""
-        read: list[tuple[str, str]] = []
-        if self.door.rewrites:
-            read += [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
-            read += [(line.title, line.text) for line in trace_answer(self.store, self.device, answer)]
-        beside = dict.fromkeys(text for pair in read for text in pair if text)
-        return self.door.release_answer(answer, asked.get(answer.question_id, ""), tuple(beside))
+        if asked is None or not self.door.rewrites:
+            return self.door.release_answer(answer)
+        read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
+        traced = trace_answer(self.store, self.device, answer)
+        read += [(line.title, line.text) for line in traced if line.origin == self.device]
+        beside = tuple(dict.fromkeys(f"{title}\n{text}" for title, text in read))
+        return self.door.release_answer(answer, asked.get(answer.question_id, ""), beside)
 
 
 def _closed(answer: Answer) -> Answer:

@@ -178,6 +178,7 @@ class EdgeDevice:
             self.doorkeeper.generation,
             root / CACHES,
             settings.caching,
+            lookup=settings.privacy.lookup,
         )
         self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept, self.sealed.sums)
         self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
@@ -286,8 +287,8 @@ class EdgeDevice:
             self.walks.cache.hear(told)
         answers: list[Answer] = []
         still_open: list[OpenQuestion] = []
-        own = self._own(questions)
         asked = self.waiting.admitted(questions)
+        own = self._own(questions, asked)
         answers += self._refused(questions, asked)
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
@@ -314,10 +315,15 @@ class EdgeDevice:
         return answer, not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:
-        """Keep answers that were made elsewhere for this device, and release those that nobody here waits for."""
-        own = self.waiting.outbox.among(answer.question_id for answer in answers)
+        """Keep answers that were made elsewhere for this device, and release those that nobody here waits for.
+
+        Nothing here proves who made them: they are masked as they are, without a look at what they say to rest on.
+        """
+        names = [answer.question_id for answer in answers]
+        own = self.waiting.outbox.among(names)
         self.delivered.put(answer for answer in answers if answer.question_id not in own)
-        return self._told(answers, (), "memory", own)
+        closed = frozenset(names) if self.settings.privacy.answers == "waiting" else own
+        return self._told(answers, (), "memory", closed, None)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
         """Keep answers that the server made for this device.
@@ -360,11 +366,11 @@ class EdgeDevice:
         self, questions: Sequence[Question], evidence: Iterable[Evidence], mode: AnswerMode = "memory"
     ) -> AnswerBatch:
         """Answer open questions with what other devices gave; what poses as this device's own is dropped."""
-        own = self._own(questions)
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
         asked = self.waiting.admitted(questions)
+        own = self._own(questions, asked)
         done = [
             isolated(
                 question.id,
@@ -382,8 +388,10 @@ class EdgeDevice:
         answered = {question.id for question in admitted}
         return [declined(one.id, OWN_ALONE) for one in questions if one.text and one.id not in answered]
 
-    def _own(self, questions: Sequence[Question]) -> frozenset[str]:
+    def _own(self, questions: Sequence[Question], admitted: Sequence[Question]) -> frozenset[str]:
         """The questions of the people here, as they are before they are answered: one may be withdrawn meanwhile."""
+        if self.settings.privacy.answers == "waiting":
+            return frozenset(question.id for question in admitted)
         untold = frozenset(question.id for question in questions if not question.text)
         return untold | self.waiting.outbox.among(question.id for question in questions)
 
@@ -393,11 +401,11 @@ class EdgeDevice:
         still_open: Sequence[OpenQuestion],
         mode: AnswerMode,
         own: frozenset[str],
-        asked: Sequence[Question] = (),
+        asked: Sequence[Question] | None,
     ) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
         self.waiting.keep(answers)
-        texts = {question.id: question.text for question in asked}
+        texts = None if asked is None else {question.id: question.text for question in asked}
         return self.doorkeeper.batch(answers, still_open, mode, own, texts)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:

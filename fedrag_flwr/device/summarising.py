@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
-from fedrag_flwr.errors import SourceError
+from fedrag_flwr.errors import PrivacyError, SourceError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.known_names import lead_digests
@@ -50,6 +50,8 @@ class DeviceSummaries:
         Names the store and everything that decides what the door lets pass.
     folder, sizes
         Where tier 1 lies, and how large it may be.
+    lookup
+        Whether others may search here by a question in words.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class DeviceSummaries:
         generation: Callable[[], str],
         folder: Path,
         sizes: CachingSettings,
+        *,
+        lookup: bool,
     ) -> None:
         self._device = device
         self._source = source
@@ -71,6 +75,7 @@ class DeviceSummaries:
         self._generation = generation
         self._folder = folder
         self._sizes = sizes
+        self._lookup = lookup
         self._graph: tuple[int, AssociationGraph, dict[str, str]] | None = None
 
     def close(self) -> None:
@@ -103,9 +108,15 @@ class DeviceSummaries:
 
         Raises
         ------
+        PrivacyError
+            This device lets nobody look its records up: a name in a question finds what is written of it.
         SourceError
             A source cannot be asked, or tells of ever more names.
         """
+        if not self._lookup:
+            raise PrivacyError(
+                "this device lets nobody look its records up", where=self._device, fix="its operator may: lookup = true"
+            )
         start = time.perf_counter()
         self._inform()
         for _ in range(_MOST_ROUNDS):

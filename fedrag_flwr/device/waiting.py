@@ -57,11 +57,11 @@ class DeviceWaiting:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
 
         A device that shows its questions to nobody (`exchange` is download or encrypted) offers none to a strategy that
-        reads them. A question that no run could close in `serving.tries` tries is closed as declined; one whose text
-        cannot be released has spent a try, and costs no other.
+        reads them, or confides them to an enclave. A question that no run could close in `serving.tries` tries is
+        closed as declined; one whose text cannot be released has spent a try, and costs no other.
         """
         serving = self.settings.serving
-        if not serving.outbox or (request.texts and self._hides):
+        if not serving.outbox or ((request.texts or request.confided) and self._hides):
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
         self.delivered.put(declined(name, GIVEN_UP) for name in given_up)
@@ -89,12 +89,18 @@ class DeviceWaiting:
     def admitted(self, questions: Sequence[Question]) -> list[Question]:
         """Of a run's questions those that this device answers, with the texts of those that wait here.
 
-        Where it answers its own people alone, those are all, as they were asked, whatever text the run has put to them.
+        Where it answers its own people alone, those are all, whatever text the run has put to them: one that comes
+        with a text, since somebody else had to read it, is answered as it may leave; one without, as it was asked.
         """
-        if self.settings.privacy.answers == "waiting":
-            here = self.outbox.among(question.id for question in questions)
-            questions = [replace(question, text="") for question in questions if question.id in here]
-        return self.outbox.recalled(questions)
+        if self.settings.privacy.answers == "all":
+            return self.outbox.recalled(questions)
+        told = {question.id for question in questions if question.text}
+        recalled = self.outbox.recalled([replace(question, text="") for question in questions])
+        known = [
+            replace(question, text=self._released(question.text)) if question.id in told else question
+            for question in recalled
+        ]
+        return [question for question in known if question.text]
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""

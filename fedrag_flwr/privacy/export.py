@@ -47,7 +47,7 @@ FOREIGN = "foreign"
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_PARAGRAPH = 20_000
 _MOST_SOURCES = 64
-_MEASURE = re.compile(r"\d+(?:[.,]\d+)*")
+_MEASURE = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)

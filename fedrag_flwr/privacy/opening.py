@@ -86,7 +86,11 @@ def read_partition(settings: PrivacySettings) -> EntityPartition:
 def policy_digest(settings: PrivacySettings) -> str:
     """SHA-256 over all that decides what the door lets pass: the settings, the public names and the partition."""
     partition = read_partition(settings).digest if settings.export == "ldp" else ""
-    parts = (settings.model_dump_json(exclude={"answers"}), partition, *sorted(read_names(settings.public_names)))
+    parts = (
+        settings.model_dump_json(exclude={"answers", "lookup"}),
+        partition,
+        *sorted(read_names(settings.public_names)),
+    )
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 

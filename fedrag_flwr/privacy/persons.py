@@ -69,8 +69,8 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
     if not types:
         return [[] for _ in bundles]
     texts = [_joined(bundle.prose) for bundle in bundles]
-    around = [_joined(bundle.beside) for bundle in bundles]
-    distinct = list(dict.fromkeys(text for text in (*texts, *around) if text))
+    around = [[_joined([text]) for text in bundle.beside] for bundle in bundles]
+    distinct = list(dict.fromkeys(text for text in (*texts, *(part for parts in around for part in parts)) if text))
     facts = dict(zip(distinct, pipeline.facts([in_mixed_case(text) for text in distinct]), strict=True))
 
     def typed_in(text: str) -> list[Found]:
@@ -81,14 +81,14 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
         ]
 
     found = []
-    for bundle, text, beside in zip(bundles, texts, around, strict=True):
-        typed = [(fact.text, fact.type) for part in (text, beside) for fact in facts.get(part, ())]
-        read = typed_in(beside)
+    for bundle, text, parts in zip(bundles, texts, around, strict=True):
+        typed = [(fact.text, fact.type) for part in (text, *parts) for fact in facts.get(part, ())]
+        read, beside = [form for part in parts for form in typed_in(part)], " ".join(parts)
         forms = [*read, *(form for form in typed_in(text) if not _is_acquitted(form, beside, read))]
         forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
         if PERSON in types:
             others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
-            for part in filter(None, (text, beside)):
+            for part in filter(None, (text, *parts)):
                 forms += _by_rule(in_mixed_case(part), others)
                 forms += _beside(part, forms)
         found.append(_tidy(forms, f"{text} {beside}"))

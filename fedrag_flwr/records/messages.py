@@ -178,6 +178,7 @@ class WaitingRequest:
 
     texts: bool  # whether the strategy needs what they say; else they come without
     most: Annotated[int, Bound(low=1, high=10_000)]
+    confided: bool = False  # whether their texts will be sealed for an enclave
 
 
 @dataclass(frozen=True, slots=True)

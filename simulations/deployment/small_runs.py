@@ -34,7 +34,7 @@ def few_documents(root: Path, documents: int) -> Path:
 
 def node_configs(data: Path) -> dict[str, dict[str, Plain]]:
     """What each deployed device is told: its documents, its model, and whose names are public in the demo."""
-    own: dict[str, Plain] = {"model-path": _GENERATOR, "public-names": "demo", "answers": "all"}
+    own: dict[str, Plain] = {"model-path": _GENERATOR, "public-names": "demo", "answers": "all", "lookup": True}
     return {name: {"data-path": str(data / name), **own} for name in DEVICES}
 
 

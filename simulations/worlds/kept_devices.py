@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from flwr.app import Context, Message, RecordDict
 
@@ -33,7 +32,7 @@ class Overheard(Doorkeeper):
         still_open: Iterable[OpenQuestion] = (),
         mode: AnswerMode = "memory",
         waiting: Container[str] = (),
-        asked: Mapping[str, str] = MappingProxyType({}),
+        asked: Mapping[str, str] | None = None,
     ) -> AnswerBatch:
         """Answers and open questions as they may leave."""
         told = list(answers)

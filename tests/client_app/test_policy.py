@@ -62,6 +62,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("a run may ask for what a device need not have", {"privacy.export": "ldp"}, AT | {"export": "none"}, {}),
     ("own people alone are answered by default", {"privacy.answers": "all"}, AT, {"privacy.answers": "waiting"}),
     ("a device may answer all", {}, AT | {"answers": "all"}, {"privacy.answers": "all"}),
+    ("records are looked up where a device says so", {}, AT | {"lookup": True}, {"privacy.lookup": True}),
     ("unless the run asks for less", {"privacy.answers": "waiting"}, AT | {"answers": "all"}, {}),
     ("no completion is kept by default", {"models.generation-cache": True}, AT, {"models.generation-cache": False}),
     ("unless it says so", {}, AT | {"generation-cache": True}, {"models.generation-cache": True}),
@@ -122,7 +123,7 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
 @pytest.mark.parametrize(("run", "node", "holds"), [row[1:] for row in DECIDED], ids=[row[0] for row in DECIDED])
 def test_who_decides_what(run: Config, node: Config, holds: Config) -> None:
     asked = Settings.from_config(run)
-    quiet = {"privacy.answers": "waiting", "models.generation-cache": False}
+    quiet = {"privacy.answers": "waiting", "privacy.lookup": False, "models.generation-cache": False}
     deployed = {"privacy.public-names": "", "home": "", **quiet} if "data-path" in node else {}
     assert local_settings(asked, node).flat() == asked.flat() | deployed | holds
 

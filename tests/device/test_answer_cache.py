@@ -138,4 +138,5 @@ def test_a_run_cannot_fish_for_what_waits(tmp_path_factory: pytest.TempPathFacto
         assert device.answers.cache.of(own=True).find(Question("again", asked, "people"), VECTOR) is not None
         for guess in ("zebra", asked):
             batch = device.answer([Question("s", guess, "people")], mode)
+            assert len(batch.answers) + len(batch.open) == 1
             assert all(one.path != "cache" and "Heron" not in one.text for one in batch.answers)

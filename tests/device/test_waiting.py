@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
@@ -56,10 +57,11 @@ def test_a_device_that_shows_its_questions_to_nobody_confides_none(device: EdgeD
     with device:
         device.waiting.outbox.put(Question("w", "Where does the Ossel rise?", "rivers"))
         told = waiting.released([Question("w", "", "rivers"), Question("q", "Who asks?", "rivers")])
-        offered = waiting.offer(WaitingRequest(True, 10)).questions
+        requests = (WaitingRequest(True, 10), WaitingRequest(False, 10, confided=True), WaitingRequest(False, 10))
+        offered = [[one.id for one in waiting.offer(request).questions] for request in requests]
     hidden = exchange in ("download", "encrypted")
     assert [one.id for one in told] == (["q"] if hidden else ["q", "w"])
-    assert [one.id for one in offered] == ([] if hidden else ["w"])
+    assert offered == ([[], [], ["w"]] if hidden else [["w"]] * 3)
 
 
 @pytest.mark.parametrize("mode", ["memory", "own-memory", "assisted", "gated", "walk", "closed-book", "routed"])
@@ -79,9 +81,40 @@ def test_a_device_that_answers_its_own_people_alone_tells_nothing_else(device: E
                 [answer] = batch.answers
                 assert (answer.text, answer.path, answer.explanation) == ("", "abstained", OWN_ALONE)
                 assert (answer.cost, answer.score, answer.sources) == (Cost(), 0.0, ())
-        # its own people's is answered, as they asked it, whatever text comes with its id
-        told = device.waiting.admitted([Question("w", "Who founded the mill?", "rivers"), Question("w", "", "rivers")])
-        assert [one.text for one in told] == [asked, asked]
+
+
+def test_a_waiting_question_is_answered_as_it_was_asked_or_as_it_may_leave(device: EdgeDevice) -> None:
+    """Whatever text a run puts to it: who had to read it has it masked, and its vector must tell no more."""
+    asked, masked = "Was Dr. Maria Lopez the founder of the mill?", "Was [PERSON] the founder of the mill?"
+    privacy = device.settings.privacy.model_copy(update={"answers": "waiting"})
+    waiting = replace(device.waiting, settings=device.settings.model_copy(update={"privacy": privacy}))
+    with device:
+        device.waiting.outbox.put(Question("w", asked, "rivers"))
+        for text, told in (("", asked), (masked, masked), ("Who founded the mill?", masked)):
+            [admitted] = waiting.admitted([Question("w", text, "rivers")])
+            assert admitted.text == told
+
+
+@pytest.mark.parametrize("answers", ["all", "waiting"])
+def test_an_answer_from_elsewhere_tells_nothing_of_what_it_says_to_rest_on(device: EdgeDevice, answers: str) -> None:
+    """Anyone can seal one, and put a guessed name and an id of masked evidence into it."""
+    privacy = device.settings.privacy.model_copy(update={"answers": answers})
+    device.settings = device.settings.model_copy(update={"privacy": privacy})
+    with device:
+        device.build()
+        units = device.shelf.nearest_sentences(np.full(384, 384**-0.5, dtype=np.float32), 8)
+        device.waiting.outbox.put(Question("w", "Who founded the mill?", "rivers"))
+        for guess in ("what tveit climbed", "Cairl"):
+            forged = [
+                Answer("q", guess, "remote", 0.5, sources, evidence=evidence)
+                for sources, evidence in (((), ()), (tuple(f"rivers/{unit.id}" for unit in units), tuple(units)))
+            ]
+            bare, resting = (device.receive([one]).answers[0] for one in forged)
+            assert bare.text == resting.text
+            assert (bare.text == "") == (answers == "waiting")
+            [waiting] = device.receive([replace(forged[1], question_id="w")]).answers
+            assert waiting.text == ""
+            device.waiting.outbox.put(Question("w", "Who founded the mill?", "rivers"))
 
 
 def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device: EdgeDevice) -> None:

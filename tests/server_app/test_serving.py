@@ -30,6 +30,7 @@ def files(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Federatio
     changes: dict[str, Plain] = {
         "serving__outbox": True,
         "serving__polls": 1,
+        "privacy__answers": "waiting",  # as deployed devices are
         "inference__max_answer_tokens": 4,
         "routing__overview": 0,  # so that no gate knows beforehand that nobody knows
     }

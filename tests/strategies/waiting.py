@@ -42,7 +42,7 @@ def put(files: Federation, question: Question) -> bool:
 
 def nothing_shows(files: Federation, question: Question, *words: str) -> None:
     """Serve a question that waits, and look for it, its answer and such words in every message."""
-    files = files.with_changes(serving__outbox=True, serving__polls=1)
+    files = files.with_changes(serving__outbox=True, serving__polls=1, privacy__answers="waiting")
     with files.device(question.home) as home:
         home.waiting.outbox.put(question)
     run, grid = serving(files)
