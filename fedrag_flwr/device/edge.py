@@ -73,8 +73,8 @@ BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
 TEXTS = "texts"  # meta key: whether the last build read the folder of files
-OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
 EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
+OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
 
 
 class EdgeDevice:
@@ -292,8 +292,7 @@ class EdgeDevice:
         answers += self._refused(questions, asked)
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
-            act = partial(self.answers.ask, question, mode, own=question.id in own)
-            outcome = isolated(question.id, act)
+            outcome = isolated(question.id, partial(self.answers.ask, question, mode, own=question.id in own))
             if isinstance(outcome, OpenQuestion):
                 still_open.append(outcome)
             else:

@@ -76,14 +76,12 @@ class PresidioMasking:
     def _mask(self, bundle: Bundle) -> Bundle:
         present = frozenset(name for text in bundle.prose for _, name in self._public.within(text))
         prose, changes, forms = [], list(bundle.changes), list[Found]()
-        for field, text in enumerate(bundle.prose):
+        for field, text in enumerate((*bundle.prose, *bundle.beside)):
             spans = [span for span in self._analyser.find(text) if self._is_private(text, span, present)]
-            prose.append(self._anonymised(text, spans))
-            changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
             forms += [Found(text[span.start : span.end], span.type, span.rule) for span in spans]
-        for text in bundle.beside:
-            found = [span for span in self._analyser.find(text) if self._is_private(text, span, present)]
-            forms += [Found(text[span.start : span.end], span.type, span.rule) for span in found]
+            if field < len(bundle.prose):
+                prose.append(self._anonymised(text, spans))
+                changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
         self._learn(forms)
         masks = [mask for form in dict.fromkeys(forms) if form.type not in _PASSING for mask in _masks(form)]
         return rewrite(replace(bundle, prose=tuple(prose), changes=tuple(changes)), masks, self._public.ranges)

@@ -229,6 +229,18 @@ def test_a_word_alone_that_looks_like_a_name_stays_where_its_sentence_shows_that
     assert read.release_answer(answer, question, ("Dawn", sentence)).text == "xenon"
 
 
+def test_presidio_alone_reads_the_sentence_of_an_answer_too(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    alone, read = (
+        make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", further=("presidio",))
+        for _ in range(2)
+    )
+    answer = Answer("q", "brandow", "cognizer", 0.5)
+    assert alone.release_answer(answer).text == "brandow"
+    assert read.release_answer(answer, beside=("The letter was signed by Sefa Brandow.",)).text == "[PERSON]"
+
+
 def test_names_beside_an_answer_spend_nothing_where_they_do_not_leave(
     ldp: DoorMaker, partition: EntityPartition, tmp_path: Path
 ) -> None:
