@@ -21,7 +21,7 @@ from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.device.summarising import DeviceSummaries
 from fedrag_flwr.device.tracing import TraceLine, trace_answer
-from fedrag_flwr.device.waiting import DeviceWaiting
+from fedrag_flwr.device.waiting import Admission, DeviceWaiting
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.inference.engine import Engine
@@ -59,7 +59,6 @@ from fedrag_flwr.records import (
     WaitingRequest,
     WalkReply,
     WalkRequest,
-    declined,
     silent,
 )
 from fedrag_flwr.retrieval import FittingSettings
@@ -74,7 +73,6 @@ NAMES = "names.sqlite"
 CACHES = "caches"
 TEXTS = "texts"  # meta key: whether the last build read the folder of files
 EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
-OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
 
 
 class EdgeDevice:
@@ -285,19 +283,13 @@ class EdgeDevice:
         """
         if told := {one.device: one.state for one in states}:
             self.walks.cache.hear(told)
-        answers: list[Answer] = []
-        still_open: list[OpenQuestion] = []
-        asked = self.waiting.admitted(questions)
-        own = self._own(questions, asked)
-        answers += self._refused(questions, asked)
+        admission = self.waiting.admit(questions)
+        asked, own = admission.questions, admission.own
+        outcomes: list[Answer | OpenQuestion] = []
         for done, question in enumerate(asked):
             progress("answer", done, len(asked))
-            outcome = isolated(question.id, partial(self.answers.ask, question, mode, own=question.id in own))
-            if isinstance(outcome, OpenQuestion):
-                still_open.append(outcome)
-            else:
-                answers.append(outcome)
-        return self._told(answers, still_open, mode, own, asked)
+            outcomes.append(isolated(question.id, partial(self.answers.ask, question, mode, own=question.id in own)))
+        return self._told(outcomes, mode, admission)
 
     def ask(self, question: Question, mode: AnswerMode) -> Answer | OpenQuestion:
         """Answer one question at home, with its evidence."""
@@ -318,11 +310,8 @@ class EdgeDevice:
 
         Nothing here proves who made them: they are masked as they are, without a look at what they say to rest on.
         """
-        names = [answer.question_id for answer in answers]
-        own = self.waiting.outbox.among(names)
-        self.delivered.put(answer for answer in answers if answer.question_id not in own)
-        closed = frozenset(names) if self.settings.privacy.answers == "waiting" else own
-        return self._told(answers, (), "memory", closed, None)
+        closed = self.waiting.receive(answers)
+        return self.doorkeeper.batch(answers, (), "memory", closed)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
         """Keep answers that the server made for this device.
@@ -368,44 +357,23 @@ class EdgeDevice:
         given: dict[str, list[EvidenceUnit]] = defaultdict(list)
         for part in evidence:
             given[part.question_id].extend(unit for unit in part.units if unit.origin != self.name)
-        asked = self.waiting.admitted(questions)
-        own = self._own(questions, asked)
-        done = [
+        admission = self.waiting.admit(questions)
+        outcomes = [
             isolated(
                 question.id,
-                partial(self.answers.finish, question, given[question.id], mode, own=question.id in own),
+                partial(self.answers.finish, question, given[question.id], mode, own=question.id in admission.own),
             )
-            for question in asked
+            for question in admission.questions
         ]
-        still_open = [one for one in done if isinstance(one, OpenQuestion)]
-        answers = [*self._refused(questions, asked), *(one for one in done if isinstance(one, Answer))]
-        return self._told(answers, still_open, mode, own, asked)
+        return self._told(outcomes, mode, admission)
 
-    @staticmethod
-    def _refused(questions: Sequence[Question], admitted: Sequence[Question]) -> list[Answer]:
-        """What is told of questions that a run words and this device does not answer."""
-        answered = {question.id for question in admitted}
-        return [declined(one.id, OWN_ALONE) for one in questions if one.text and one.id not in answered]
-
-    def _own(self, questions: Sequence[Question], admitted: Sequence[Question]) -> frozenset[str]:
-        """The questions of the people here, as they are before they are answered: one may be withdrawn meanwhile."""
-        if self.settings.privacy.answers == "waiting":
-            return frozenset(question.id for question in admitted)
-        untold = frozenset(question.id for question in questions if not question.text)
-        return untold | self.waiting.outbox.among(question.id for question in questions)
-
-    def _told(
-        self,
-        answers: Sequence[Answer],
-        still_open: Sequence[OpenQuestion],
-        mode: AnswerMode,
-        own: frozenset[str],
-        asked: Sequence[Question] | None,
-    ) -> AnswerBatch:
+    def _told(self, outcomes: Sequence[Answer | OpenQuestion], mode: AnswerMode, admission: Admission) -> AnswerBatch:
         """Keep answers that people here wait for, and give what leaves: of their own only whether they are there."""
+        answers = [*admission.refused, *(one for one in outcomes if isinstance(one, Answer))]
+        still_open = [one for one in outcomes if isinstance(one, OpenQuestion)]
         self.waiting.keep(answers)
-        texts = None if asked is None else {question.id: question.text for question in asked}
-        return self.doorkeeper.batch(answers, still_open, mode, own, texts)
+        texts = {question.id: question.text for question in admission.questions}
+        return self.doorkeeper.batch(answers, still_open, mode, admission.own, texts)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""

@@ -15,6 +15,26 @@ from fedrag_flwr.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 GIVEN_UP = "nobody in the federation could help"
+OWN_ALONE = "this device answers in runs what its own people ask, and nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a device makes of a run's questions before it answers any.
+
+    Parameters
+    ----------
+    questions
+        Those that it answers, with their texts.
+    own
+        The ids of those that people here have asked; each may be withdrawn while it is answered.
+    refused
+        What is told of those that the run words and this device does not answer.
+    """
+
+    questions: tuple[Question, ...]
+    own: frozenset[str]
+    refused: tuple[Answer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +106,24 @@ class DeviceWaiting:
         waiting = [replace(question, text=self._released(question.text)) for question in recalled]
         return [question for question in (*questions, *waiting) if question.text]
 
+    def admit(self, questions: Sequence[Question]) -> Admission:
+        """Choose the questions of a run that this device answers."""
+        admitted = self.admitted(questions)
+        ids = frozenset(question.id for question in admitted)
+        refused = tuple(declined(one.id, OWN_ALONE) for one in questions if one.text and one.id not in ids)
+        if self._own_alone:
+            return Admission(tuple(admitted), ids, refused)
+        untold = frozenset(question.id for question in questions if not question.text)
+        own = untold | self.outbox.among(question.id for question in questions)
+        return Admission(tuple(admitted), own, refused)
+
     def admitted(self, questions: Sequence[Question]) -> list[Question]:
         """Of a run's questions those that this device answers, with the texts of those that wait here.
 
         Where it answers its own people alone, those are all, whatever text the run has put to them: one that comes
         with a text, since somebody else had to read it, is answered as it may leave; one without, as it was asked.
         """
-        if self.settings.privacy.answers == "all":
+        if not self._own_alone:
             return self.outbox.recalled(questions)
         told = {question.id for question in questions if question.text}
         recalled = self.outbox.recalled([replace(question, text="") for question in questions])
@@ -101,6 +132,14 @@ class DeviceWaiting:
             for question in recalled
         ]
         return [question for question in known if question.text]
+
+    def receive(self, answers: Sequence[Answer]) -> frozenset[str]:
+        """Keep answers that were made elsewhere for this device; the ids of those that people here wait for."""
+        names = [answer.question_id for answer in answers]
+        own = self.outbox.among(names)
+        self.delivered.put(answer for answer in answers if answer.question_id not in own)
+        self.keep(answers)
+        return frozenset(names) if self._own_alone else own
 
     def keep(self, answers: Iterable[Answer]) -> None:
         """Keep answers to waiting questions, as home reads them; a question that stays without one waits on."""
@@ -111,6 +150,10 @@ class DeviceWaiting:
             self.delivered.put(closed)
         for answer in closed:
             self.outbox.withdraw(answer.question_id)
+
+    @property
+    def _own_alone(self) -> bool:
+        return self.settings.privacy.answers == "waiting"
 
     @property
     def _hides(self) -> bool:

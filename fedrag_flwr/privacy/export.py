@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import PrivacyError
 from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.answers import answer_bundle, shown_answer
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
 from fedrag_flwr.privacy.items import TOO_LONG, asked_for, item_bundle, item_refusal, shown_item, words
@@ -26,7 +26,6 @@ from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
-    Decision,
     Document,
     EvidenceUnit,
     Fact,
@@ -34,7 +33,6 @@ from fedrag_flwr.records import (
     SharedDocument,
     SubgraphSummary,
     Vector,
-    declined,
 )
 from fedrag_flwr.text.base import Pipeline
 
@@ -46,8 +44,6 @@ FOREIGN = "foreign"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
 _MOST_PARAGRAPH = 20_000
-_MOST_SOURCES = 64
-_MEASURE = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,28 +313,14 @@ class ExportDoor:
         PrivacyError
             If an operator fails.
         """
-        told = clean(answer.text)
-        read = tuple(clean(text) for text in beside if len(text) <= _MOST_PARAGRAPH) if self.rewrites else ()
-        prose = (told, *(clean(one.said) for one in answer.decisions))
-        [bundle] = self._operate([Bundle(prose, known=self._asked_for(question, told), beside=read)])
-        text, *said = bundle.prose
+        read = [text for text in beside if len(text) <= _MOST_PARAGRAPH] if self.rewrites else []
+        [bundle] = self._operate([answer_bundle(answer, self._expected(question, clean(answer.text)), read)])
+        released = shown_answer(answer, bundle, self._source, measured=not self.rewrites)
         if bundle.refusal:
             self._counts[f"answers withheld {bundle.refusal}"] += 1
             self._passed("answers", (), 1)
-            reason = f"withheld: {bundle.refusal}"
-            return replace(declined(answer.question_id, reason), score=self._score(answer), cost=answer.cost)
-        sources = tuple(source for source in map(self._source, answer.sources[:_MOST_SOURCES]) if source)
-        released = replace(
-            answer,
-            text=text[:MOST_LINE],
-            score=self._score(answer),
-            decisions=tuple(map(self._decision, answer.decisions, said)),
-            sources=sources,
-            evidence=(),
-            paths=(),
-            report="",
-        )
-        self._passed("answers", (released,))
+        else:
+            self._passed("answers", (released,))
         return released
 
     def release_question(self, text: str) -> str:
@@ -415,19 +397,11 @@ class ExportDoor:
         self._passed("sums", (values,))
         return values
 
-    def _asked_for(self, question: str, answer: str) -> tuple[Fact, ...]:
+    def _expected(self, question: str, answer: str) -> tuple[Fact, ...]:
         if not (self.rewrites and question and answer):
             return ()
         [analysis] = self._pipeline.questions([question])
         return asked_for(analysis.answer_type, answer)
-
-    def _score(self, answer: Answer) -> float:
-        return 0.0 if self.rewrites else answer.score
-
-    def _decision(self, one: Decision, said: str) -> Decision:
-        if self.rewrites:
-            return Decision(one.step, _MEASURE.sub("…", said)[:MOST_LINE])
-        return Decision(one.step, said[:MOST_LINE], round(one.score, 2), round(one.threshold, 2))
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""

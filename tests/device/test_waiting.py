@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.edge import OWN_ALONE
+from fedrag_flwr.device.waiting import OWN_ALONE
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.operators import Bundle
@@ -99,7 +99,8 @@ def test_a_waiting_question_is_answered_as_it_was_asked_or_as_it_may_leave(devic
 def test_an_answer_from_elsewhere_tells_nothing_of_what_it_says_to_rest_on(device: EdgeDevice, answers: str) -> None:
     """Anyone can seal one, and put a guessed name and an id of masked evidence into it."""
     privacy = device.settings.privacy.model_copy(update={"answers": answers})
-    device.settings = device.settings.model_copy(update={"privacy": privacy})
+    settings = device.settings.model_copy(update={"privacy": privacy})
+    device.waiting = replace(device.waiting, settings=settings)
     with device:
         device.build()
         units = device.shelf.nearest_sentences(np.full(384, 384**-0.5, dtype=np.float32), 8)

@@ -45,6 +45,7 @@ from simulations.forged_ciphertexts import FORGERIES, forge
 from simulations.worlds.local_grid import LocalGrid
 from strategies.courier import Courier
 from strategies.private_sums import PrivateSums
+from tests.spoiling import spoilt
 from tests.strategies.federation import Federation, shared_federation, toolbox
 
 RUN = "7"
@@ -155,7 +156,7 @@ HOSTILE: dict[str, tuple[Callable[[Party, tuple[bytes, ...]], SumTerm], str]] = 
     "none": (lambda at, own: at.term(3, ()), "another number of ciphertexts"),
     "torn": (lambda at, own: at.term(3, tuple(one[:-9] for one in own)), "does not begin as a ciphertext"),
     "no ciphertext": (lambda at, own: at.term(3, (own[0][:16] + bytes(len(own[0]) - 16),)), "SEAL refuses"),
-    "changed": (lambda at, own: replace(at.term(3, own), parts=(own[0][:-1] + b"x",)), "not what was sent"),
+    "changed": (lambda at, own: replace(at.term(3, own), parts=(spoilt(own[0]),)), "not what was sent"),
     "of another step": (lambda at, own: at.term(3, own, "train.topics move 2"), "belongs to something else"),
     "another's": (lambda at, own: at.term(2, own), "belongs to something else"),
     "in another's name": (lambda at, own: at.term(3, own, name="beta"), "belongs to something else"),

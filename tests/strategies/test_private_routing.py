@@ -32,6 +32,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
+from tests.spoiling import spoilt
 from tests.strategies.federation import DEVICES, QUESTIONS, Federation, Tamper, graphed, toolbox
 from tests.strategies.waiting import nothing_shows
 
@@ -173,7 +174,7 @@ def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
 
 
 def _another_ciphertext(sent: EncryptedQuestions) -> EncryptedQuestions:
-    return replace(sent, questions=tuple(replace(one, ciphertext=one.ciphertext[:-1] + b"x") for one in sent.questions))
+    return replace(sent, questions=tuple(replace(one, ciphertext=spoilt(one.ciphertext)) for one in sent.questions))
 
 
 def _another_key(sent: EncryptedQuestions) -> EncryptedQuestions:
@@ -185,7 +186,7 @@ def _for_another(sent: SealedMessages) -> SealedMessages:
 
 
 def _torn(sent: SealedMessages) -> SealedMessages:
-    return replace(sent, messages=tuple(replace(one, box=one.box[:-1] + b"x") for one in sent.messages))
+    return replace(sent, messages=tuple(replace(one, box=spoilt(one.box)) for one in sent.messages))
 
 
 def _in_another_s_name(sent: SealedMessages) -> SealedMessages:

@@ -15,6 +15,7 @@ from fedrag_flwr.exchange.routing import rounded
 from fedrag_flwr.records import OwnedRows, SealedSummaries, SummaryOverview, SummaryRequest
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, SummaryRouting
+from tests.spoiling import spoilt
 from tests.strategies.federation import DEVICES, Federation, graphed, toolbox
 from tests.strategies.test_private_routing import ASKED, CHANGES, FOREIGN, run, tampering, told
 
@@ -193,7 +194,7 @@ LAST: dict[str, SealedSummaries] = {}
 
 
 def _torn(sent: SealedSummaries) -> SealedSummaries:
-    return replace(sent, box=sent.box[:-1] + b"x") if sent.device == "rivers" else sent
+    return replace(sent, box=spoilt(sent.box)) if sent.device == "rivers" else sent
 
 
 def _of_another(sent: SealedSummaries) -> SealedSummaries:

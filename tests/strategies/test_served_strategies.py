@@ -25,6 +25,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
+from tests.spoiling import spoilt
 from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
 from tests.strategies.waiting import nothing_shows
 
@@ -138,7 +139,7 @@ def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) ->
 
 
 def _torn(sent: SealedMessages) -> SealedMessages:
-    return replace(sent, messages=tuple(replace(one, box=one.box[:-1] + b"x") for one in sent.messages))
+    return replace(sent, messages=tuple(replace(one, box=spoilt(one.box)) for one in sent.messages))
 
 
 def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
