@@ -1,4 +1,4 @@
-"""Every bad input of DESIGN section 9 that exists by now, each with the error that it gives.
+"""Every bad input that exists by now, each with the error that it gives.
 
 Run as ``python -m simulations.bad_inputs``: it makes small fictional devices under a temporary directory, does one
 wrong thing after the other to them, and prints what a person would read.

@@ -1,4 +1,4 @@
-"""Each bad input of DESIGN section 9 gives a clear error of our own, which says what, where and what to do."""
+"""Each bad input gives a clear error of our own, which says what, where and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages that all strategies share (DESIGN section 10)."""
+"""The messages that all strategies share."""
 
 from __future__ import annotations
 

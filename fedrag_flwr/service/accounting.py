@@ -25,7 +25,8 @@ _HELD_TO = (
     "privacy.budget",
     "privacy.group-size",
     "privacy.partition",
-    "privacy.epoch",
+    "privacy.answers",
+    "privacy.lookup",
 )
 
 

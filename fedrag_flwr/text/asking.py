@@ -1,4 +1,4 @@
-"""The anchor sets of questions, asked or stored: the same function for both (DESIGN section 7)."""
+"""The anchor sets of questions, asked or stored: the same function for both."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class QuestionAnalysis:
 
 
 class Pipeline(Protocol):
-    """One pass over the text that feeds everything (DESIGN section 3)."""
+    """One pass over the text that feeds everything."""
 
     @property
     def id(self) -> str:

@@ -1,4 +1,4 @@
-"""Whether evidence bears a draft's answer: it says it, or the answer follows from what it says (DESIGN section 7)."""
+"""Whether evidence bears a draft's answer: it says it, or the answer follows from what it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that a draft must pass before it is stored: first alone, then by asking it back (DESIGN 7, "QA memory")."""
+"""Checks that a draft must pass before it is stored: first alone, then by asking it back."""
 
 from __future__ import annotations
 
