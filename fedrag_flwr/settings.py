@@ -74,7 +74,7 @@ class InferenceSettings(_Group):
     passages: int = Field(5, ge=1, le=64)
     evidence_units: int = Field(4, ge=1, le=64)
     least_units: int = Field(2, ge=1, le=64)
-    memory_notes: int = Field(4, ge=1, le=64)
+    memory_notes: int = Field(4, ge=0, le=64)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(24, ge=1, le=1_024)
     abstain_below: float = Field(0.48, ge=-1, le=1)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError
+from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreError, StoreFullError, StoreLockedError
 
 REBUILD = "build again with --rebuild"
 TORN = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite may name what is torn, and Python cannot read that name
@@ -17,19 +17,32 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
-def own_errors(where: Path, file: str) -> Iterator[None]:
-    """Turn SQLite's and the file system's errors about a file in a folder into our own, without any of its content."""
+def own_errors(where: Path, file: str, mend: str = REBUILD) -> Iterator[None]:
+    """Turn SQLite's and the file system's errors about a file in a folder into our own, without any of its content.
+
+    Parameters
+    ----------
+    where, file
+        The folder, and the file in it.
+    mend
+        What to do where it is torn.
+
+    Raises
+    ------
+    StoreError
+        In the place of any of these; errors of our own stay what they are.
+    """
     name = f"{where.name}/{file}"
     try:
         yield
+    except FedragError:
+        raise  # some of ours are also OSErrors or ValueErrors
     except sqlite3.Error as error:
-        raise _own_error(error, name) from error
+        raise _own_error(error, name, mend) from error
     except UnicodeDecodeError as error:
-        raise StoreCorruptError("the file is torn", where=name, fix=REBUILD) from error
+        raise StoreCorruptError("the file is torn", where=name, fix=mend) from error
     except UnicodeEncodeError:
         raise StoreError("a text is not valid Unicode", where=name, fix="remove lone surrogates") from None
-    except StoreError:
-        raise
     except OSError as error:
         if error.errno in _FULL:
             raise _full(name) from error
@@ -48,7 +61,7 @@ def _full(name: str) -> StoreFullError:
     )
 
 
-def _own_error(error: sqlite3.Error, name: str) -> StoreError:
+def _own_error(error: sqlite3.Error, name: str, mend: str) -> StoreError:
     undecodable = isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode")
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT if undecodable else sqlite3.SQLITE_ERROR)
     label = getattr(error, "sqlite_errorname", type(error).__name__)
@@ -57,7 +70,7 @@ def _own_error(error: sqlite3.Error, name: str) -> StoreError:
     if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and code not in reading):
         return _full(name)
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_MISMATCH}:
-        return StoreCorruptError(f"the file is torn or is not a store ({label})", where=name, fix=REBUILD)
+        return StoreCorruptError(f"the file is torn or is not a store ({label})", where=name, fix=mend)
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreLockedError("another process holds the file", where=name, fix="wait for it or end it")
     if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:

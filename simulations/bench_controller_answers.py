@@ -38,6 +38,7 @@ from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Question
 from fedrag_flwr.retrieval import RankedPassage, Ranking
 from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.text.segment import document_of
 from simulations.bench_cognizer import Bench
 from simulations.bench_controller import best_first_stage, difference, shown, table
 from simulations.corpora.reader_corpus import rows_of
@@ -158,7 +159,7 @@ def _row(
 ) -> Row:
     golds = [fields["answer"], *fields["aliases"]]
     supporting = {f"p{place}" for place, one in enumerate(fields["paragraphs"]) if one["is_supporting"]}
-    read = {unit.id.partition("#")[0] for unit in evidence}
+    read = {document_of(unit.id) for unit in evidence}
     right = (f1(text, golds), exact_match(text, golds), accuracy(text, golds))
     return Row(dataset, fields["id"], way, *right, calls, len(read & supporting) / len(supporting))
 

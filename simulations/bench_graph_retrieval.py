@@ -17,6 +17,7 @@ import numpy as np
 
 from fedrag_flwr.inference.support import evidence_texts, is_supported
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
+from fedrag_flwr.text.segment import document_of
 from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import texts_of, world
 
@@ -53,7 +54,7 @@ def main() -> None:
                     start = time.perf_counter()
                     units = retriever.retrieve(vector, arguments.units)
                     seconds[variant].append(time.perf_counter() - start)
-                    found[variant].append(any(unit.id.rpartition("#")[0] == one.document for unit in units))
+                    found[variant].append(any(document_of(unit.id) == one.document for unit in units))
                     if is_supported(one.answer, [texts[one.document]]):
                         held[variant].append(is_supported(one.answer, evidence_texts(units)))
         print(name, flush=True)

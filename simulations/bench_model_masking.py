@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.models import load_generator
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
@@ -31,7 +32,7 @@ from fedrag_flwr.text import SpacyPipeline
 from simulations.bench_personal_data import ALL, FILES, Finder, Found, Score, ours
 from simulations.corpora.labelled_texts import Labelled, read
 from simulations.reporting.kept_rows import KeptRows, Row
-from simulations.reporting.privacy_table import interval, markdown
+from simulations.reporting.privacy_table import markdown
 
 SYSTEMS = ("rules", "model", "rules, then model")
 Drawn = Sequence[tuple[int, Labelled]]  # texts with their numbers in the file
@@ -108,7 +109,7 @@ def lines(name: str, texts: Drawn, rows: Sequence[dict[str, Row]]) -> list[list[
     told = []
     for system in SYSTEMS:
         score = scored(texts, rows, system)
-        low, high = interval(score.hidden[ALL], score.spans[ALL])
+        low, high = share_interval(score.hidden[ALL], score.spans[ALL])
         milliseconds = 1000 * float(np.median([float(found[system]["seconds"]) for found in rows]))
         told.append(
             [

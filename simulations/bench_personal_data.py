@@ -16,12 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
+from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser, stay_offline
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
 from simulations.corpora.labelled_texts import Labelled, arguments, read
-from simulations.reporting.privacy_table import interval, markdown
+from simulations.reporting.privacy_table import markdown
 
 FILES = ("presidio_generated_small", "presidio_generated_large", "presidio_synth_v2")
 ALL = "all"
@@ -127,7 +128,7 @@ def totals(results: dict[str, dict[str, dict[str, Score]]]) -> list[str]:
         for part in ("all rows", "held-out templates"):
             for system, scores in systems.items():
                 score = scores[part]
-                low, high = interval(score.hidden[ALL], score.spans[ALL])
+                low, high = share_interval(score.hidden[ALL], score.spans[ALL])
                 share = f"{score.recall:.3f} [{low:.3f}, {high:.3f}]"
                 numbers = (share, f"{score.precision:.3f}", f"{score.f2:.3f}", f"{score.seconds:.1f}")
                 rows.append([data, part, system, str(score.spans[ALL]), *numbers])

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
 import sys
 import time
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ import numpy as np
 
 import fedrag_flwr.demo
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.models import load_generator
 from fedrag_flwr.records import Document, EvidenceTuple
 from fedrag_flwr.sources.benchmark import data_root
@@ -115,7 +115,7 @@ def precision(tuples: Sequence[EvidenceTuple]) -> dict[str, float]:
         judged = {tuple(row[name] for name in FIELDS): row["right"] == "yes" for row in csv.DictReader(handle)}
     present = {(one.passage_id, one.head, one.relation, one.tail) for one in tuples}
     right = [verdict for key, verdict in judged.items() if key in present]
-    low, high = wilson(sum(right), len(right))
+    low, high = share_interval(sum(right), len(right))
     return {
         "judged": len(judged),
         "still extracted": len(right),
@@ -123,16 +123,6 @@ def precision(tuples: Sequence[EvidenceTuple]) -> dict[str, float]:
         "low %": 100 * low,
         "high %": 100 * high,
     }
-
-
-def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's interval of a share."""
-    if not total:
-        return 0.0, 1.0
-    share, spread = right / total, z * z / total
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / total + spread / (4 * total)) / (1 + spread)
-    return middle - half, middle + half
 
 
 def print_sheet(tuples: Sequence[EvidenceTuple], documents: Sequence[Document]) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
+from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.privacy import load_partition, probabilities, respond
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.audit import empirical_epsilon, largest_log_ratio
 from simulations.reporting.folders import out_folder
-from simulations.reporting.privacy_table import interval
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 HEADINGS = (
@@ -46,7 +46,7 @@ def audit(path: Path, epsilon: float, draws: int) -> tuple[list[str], float]:
     fits = float(stats.chisquare(first, probabilities(size, 0, epsilon) * draws).pvalue)
     pairs = sum(size * (size - 1) // 2 for size in sizes)
     restored = int(first[0] + second[-1])  # the likeliest name behind a surrogate is the surrogate
-    low, high = interval(restored, 2 * draws)
+    low, high = share_interval(restored, 2 * draws)
     line = [path.stem, str(len(sizes)), str(pairs), f"{epsilon:g}", f"{exact:.12f}", f"{bound:.4f}", f"{fits:.2f}"]
     line.append(f"{50 * restored / draws:.1f} [{100 * low:.1f}, {100 * high:.1f}]")
     line.append(f"{100 * best_possible(size, epsilon):.1f}")

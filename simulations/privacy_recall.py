@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from fedrag_flwr.evaluation import share_interval
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.persons import PERSON
@@ -23,7 +24,7 @@ from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
 from simulations.corpora.labelled_texts import Labelled, arguments, read
-from simulations.reporting.privacy_table import interval, markdown
+from simulations.reporting.privacy_table import markdown
 
 FILES = ("presidio_generated_large", "presidio_synth_v2")
 STRUCTURED = (
@@ -89,7 +90,7 @@ def table(rows: Sequence[Row]) -> str:
 def _share(row: Row | None) -> str:
     if row is None:
         return "-"
-    low, high = interval(row.hidden, row.spans)
+    low, high = share_interval(row.hidden, row.spans)
     return f"{row.hidden / row.spans:.3f} [{low:.3f}, {high:.3f}]"
 
 

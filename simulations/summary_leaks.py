@@ -112,7 +112,6 @@ def named(persons: Iterable[str], texts: Iterable[str]) -> set[str]:
 
 def released(device: EdgeDevice, texts: Mapping[str, str]) -> dict[str, str]:
     """Summaries by their community, as a device's door lets them leave."""
-    device.doorkeeper.inform()
     device.graph.hide.prepare(texts)
     own = {device.graph.hide(name): name for name in texts}
     return {own[one.id]: one.text for one in device.door.release_summaries(texts).items}

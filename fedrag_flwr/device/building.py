@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedrag_flwr.device.standing import standing_of
+from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument, content_id
-from fedrag_flwr.memory.synthesis.derivation import document_of
 from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Encoder
@@ -24,7 +24,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import ParsedPassage, Pipeline
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import document_of, under_title
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
 MADE_OTHERWISE = "made-otherwise"  # meta key: documents that could not be read when those settings changed
@@ -77,6 +77,11 @@ def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Differ
 
     All have changed where memories are asked for and the store's were made with other settings; those that cannot be
     read now will have when they can.
+
+    Raises
+    ------
+    SourceError
+        A document is gone, and what cannot be read now may be it.
     """
     known = store.digests()
     anew = plan.memories and store.meta(MADE_WITH) not in (None, plan.made_with)
@@ -88,10 +93,18 @@ def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Differ
     stale = present.keys() if anew else otherwise if plan.memories else frozenset()
     changed = {i for i, document in present.items() if i in known and (i in stale or known[i] != document.digest)}
     waiting = set(store.documents_without_memories()) if plan.memories else set()
+    removed = known.keys() - present.keys() - unread
+    nameless = [one.name for one in reading.failures if one.guessed and one.document_id not in known]
+    if removed and nameless:
+        raise SourceError(
+            f"it cannot be read, and may be one of {len(removed)} documents that are not there now",
+            where=nameless[0],
+            fix="mend it, or take it out if its document is meant to go",
+        )
     return _Difference(
         added=tuple(document for i, document in present.items() if i not in known),
         changed=tuple(present[i] for i in sorted(changed)),
-        removed=tuple(sorted(known.keys() - present.keys() - unread)),
+        removed=tuple(sorted(removed)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
         unjudged=plan.memories and not store.judged(),
         otherwise=otherwise - present.keys(),
@@ -264,7 +277,8 @@ class Builder:
     def _report(self, reading: Reading, changed: _Difference, plan: BuildPlan, made: _Made, cost: Cost) -> BuildReport:
         counts = self.store.counts()
         failed = [
-            *(f"{failure.name}: {failure.reason}" for failure in reading.failures),
+            # whoever hides the name takes what stands before the last colon for it
+            *(f"{failure.name}: {failure.reason.replace(': ', ' ')}" for failure in reading.failures),
             *(f"{document}: no sentence" for document in made.empty),
             *(f"{document}: {NO_MEMORY}" for document in (self.store.barren_documents() if plan.memories else ())),
         ]

@@ -46,8 +46,14 @@ class Doorkeeper:
     settings: Settings
     _informed: int = -1  # the store's version that the door knows the private names of
 
+    def __post_init__(self) -> None:
+        self.door.informed_by(self.inform)
+
     def inform(self) -> None:
-        """Tell the door what the documents as they are now show to be private."""
+        """Tell the door what the documents as they are now show to be private; it asks for this before each release.
+
+        To be called where what is already known decides, such as whether something made before may be given again.
+        """
         if self.door.rewrites and self._informed != (version := self.store.version):
             self.door.know(read_register(self.store.passages()))
             self._informed = version
@@ -88,7 +94,6 @@ class Doorkeeper:
         asked
             Texts of the questions by id; None: the answers were not made here, and tell nothing of what they rest on.
         """
-        self.inform()
         hidden = self.settings.exchange_for(mode) != "plain"
         released = tuple(
             _closed(answer) if answer.question_id in waiting else self._released(answer, asked) for answer in answers

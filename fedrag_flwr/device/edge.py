@@ -377,12 +377,10 @@ class EdgeDevice:
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""
-        self.doorkeeper.inform()
         return self.waiting.offer(request)
 
     def walk(self, request: WalkRequest) -> WalkReply:
         """Reply to the hops of other devices' questions, through the door."""
-        self.doorkeeper.inform()
         return self.walks.walk(request)
 
     # --- its parts --------------------------------------------------------------------------------

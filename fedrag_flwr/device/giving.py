@@ -71,7 +71,6 @@ class DeviceGiving:
         the present one, they come again from the first.
         """
         keeper = self.doorkeeper
-        keeper.inform()
         size = keeper.settings.federation.page_bytes
         return Sharing(keeper.device, keeper.store, keeper.door, keeper.hide, size).page(request, keeper.generation())
 
@@ -178,7 +177,6 @@ class DeviceGiving:
             self.graph.retriever()  # made before the clock runs, as for every other request of this version
         start = time.perf_counter()
         evidence, keeper = [], self.doorkeeper
-        keeper.inform()
         for request in requests:
             if request.vector.shape != (keeper.store.dimension,):
                 raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")

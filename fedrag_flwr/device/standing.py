@@ -9,10 +9,10 @@ import numpy as np
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import HeldBack
-from fedrag_flwr.memory.synthesis.derivation import document_of
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.standing import Drafts, Standing
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.segment import document_of
 
 
 def standing_of(

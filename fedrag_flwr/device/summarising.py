@@ -175,8 +175,9 @@ class DeviceSummaries:
         said = {hit.document_id for hit in hits}
         near = [name for hit in hits for name in graph.neighbours(hit.document_id) if name not in said]
         chosen = [name for name in dict.fromkeys(near) if titles.get(name)][:most]
-        units = [EvidenceUnit(_record_id(name), titles[name][:_MOST_TITLE], self._device, 0.0) for name in chosen]
-        return tuple(dict.fromkeys(unit.text for unit in self._door.release_evidence(units).items))
+        units = [EvidenceUnit(_record_id(name), titles[name], self._device, 0.0) for name in chosen]
+        released = self._door.release_evidence(units).items
+        return tuple(dict.fromkeys(unit.text[:_MOST_TITLE] for unit in released))  # half a name is none to the door
 
     def _associations(self) -> tuple[AssociationGraph, dict[str, str]]:
         """The association graph over the store's present version, and the records' titles."""

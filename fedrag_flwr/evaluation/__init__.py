@@ -1,6 +1,6 @@
 """Metrics, result files, tables and the report."""
 
-from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
+from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference, share_interval
 from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
@@ -43,6 +43,7 @@ __all__ = [
     "refresh_report",
     "render_report",
     "score_system",
+    "share_interval",
     "summarise",
     "write_results",
 ]

@@ -85,6 +85,14 @@ def paired_difference(
     return _interval(left - right, _agresti_min, rng, groups, level, resamples)
 
 
+def share_interval(right: float, of: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share of `of` things; all of [0, 1] where there are none.
+
+    For a mean of values within [0, 1] that adds up to `right` it is wider than needed, never narrower.
+    """
+    return _score_bounds(right / of, of, NormalDist().inv_cdf((1 + level) / 2)) if of else (0.0, 1.0)
+
+
 def _interval(
     values: NDArray[np.float64],
     bounds: Callable[[_Strata, float], tuple[float, ...]],
@@ -108,9 +116,10 @@ def _interval(
 
 def _wilson(strata: _Strata, z: float) -> tuple[float, ...]:
     """Bounds of a mean of zeros and ones; none of other values."""
-    if not _are(strata, (0.0, 1.0)):
-        return ()
-    share, count = _share(strata, 1.0), _weight(strata)
+    return _score_bounds(_share(strata, 1.0), _weight(strata), z) if _are(strata, (0.0, 1.0)) else ()
+
+
+def _score_bounds(share: float, count: float, z: float) -> tuple[float, float]:
     middle, spread = share + z * z / (2 * count), (share * (1 - share) / count + (z / (2 * count)) ** 2) ** 0.5
     low, high = ((middle + side * spread) / (1 + z * z / count) for side in (-z, z))
     return max(0.0, low), min(1.0, high)

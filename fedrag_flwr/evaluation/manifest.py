@@ -27,7 +27,7 @@ SCHEMA = 1
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimddp", "i8mm")  # models run faster
 
 _SECRET = re.compile(r"password|passphrase|secret|credential|api-?_?key|private-?_?key", re.IGNORECASE)
-_ABSOLUTE = re.compile(r"^(?:[/~\\]|[A-Za-z]:[/\\])")
+_PATH = re.compile(r"(?:(?<=[\s=\"',])|^)(?:[/~\\]|\.{1,2}[/\\]|[A-Za-z]:[/\\])[^\s\"',]*")
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -151,6 +151,10 @@ def _publishable(value: object, key: str) -> object:
     text = str(value)
     if url := _URL.match(text):
         return f"{url[1]}://(left out)"
-    if _ABSOLUTE.match(text):
-        return PurePosixPath(PureWindowsPath(text).as_posix()).name
-    return text
+    if _PATH.match(text):
+        return _name(text)  # also of a path with blanks
+    return _PATH.sub(lambda found: _name(found[0]), text)
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(PureWindowsPath(path).as_posix()).name

@@ -8,22 +8,31 @@ from dataclasses import dataclass, field
 from fedrag_flwr.memory.fusion.fusing import owners
 from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
+from fedrag_flwr.text.numbers import told_words
 
 
 @dataclass(slots=True)
 class _Voice:
-    """One answer, the best match that gives it, and the devices that stand behind it."""
+    """One answer, the match that speaks for it, and the devices that stand behind it."""
 
     match: Match
     owners: set[str] = field(default_factory=set)
 
+    def joined(self, match: Match, new: frozenset[str], home: str) -> None:
+        """Take in a match that agrees: home speaks for itself, else whoever says least, which all others say, too."""
+        self.owners |= new
+        fits = match.item.origin == home or _length(match) < _length(self.match)
+        if new and fits and self.match.item.origin != home:
+            self.match = match
+
 
 def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
-    """The best match of the answer that most devices give; None where as many give another, or too few give this.
+    """The match for the answer that most devices give; None where as many give another, or too few give this.
 
     A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
     voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
-    other's words, and its numbers in their order, are the same. What was composed of several memories has no voice of
+    other's words, and its numbers in their order, are the same: then home's is given, or else the one that the others
+    hold, so that nobody lends weight to more than it has said. What was composed of several memories has no voice of
     its own.
 
     Parameters
@@ -42,7 +51,7 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
         said = match.item.answer
         voice = next((voice for voice in voices if _agree(said, voice.match.item.answer)), None)
         if voice is not None:
-            voice.owners |= new
+            voice.joined(match, new, home)
         elif new or not voices:
             voices.append(_Voice(match, set(new)))
         heard |= new
@@ -59,4 +68,11 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
 
 def _agree(one: str, other: str) -> bool:
+    """Whether both say something, and one says what the other does."""
+    if not (told_words(one) and told_words(other)):
+        return False
     return holds(one, other) or holds(other, one)
+
+
+def _length(match: Match) -> int:
+    return len(set(told_words(match.item.answer)))

@@ -14,6 +14,7 @@ from fedrag_flwr.inference.rewriting import is_said
 from fedrag_flwr.inference.support import distinct, shortened, statement
 from fedrag_flwr.memory.fusion.fusing import references
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.reading import missing
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Match, Vector
 from fedrag_flwr.retrieval import Ranking
 from fedrag_flwr.settings import Mixing
@@ -118,9 +119,17 @@ class EvidenceShelf:
         return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
 
     def passages(self, ids: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
-        """Passages in the order given, each with its cosine to a vector of shape (dimension,)."""
+        """Passages in the order given, each with its cosine to a vector of shape (dimension,).
+
+        Raises
+        ------
+        NotFoundError
+            One is not there any more.
+        """
         units = self.store.units("paragraph")
         row = {name: number for number, name in enumerate(units.ids)}
+        if gone := [name for name in ids if name not in row]:
+            raise missing("passage", gone)
         scores = {name: float(units.vectors[row[name]] @ vector) for name in ids}
         loaded = {unit.id: unit for unit in self._load("paragraph", scores)}
         return [loaded[name] for name in ids]

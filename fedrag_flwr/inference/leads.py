@@ -18,6 +18,7 @@ LEAST_REACH = 0.5  # nearness at which a name is taken for what a description st
 SURE_REACH = 0.7  # nearness at which the model is asked about the name instead
 LEAST_SECOND = 0.75  # score at which a memory answers a question with the first hop taken
 _REPEATS = 0.8  # of a memory's content words in a unit: the unit tells it
+FROM_EACH = 2  # of the memories that localise evidence first, those of the first and of the second hop
 RECALLED = 3  # times top-k memories are looked through for one that fits
 
 
@@ -128,8 +129,8 @@ class Leads:
             score = 2.0 * rewrite.reach + nearest + (1.0 if known else 0.0)
             if score > best_score:
                 best_score = score
-                half = self.limits.notes // 2
-                best = Lead(second, _distinct(about[:half], first[:half], about[half:]), known, rewrite)
+                matches = _distinct(about[:FROM_EACH], first[:FROM_EACH], about[FROM_EACH:])
+                best = Lead(second, matches, known, rewrite)
         return best
 
     def recall(self, asked: Asked) -> list[Match]:
@@ -137,11 +138,10 @@ class Leads:
         return self.memorizer.recall(asked.vector, asked.analysis, RECALLED * self.limits.top_k)
 
     def _localised(self, asked: Asked, matches: Sequence[Match]) -> list[Match]:
-        """The best matches (eq. 14), and those that a second hop over names reaches; half of the notes from each."""
-        k, half = self.limits.top_k, self.limits.notes // 2
-        second = self.hops.follow(asked.text, asked.analysis, asked.vector, matches, half)
-        shown = max(self.limits.notes - len(second), 1)
-        return [*matches[:shown], *second, *matches[shown:k]]
+        """The best matches (eq. 14), and among the first of them those that a second hop over names reaches."""
+        second = self.hops.follow(asked.text, asked.analysis, asked.vector, matches, FROM_EACH)
+        first = 2 * FROM_EACH - len(second)
+        return [*matches[:first], *second, *matches[first : self.limits.top_k]]
 
 
 def _distinct(*groups: Iterable[Match]) -> list[Match]:

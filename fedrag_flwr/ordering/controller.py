@@ -32,6 +32,7 @@ from fedrag_flwr.retrieval import (
     Scaling,
     descend,
 )
+from fedrag_flwr.text.segment import document_of
 
 SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
 SHIPPED_WEIGHTS = Path(__file__).parents[1] / "retrieval" / "controller_weights.json"
@@ -172,7 +173,7 @@ class DeviceController:
         rankings: tuple[Ranking, ...] = tuple(
             source.rank(question.text, FEATURES.depth) for source in self._sources.present().retrievers
         )
-        documents = {found.passage_id: found.passage_id.rpartition("#")[0] for one in rankings for found in one}
+        documents = {found.passage_id: document_of(found.passage_id) for one in rankings for found in one}
         return LabelledRankings(
             rankings, frozenset(name for name, document in documents.items() if document in question.documents)
         )

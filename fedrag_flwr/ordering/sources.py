@@ -32,6 +32,7 @@ from fedrag_flwr.retrieval import (
 )
 from fedrag_flwr.text import Extractor, drop_changed, read_unchanged, unchanged, write_tuples
 from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.segment import document_of
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
@@ -181,8 +182,8 @@ class DeviceSources:
         self._dropped = self._dropped if stay else kept.dropped
         new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
         found = kept.tuples | self._extract(new)
-        removed = [name for name in self._keys.tuples if _document(name) not in stay]
-        self._keys.change(removed, {name: found.get(name, []) for name in passages if _document(name) not in stay})
+        removed = [name for name in self._keys.tuples if document_of(name) not in stay]
+        self._keys.change(removed, {name: found.get(name, []) for name in passages if document_of(name) not in stay})
         self._digests = dict(digests)
         if stay or new or kept.stale:
             self._write()
@@ -220,7 +221,3 @@ def by_passage(tuples: Iterable[EvidenceTuple]) -> _Tuples:
     for one in tuples:
         found.setdefault(one.passage_id, []).append(one)
     return found
-
-
-def _document(passage: str) -> str:
-    return passage.rpartition("#")[0]

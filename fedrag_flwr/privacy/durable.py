@@ -5,21 +5,15 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from fedrag_flwr.errors import (
-    FedragError,
-    StoreCorruptError,
-    StoreError,
-    StoreFullError,
-    StoreLockedError,
-    StoreMismatchError,
-)
+from fedrag_flwr.errors import StoreMismatchError
 from fedrag_flwr.files import making_in
-from fedrag_flwr.sqlite_errors import TORN
+from fedrag_flwr.sqlite_errors import own_errors
 
 _BUSY_SECONDS = 10.0
+_MEND = "restore it from a backup; do not delete a ledger"
 
 
 class DurableFile:
@@ -49,6 +43,7 @@ class DurableFile:
 
     def __init__(self, path: Path | None, kind: str, schema: str, version: int, *, power_loss: bool = True) -> None:
         self._name = path.name if path else kind
+        self._folder = path.parent if path else Path("memory")
         self._lock = threading.RLock()
         with self._errors():
             self._connection = _connected(path)
@@ -96,25 +91,8 @@ class DurableFile:
         """Close the file."""
         self._connection.close()
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except FedragError:
-            raise  # some of ours are also OSErrors
-        except sqlite3.OperationalError as error:
-            code = error.sqlite_errorcode & 0xFF
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise StoreLockedError("another process is writing to it", where=self._name, fix="try again") from error
-            if code == sqlite3.SQLITE_FULL:
-                raise StoreFullError("the disk is full", where=self._name, fix="free some space") from error
-            raise StoreError(f"it cannot be used ({error.sqlite_errorname})", where=self._name) from error
-        except TORN as error:
-            raise StoreCorruptError(
-                "it is torn or is no database", where=self._name, fix="restore it from a backup; do not delete a ledger"
-            ) from error
-        except OSError as error:
-            raise StoreError(f"it cannot be used ({type(error).__name__})", where=self._name) from error
+    def _errors(self) -> AbstractContextManager[None]:
+        return own_errors(self._folder, self._name, _MEND)
 
 
 def _connected(path: Path | None) -> sqlite3.Connection:

@@ -104,6 +104,7 @@ class ExportDoor:
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
         self._register = Register()
         self._names = KnownNames() if names is None else names
+        self._inform: Callable[[], None] = _nothing_new
 
     @property
     def id(self) -> str:
@@ -119,6 +120,13 @@ class ExportDoor:
     def rewrites(self) -> bool:
         """Whether any operator changes what leaves."""
         return self._chain.rewrites
+
+    def informed_by(self, inform: Callable[[], None]) -> None:
+        """Have `know` called where documents have changed, before texts that were read by then are rewritten.
+
+        So no text leaves under what older documents show than those that it is from.
+        """
+        self._inform = inform
 
     def know(self, register: Register) -> None:
         """Mask from now on also what the device's documents show to be private."""
@@ -405,6 +413,7 @@ class ExportDoor:
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
+        self._inform()
         current = self._chain.operate([self._register.tell(bundle) for bundle in bundles])
         self._counts.update(
             f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
@@ -466,6 +475,10 @@ class ExportDoor:
         reasons = {reason: count for reason, count in sorted(withheld.items()) if count}
         self._counts.update({f"{what} withheld {reason}": count for reason, count in reasons.items()})
         return Released(items, MappingProxyType(reasons))
+
+
+def _nothing_new() -> None:
+    """Where a door is used without a device, nobody has documents that change."""
 
 
 def _is_too_long(evidence: Bundle) -> bool:

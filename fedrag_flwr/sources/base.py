@@ -17,12 +17,14 @@ _MOST_TITLE = 300  # characters
 class Failure:
     """A document that could not be read: its file name (with line or id) and the reason, never its text.
 
-    `document_id` is the one that it would have, where that is known: what was remembered of it stays meanwhile.
+    `document_id` is the one that it would have, where that is known: what was remembered of it stays meanwhile. If it
+    was `guessed` the document may have had another.
     """
 
     name: str
     reason: str
     document_id: str = ""
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,12 +150,12 @@ class FolderSource:
                 raise SourceError(told, where=name, fix=error.fix) from None
             yield name, _failure(name, error, normalise_line(stem))
             return
-        for number, line in read_json_lines(raw):
-            place, usual = f"{name}:{number}", f"{stem}:{number}"
-            if isinstance(line, DocumentError):
-                yield place, _failure(place, line, normalise_line(usual))
+        for line in read_json_lines(raw):
+            place, document_id = f"{name}:{line.number}", line.id or f"{stem}:{line.number}"
+            if line.error is not None:
+                yield place, _failure(place, line.error, normalise_line(document_id), guessed=line.id is None)
             else:
-                yield place, _document(place, line.get("id", usual), line.get("title", ""), line["text"])
+                yield place, _document(place, document_id, line.title, line.text)
 
     def _bytes(self, file: Path) -> bytes:
         try:
@@ -200,8 +200,8 @@ def _document(name: str, document_id: str, title: str, text: str) -> Document | 
         return _failure(name, error)
 
 
-def _failure(name: str, error: DocumentError, document_id: str = "") -> Failure:
-    return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""), document_id)
+def _failure(name: str, error: DocumentError, document_id: str = "", guessed: bool = False) -> Failure:
+    return Failure(name, error.what + (f" ({error.fix})" if error.fix else ""), document_id, guessed)
 
 
 def _why_empty(failures: list[Failure], skipped: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import DocumentError
@@ -156,31 +157,61 @@ def read_pdf(raw: bytes) -> tuple[str, str]:
     return "" if _FILE_NAME.search(title) else title, text
 
 
-def read_json_lines(raw: bytes) -> Iterator[tuple[int, dict[str, str] | DocumentError]]:
-    """Read JSON lines with ``text`` and optionally ``title`` and ``id``; yield line numbers with fields or errors."""
+@dataclass(frozen=True, slots=True)
+class JsonLine:
+    """A document of a JSON-lines file, or why a line holds none.
+
+    Parameters
+    ----------
+    number
+        Of the line, from 1.
+    id
+        What it says its id is; "" where it says none, None where that cannot be read.
+    title, text
+        Of the document.
+    error
+        Why there is none.
+    """
+
+    number: int
+    id: str | None
+    title: str = ""
+    text: str = ""
+    error: DocumentError | None = None
+
+
+def read_json_lines(raw: bytes) -> Iterator[JsonLine]:
+    """Read JSON lines with ``text`` and optionally ``title`` and ``id``."""
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
+            name: str | None = None
             try:
-                yield number, _json_document(decode(line))
+                fields = _json_object(decode(line))
+                name = _json_field(fields, "id")
+                title, text = _json_field(fields, "title"), fields.get("text")
+                if not isinstance(text, str):
+                    raise DocumentError("the line has no text", fix="write its text into a field text")
+                yield JsonLine(number, name, title, text)
             except DocumentError as error:
-                yield number, error
+                yield JsonLine(number, name, error=error)
 
 
-def _json_document(line: str) -> dict[str, str]:
+def _json_object(line: str) -> dict[str, object]:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
         raise DocumentError("the line is not JSON", fix="write one JSON object on each line") from None
-    if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
-        raise DocumentError("the line has no text", fix='write {"text": ..., "title": ..., "id": ...}')
-    found = {"text": fields["text"]}
-    for key in ("title", "id"):
-        value = fields.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
-            raise DocumentError(f"the field {key} is not a string", fix="write it as a string or leave it out")
-        if value is not None:
-            found[key] = str(value)
-    return found
+    if not isinstance(fields, dict):
+        raise DocumentError("the line has no text", fix="write one JSON object on each line")
+    return fields
+
+
+def _json_field(fields: Mapping[str, object], key: str) -> str:
+    """A field's value; "" where there is none."""
+    value = fields.get(key)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise DocumentError(f"the field {key} is not a string", fix="write it as a string or leave it out")
+    return "" if value is None else str(value)
 
 
 READERS: dict[str, Reader] = {

@@ -236,3 +236,8 @@ def groups(doc: Doc, spans: list[tuple[int, int]], most: int = MAX_WORDS) -> lis
 
 def _words(doc: Doc, span: tuple[int, int]) -> int:
     return len(doc[span[0] : span[1]].text.split())
+
+
+def document_of(unit: str) -> str:
+    """The id of the document that a passage's or a sentence's id begins with."""
+    return unit.rpartition("#")[0]

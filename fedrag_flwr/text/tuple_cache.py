@@ -11,6 +11,7 @@ from pathlib import Path
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import EvidenceTuple
+from fedrag_flwr.text.segment import document_of
 
 SCHEMA = 3
 
@@ -175,7 +176,7 @@ def _digests(passages: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def _owner(one: EvidenceTuple, known: Mapping[str, str]) -> str:
     """Which of the known ids a tuple belongs to: its passage, or else the document of its passage."""
-    return one.passage_id if one.passage_id in known else one.passage_id.rpartition("#")[0]
+    return one.passage_id if one.passage_id in known else document_of(one.passage_id)
 
 
 def _manifest(path: Path) -> tuple[TupleManifest, bytes]:

@@ -16,6 +16,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.records import Answer, BuildReport
+from simulations.reporting.lines import cut_torn, whole_lines
 
 PLAN, ROWS = "plan.json", "rows.jsonl"
 
@@ -86,8 +87,7 @@ class Rows:
             replace_file(plan, body, 0o644)
         self._session = session
         self._path = folder / ROWS
-        if self._path.is_file():  # a last line that a crash tore would run into the next
-            os.truncate(self._path, sum(map(len, _whole_lines(self._path))))
+        cut_torn(self._path)
         self._rows = {(row.dataset, row.system, row.question_id): row for row in read_rows(folder)}
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
@@ -125,7 +125,7 @@ def read_rows(folder: Path) -> list[Row]:
     StoreCorruptError
         Another line is no row.
     """
-    return [_row(number, line) for number, line in enumerate(_whole_lines(folder / ROWS), 1)]
+    return [_row(number, line) for number, line in enumerate(whole_lines(folder / ROWS), 1)]
 
 
 def _digest_in(plan: Path) -> object:
@@ -135,11 +135,6 @@ def _digest_in(plan: Path) -> object:
         raise StoreCorruptError(
             "it is no plan of a benchmark", where=str(plan), fix="choose another --out, or put the file back"
         ) from None
-
-
-def _whole_lines(path: Path) -> list[bytes]:
-    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
-    return [line for line in lines if line.endswith(b"\n")]
 
 
 def _row(number: int, line: bytes) -> Row:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from simulations.reporting.lines import cut_torn
+
 Row = Mapping[str, float | str]
 
 
@@ -21,7 +23,7 @@ class KeptRows:
     def __init__(self, file: Path) -> None:
         self._file = file
         file.parent.mkdir(parents=True, exist_ok=True)
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        lines = cut_torn(file)
         self._rows: dict[str, Row] = {one["key"]: one["row"] for one in map(json.loads, lines)}
 
     def row(self, key: str, measure: Callable[[], Row]) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scipy import stats  # type: ignore[import-untyped, unused-ignore]
+from fedrag_flwr.evaluation import share_interval
 
 Row = Mapping[str, Any]
 
@@ -27,15 +27,6 @@ def table(rows: Sequence[Row]) -> str:
     heads = ["dataset", "mechanism", "names replaced", "still in the memory", "or beside it"]
     lines += ["", *markdown(heads, [_left(row) for row in replaced])]
     return "\n".join(lines) + "\n"
-
-
-def interval(right: float, of: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a share; for means of values within [0, 1] it is wider than needed, never narrower."""
-    z = float(stats.norm.ppf(0.5 + level / 2))
-    share = right / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    half = z / (1 + z * z / of) * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _main(row: Row) -> list[str]:
@@ -73,7 +64,7 @@ def _read_off(row: Row) -> str:
 def _share(share: Mapping[str, float] | None) -> str:
     if not share or not share["of"]:
         return "-"
-    low, high = interval(share["right"], int(share["of"]))
+    low, high = share_interval(share["right"], int(share["of"]))
     return f"{_per_cent(share['right'], share['of'])} [{100 * low:.1f}, {100 * high:.1f}] of {share['of']}"
 
 

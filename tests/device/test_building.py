@@ -279,6 +279,39 @@ def test_what_cannot_be_read_for_now_is_remembered(device: Watched) -> None:
     assert "ossel" not in device.items()
 
 
+LINES = "\n".join(
+    f'{{"text": "The {name} was founded by {person} in 1911.", "id": "{name}"}}'
+    for name, person in (("Firle", "Odile Varro"), ("Gant", "Ada Morrow"), ("Holme", "Piet Anders"))
+)
+
+
+@pytest.mark.parametrize("torn", ['{"id": "Gant"}', '{"id": "Gant", "title": [1], "text": "Gone."}'])
+def test_a_line_that_cannot_be_read_for_now_is_remembered(torn: str, device: Watched) -> None:
+    device.write(**{"rivers.jsonl": LINES})
+    device.build()
+    before = device.items()
+    device.write(**{"rivers.jsonl": "\n".join([LINES.split("\n")[0], torn, LINES.split("\n")[2]])})
+    report = device.build()
+    assert [failure.partition(": ")[0] for failure in report.failed] == ["rivers.jsonl:2"]
+    assert report.removed == 0
+    assert device.items() == before
+
+
+def test_a_line_of_which_not_even_the_id_can_be_read_removes_nothing(device: Watched) -> None:
+    device.write(**{"rivers.jsonl": LINES})
+    device.build()
+    before = device.items()
+    device.write(**{"rivers.jsonl": LINES[:-9]})  # half written
+    with pytest.raises(SourceError, match="may be one of 1 documents that are not there now") as raised:
+        device.build()
+    assert raised.value.where == "rivers.jsonl:3"
+    assert device.items() == before
+    device.write(**{"rivers.jsonl": f"{LINES}\nno document"})  # all that is known is there
+    assert device.build().removed == 0
+    device.write(**{"rivers.jsonl": "\n".join(LINES.split("\n")[:2])})
+    assert device.build().removed == 1
+
+
 def test_a_document_that_no_memory_rests_on_is_an_error_that_names_it(device: Watched) -> None:
     device.write(**{"mute.md": "# Mute\n\nIt is so.\n", **TEXTS})
     report = device.build()
@@ -309,10 +342,13 @@ def test_without_memories_no_document_is_said_to_lack_one(device: Watched) -> No
 def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
     (device.documents / "Marta Quist diagnosis.txt").write_bytes(b"\xff\xfe\x00")
     (device.documents / "Quist: notes.md").write_text("# Nothing", encoding="utf-8")
+    (device.documents / "Quist.jsonl").write_text('{"title": "Quist: a case"}\n', encoding="utf-8")
     with device.open() as opened:
         report = opened.build()
         shown = opened.doorkeeper.report(report)
-        assert len(report.failed) == len(shown.failed) == 2
+        assert len(report.failed) == len(shown.failed) == 3
+        reasons = [failure.partition(": ")[2] for failure in shown.failed]
+        assert "the line has no text (write its text into a field text)" in reasons
         assert "Quist" in str(report.failed)
         assert "Quist" not in repr(shown)
         hidden = [failure.partition(":")[0] for failure in shown.failed]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.records import Delta, ShareRequest
+from fedrag_flwr.records import AskedQuestion, Delta, EvidenceUnit, HitsRequest, ShareRequest
 from tests.device.test_building import Watched
 
 NAME = "xqwu"
@@ -82,6 +82,38 @@ def test_a_memory_that_changed_since_it_was_shared_is_withdrawn_with_the_name(
     left = told(bank)
     assert second.since == first.version
     assert {name for name, text in left.items() if NAME in text} == set()
+
+
+def test_what_was_read_before_a_document_came_leaves_as_that_has_it(tmp_path: Path) -> None:
+    """A build may end between the reading of evidence for a request and its release."""
+    device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="")
+    device.write(**BEFORE)
+    with device.open() as opened:
+        opened.build()
+        passages = opened.store.passages(opened.store.units("paragraph").ids)
+        units = [EvidenceUnit(one.id, one.text, "here", 0.9, one.title) for one in passages]
+        assert NAME in repr(opened.door.release_evidence(units)).casefold()
+        device.write(**{"record.txt": TELLING["a title"]})
+        opened.build()
+        assert NAME not in repr(opened.door.release_evidence(units)).casefold()
+
+
+def test_a_long_title_is_masked_before_it_is_cut(tmp_path: Path) -> None:
+    title = f"{'The record of the winter on the river Ossel and ' * 4}of Jadwiga Kowalska"
+    device = Watched(tmp_path, privacy__export="type-masking", privacy__public_names="", privacy__lookup=True)
+    title = title[title.index("Kowalska") - 193 :]  # the cut at 200 characters goes through the name
+    device.write(
+        **{
+            "ossel.md": "# Ossel\n\nThe Ossel rises on Mount Cairl.\n",
+            "winter.md": f"# {title}\n\nMrs. Jadwiga Kowalska crossed the Ossel on Mount Cairl.\n",
+        }
+    )
+    with device.open() as opened:
+        opened.build()
+        request = HitsRequest((AskedQuestion("q", "Where does the Ossel rise?"),), records=1, related=2)
+        [summary] = opened.summaries.answer(request).summaries
+        assert summary.related
+        assert "Kowal" not in repr(summary)
 
 
 @pytest.mark.parametrize("telling", TELLING)

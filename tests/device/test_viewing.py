@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -17,14 +18,17 @@ from tests.memory.store.samples import delta, memory, open_store, two_documents
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryStore]:
     with open_store(tmp_path_factory.mktemp("views") / "store") as store:
         store.apply(two_documents())
-        store.import_delta(delta(memory("far_1", origin="b", hyperedges=["x"]), memory("far%2", origin="c")))
+        far = [memory("far_1", origin="b", hyperedges=["x"]), memory("far%2", origin="c")]
+        store.import_delta(delta(*far, replace(memory("ward", origin="d"), question="Which Ärzte are on ward 7?")))
         yield store
 
 
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("", ["m1", "m2", "m12", "far_1", "far%2"]),
+        ("", ["m1", "m2", "m12", "far_1", "far%2", "ward"]),
+        ("WARD ärzte", ["ward"]),
+        ("ÄRZTE", ["ward"]),
         ("M12", ["m12"]),
         ("m1", ["m1", "m12"]),
         ("edition 0 m2", ["m2"]),
@@ -43,13 +47,13 @@ def test_memories_are_found_by_all_their_words(store: MemoryStore, words: str, f
 
 def test_pages_of_memories_go_on_where_the_last_one_ended(store: MemoryStore) -> None:
     pages = [view_memories(store, "", offset, 2) for offset in range(0, 7, 2)]
-    assert [line.id for page in pages for line in page.memories] == ["m1", "m2", "m12", "far_1", "far%2"]
-    assert {page.total for page in pages} == {5}
-    assert [line.own for page in pages for line in page.memories] == [True, True, True, False, False]
+    assert [line.id for page in pages for line in page.memories] == ["m1", "m2", "m12", "far_1", "far%2", "ward"]
+    assert {page.total for page in pages} == {6}
+    assert [line.own for page in pages for line in page.memories] == [True, True, True, False, False, False]
 
 
 def test_origins_are_counted(store: MemoryStore) -> None:
-    assert origins(store) == {"a": 3, "b": 1, "c": 1}
+    assert origins(store) == {"a": 3, "b": 1, "c": 1, "d": 1}
 
 
 def test_a_memory_shows_its_sentences_where_it_was_made_here(store: MemoryStore) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import mean_interval, paired_difference
+from fedrag_flwr.evaluation import mean_interval, paired_difference, share_interval
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -87,6 +87,8 @@ def test_what_never_happened_in_forty_questions_may_happen_in_the_next() -> None
     assert none.high == pytest.approx(stats.binomtest(0, 40).proportion_ci(method="wilson").high)
     few = mean_interval([1.0] * 3 + [0.0] * 37, rng=rng(), resamples=50)
     wilson = stats.binomtest(3, 40).proportion_ci(method="wilson")
+    assert share_interval(3, 40) == pytest.approx((wilson.low, wilson.high))
+    assert share_interval(0, 0) == (0.0, 1.0)
     assert few.low <= wilson.low + 1e-12
     assert few.high >= wilson.high - 1e-12
     equal = paired_difference([1.0, 0.0] * 20, [1.0, 0.0] * 20, rng=rng(), resamples=50)

@@ -317,6 +317,13 @@ def test_other_building_has_stores_of_its_own(data: Path) -> None:
     assert keys[0] != plain.settings.data_key == keys[1]
 
 
+def test_another_file_of_the_same_name_has_documents_of_its_own(data: Path, tmp_path: Path) -> None:
+    other = tmp_path / data.name
+    other.write_bytes(data.read_bytes() + b"\n")
+    keys = [make_world(plan_of(path), path).settings.data_key for path in (data, other)]
+    assert keys[0] != keys[1]
+
+
 @pytest.mark.parametrize("setting", ["local", "federated"])
 def test_homes_hold_what_the_setting_says(setting: Setting, data: Path) -> None:
     world = make_world(plan_of(data, setting=setting, questions=6), data)

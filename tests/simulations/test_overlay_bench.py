@@ -48,7 +48,12 @@ def test_a_row_is_measured_once(tmp_path: Path) -> None:
         return {"value": 1.5}
 
     first = KeptRows(tmp_path / "rows.jsonl").row("a", measure)
-    assert KeptRows(tmp_path / "rows.jsonl").row("a", measure) == first
+    with (tmp_path / "rows.jsonl").open("a", encoding="utf-8") as torn:
+        torn.write('{"key": "b", "row"')
+    again = KeptRows(tmp_path / "rows.jsonl")
+    assert again.row("a", measure) == first
+    again.row("b", lambda: first)
+    assert KeptRows(tmp_path / "rows.jsonl").row("b", measure) == first
     assert calls == ["now"]
 
 

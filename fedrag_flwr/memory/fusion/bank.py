@@ -12,7 +12,7 @@ import numpy as np
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, owned
+from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, owned
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
@@ -298,7 +298,7 @@ class MemoryBank:
     def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
         ids = [fused_id("composed", composite.question, composite.answer, *composite.parts) for composite in composites]
         there = self._fused.items_by_id([item_id for item_id in ids if item_id in before])
-        edges = {item_id: one.hyperedges[:16] for item_id, one in zip(ids, composites, strict=True)}
+        edges = {item_id: one.hyperedges[:MOST_EDGES] for item_id, one in zip(ids, composites, strict=True)}
         known = {item.id: replace(item, hyperedges=edges[item.id]) for item in there}  # its parts' may be new
         new = [(item_id, c) for item_id, c in zip(ids, composites, strict=True) if item_id not in known]
         questions = [composite.question for _, composite in new]

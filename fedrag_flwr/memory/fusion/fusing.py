@@ -22,7 +22,7 @@ from fedrag_flwr.records import MemoryItem
 
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
-_MOST_EDGES = 16
+MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
 _LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
@@ -218,12 +218,12 @@ def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
         by_owner[item.origin] |= dict.fromkeys(owned(item).hyperedges)
     names = sorted(by_owner)
     lists = [list(by_owner[name]) or [f"{name}/"] for name in names]
-    turns = [edges[turn] for turn in range(_MOST_EDGES) for edges in lists if turn < len(edges)]
+    turns = [edges[turn] for turn in range(MOST_EDGES) for edges in lists if turn < len(edges)]
     return replace(
         speaker,
         id=fused_id("merged", *sorted(item.id for item in members)),
         origin=FUSION,
-        hyperedges=_naming(names[_MOST_EDGES:], turns[:_MOST_EDGES]),
+        hyperedges=_naming(names[MOST_EDGES:], turns[:MOST_EDGES]),
     )
 
 

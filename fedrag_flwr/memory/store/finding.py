@@ -23,8 +23,10 @@ def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple
     offset, limit
         Which of them.
     """
-    patterns = [f"%{word.translate(_ESCAPED)}%" for word in words.split()]
-    where = " AND ".join(["(question || char(10) || answer) LIKE ? ESCAPE '\\'"] * len(patterns)) or "1"
+    forms = [_forms(word) for word in words.split()]
+    patterns = [f"%{form.translate(_ESCAPED)}%" for own in forms for form in own]
+    said = "(question || char(10) || answer) LIKE ? ESCAPE '\\'"
+    where = " AND ".join(f"({' OR '.join([said] * len(own))})" for own in forms) or "1"
     with store.database.reading() as connection:
         (total,) = connection.execute(f"SELECT count(*) FROM items WHERE {where}", patterns).fetchone()
         rows = connection.execute(
@@ -33,6 +35,13 @@ def find_items(store: MemoryStore, words: str, offset: int, limit: int) -> tuple
         ).fetchall()
         dimension = int(store.identity["dimension"])
         return int(total), item_rows.items_at(connection, dimension, [row for (row,) in rows])
+
+
+def _forms(word: str) -> list[str]:
+    """The forms of a word that SQLite tells apart: it takes no capitals for small letters but those of ASCII."""
+    if word.isascii():
+        return [word]
+    return list(dict.fromkeys((word, word.lower(), word.upper(), word.capitalize())))
 
 
 def origins(store: MemoryStore) -> dict[str, int]:

@@ -44,12 +44,16 @@ def refusal(item: MemoryItem, device: str, dimension: int, only: str | None = No
         return "not-finite"
     if abs(float(np.linalg.norm(item.embedding.astype(np.float64))) - 1.0) > _NORM_TOLERANCE:
         return "norm"
-    if not (item.id and item.origin and item.question.strip() and item.answer.strip()):
+    if not (item.id and item.origin and _says(item.question) and _says(item.answer)):
         return "empty"
     # a bank puts the owner's name and a slash before each, and the two together have to be a name on the wire
     if only is not None and any("/" in edge or len(edge) > _LONGEST_EDGE for edge in item.hyperedges):
         return "hyperedges"
     return ""
+
+
+def _says(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def take(

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.verify import says, unsound
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.segment import document_of
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-–'’/.][^\W_]+)*")
 _NO_BRIDGE = frozenset(("DATE", "YEAR", "CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL", "TIME", "YESNO"))
@@ -48,8 +50,10 @@ class Composite:
         Ids of the item that the description comes from and of the item whose question holds it.
     bridge
         The name that both share and that the question does not say.
-    hyperedges, anchors, origins
-        Of both parts together, sorted.
+    hyperedges
+        Of the item that answers and of the other in turn, so that no cut leaves out either's owners.
+    anchors, origins
+        Of both together, sorted.
     """
 
     question: str
@@ -281,7 +285,7 @@ def _unfit(question: str, item: MemoryItem, entry: _Described, key: tuple[str, .
 def _same_document(first: MemoryItem, second: MemoryItem) -> bool:
     if first.origin != second.origin:
         return False
-    return bool({unit.split("#")[0] for unit in first.support} & {unit.split("#")[0] for unit in second.support})
+    return bool(set(map(document_of, first.support)) & set(map(document_of, second.support)))
 
 
 def _composite(question: str, item: MemoryItem, entry: _Described) -> Composite:
@@ -292,7 +296,7 @@ def _composite(question: str, item: MemoryItem, entry: _Described) -> Composite:
         item.answer_type,
         (other.id, item.id),
         other.answer,
-        tuple(sorted({*item.hyperedges, *other.hyperedges})),
+        tuple(dict.fromkeys(edge for pair in zip_longest(item.hyperedges, other.hyperedges) for edge in pair if edge)),
         tuple(sorted({*item.anchors, *other.anchors})),
         tuple(sorted({item.origin, other.origin})),
     )

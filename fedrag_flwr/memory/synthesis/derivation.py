@@ -19,6 +19,7 @@ from fedrag_flwr.memory.synthesis.grounding import NUMBERS, STOP, name_list, nor
 from fedrag_flwr.memory.synthesis.inflection import is_past, singular
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.records import Fact
+from fedrag_flwr.text.segment import document_of
 
 _WHEN = re.compile(r"^(?:When|In what year) (?P<verb>was|were|did) (?P<rest>.+)\?$")
 _YEAR = re.compile(r"(?:(?:[A-Z][a-z]+ )?(?:\d{1,2},? )?(?:[A-Z][a-z]+,? )?)(1\d{3}|20\d{2})")
@@ -174,11 +175,6 @@ def derive(
         for draft in Derivation(group, texts, facts).drafts()
     ]
     return own + _shortest(_comparisons(by_document, facts))
-
-
-def document_of(unit: str) -> str:
-    """The id of the document that a unit's id begins with."""
-    return unit.rpartition("#")[0]
 
 
 def _comparisons(by_document: Mapping[str, Sequence[Draft]], facts: Mapping[str, tuple[Fact, ...]]) -> Iterator[Draft]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.hypergraph.base import Units
-from fedrag_flwr.memory.synthesis.derivation import derive, document_of
+from fedrag_flwr.memory.synthesis.derivation import derive
 from fedrag_flwr.memory.synthesis.judging import Judge, Judged
 from fedrag_flwr.memory.synthesis.model import LEAST_TOKENS, ModelSynthesizer
 from fedrag_flwr.memory.synthesis.plan import EdgeContext
@@ -25,7 +25,7 @@ from fedrag_flwr.memory.synthesis.verify import round_trip_model, verify
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.records import Cost, Fact, Hyperedge, Passage, Progress, Sentence
 from fedrag_flwr.text.base import ParsedPassage
-from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.segment import document_of, under_title
 
 Rejects = Counter[tuple[str, str]]  # by kind of draft and reason
 

@@ -65,7 +65,7 @@ def test_joins_two_devices_over_a_name() -> None:
     (made,) = composed(plumes, rocket)
     assert made.question == "Which rocket launched the spacecraft that discovered plumes on Enceladus?"
     assert (made.answer, made.bridge, made.parts, made.kind) == ("Titan IV", "Cassini", ("i1", "i2"), "multi-hop")
-    assert made.hyperedges == ("a/e1", "b/e2")
+    assert made.hyperedges == ("b/e2", "a/e1")
     assert made.origins == ("a", "b")
     assert made.anchors == ("k1", "k2")
 
@@ -119,6 +119,26 @@ def test_a_composition_is_checked_and_its_reject_counted(
     made = compose([item(1, *first), item(2, *second, origin="b")], 1, np.random.default_rng(0))
     assert len(made.composites) == (reason is None)
     assert made.rejected == ({} if reason is None else {reason: 1})
+
+
+def test_neither_part_s_owners_are_cut_off() -> None:
+    """A bank keeps the first hyperedges alone, and whom to ask is known by them."""
+    many = tuple(f"d{number:02}/e" for number in range(16))
+    plumes = replace(item(1, "Which spacecraft discovered plumes on Enceladus?", "Cassini"), hyperedges=many)
+    rocket = replace(item(2, "Which rocket launched Cassini?", "Titan IV"), hyperedges=("z/e",))
+    (made,) = composed(plumes, rocket)
+    assert made.hyperedges[:2] == ("z/e", "d00/e")
+    assert set(made.hyperedges) == {"z/e", *many}
+    assert len(made.hyperedges) == len(set(made.hyperedges))
+
+
+def test_a_document_s_own_name_may_hold_the_sign_of_a_unit() -> None:
+    one = item(1, "Who discovered Pluto?", "Clyde Tombaugh", "PERSON")
+    two = item(2, "Where was Clyde Tombaugh born?", "Streator", "GPE")
+    same = [replace(one, support=("minutes#1#0.0",)), replace(two, support=("minutes#1#0.1",))]
+    apart = [replace(one, support=("minutes#1#0.0",)), replace(two, support=("minutes#2#0.0",))]
+    assert composed(*same) == []
+    assert len(composed(*apart)) == 1
 
 
 def test_items_of_one_hyperedge_or_document_are_not_joined() -> None:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.memory.synthesis.derivation import derive, document_of
+from fedrag_flwr.memory.synthesis.derivation import derive
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.verify import verify
 from fedrag_flwr.records import Fact
+from fedrag_flwr.text.segment import document_of
 
 TEXTS = {
     "pluto#0.0": "Pluto. Clyde Tombaugh discovered Pluto on 18 February 1930 at Lowell Observatory.",
