@@ -5,7 +5,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion, gold_line, read_gold
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
 from fedrag_flwr.evaluation.report import render_report
-from fedrag_flwr.evaluation.results import read_answers, read_summary, refresh_report, write_results
+from fedrag_flwr.evaluation.results import read_answers, read_summary, write_results
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import DeviceSummary, Summary, summarise
@@ -40,7 +40,6 @@ __all__ = [
     "read_answers",
     "read_gold",
     "read_summary",
-    "refresh_report",
     "render_report",
     "score_system",
     "share_interval",

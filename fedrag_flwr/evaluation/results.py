@@ -107,13 +107,6 @@ def read_answers(path: Path) -> list[AnswerRow]:
     return [_parse(AnswerRow, line, f"{file.name} line {number}") for number, line in enumerate(lines, 1)]
 
 
-def refresh_report(folder: Path) -> Path:
-    """Render a run's report anew from its summary and answers, and return its path."""
-    report = folder / REPORT
-    _replace(report, render_report(read_summary(folder), read_answers(folder), title=folder.name))
-    return report
-
-
 def _line(row: AnswerRow) -> str:
     fields = asdict(row)
     for name in ("evidence", "answer_paths"):

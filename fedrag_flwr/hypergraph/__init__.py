@@ -1,7 +1,7 @@
 """Semantic hypergraph learning by projected gradient on the simplex, and key spaces over evidence tuples."""
 
 from fedrag_flwr.hypergraph.answer_paths import PRESETS, KeyEdges, PathSettings, answer_paths, co_occurrences
-from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units, unit_count
+from fedrag_flwr.hypergraph.base import Learning, LearningSettings, Units
 from fedrag_flwr.hypergraph.confidence import PAPER, REPOSITORY_PAIRS, REPOSITORY_PATHS, ConfidenceWeighting
 from fedrag_flwr.hypergraph.diffusion import DiffusionSettings, HyperedgeKeys
 from fedrag_flwr.hypergraph.explaining import PathExplainer
@@ -46,6 +46,5 @@ __all__ = [
     "content_id",
     "learn",
     "project_rows",
-    "unit_count",
     "update",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,8 +66,3 @@ class Learning:
     step_sizes: tuple[float, ...]
     orphans: int  # units that no membership above the threshold kept; each keeps its largest
     hard_objective: float  # eq. 8 on the sparsified incidence
-
-
-def unit_count(units: Sequence[Units]) -> int:
-    """Count the units of all granularities."""
-    return sum(len(group.ids) for group in units)

@@ -123,9 +123,7 @@ class SoftObjective:
         return row_products(self._vectors, prototypes, self._entries.rows, self._entries.edges)
 
 
-def hard_objective(
-    vectors: Vectors, weights: Floats, entries: Entries, settings: LearningSettings, edge_count: int | None = None
-) -> float:
+def hard_objective(vectors: Vectors, weights: Floats, entries: Entries, settings: LearningSettings) -> float:
     """Compute eq. 5-8 as written on one granularity's sparsified incidence.
 
     Empty hyperedges have neither members nor a prototype: they count in eq. 6's 1/M and are left out of eq. 7, which is
@@ -141,11 +139,8 @@ def hard_objective(
         Whose they are.
     settings
         Weights and margin.
-    edge_count
-        M of eq. 6; default `entries.edge_count`.
     """
-    total = entries.edge_count if edge_count is None else edge_count
-    if not len(weights) or not total:
+    if not len(weights) or not entries.edge_count:
         return 0.0
     order = np.argsort(entries.edges, kind="stable")
     rows = entries.rows[order]
@@ -156,5 +151,5 @@ def hard_objective(
     for start in range(0, len(rows), _CHUNK):
         chunk = slice(start, start + _CHUNK)
         norms[chunk] = np.linalg.norm(vectors[rows[chunk]] - prototypes[edges[chunk]], axis=1)
-    intra = float((np.bincount(edges, norms) / np.bincount(edges)).sum()) / total
+    intra = float((np.bincount(edges, norms) / np.bincount(edges)).sum()) / entries.edge_count
     return settings.intra_weight * intra + (1.0 - settings.intra_weight) * separation(prototypes, settings.margin)

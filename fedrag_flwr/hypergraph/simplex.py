@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import SettingError
 
 
-def project_rows(values: NDArray[np.float64], present: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Project every row on the probability simplex over its present entries.
+def project_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Project every row on the probability simplex.
 
     Sorts each row and finds the threshold that its positive part is shifted by: O(n k log k) for n rows of k entries.
 
@@ -17,8 +17,6 @@ def project_rows(values: NDArray[np.float64], present: NDArray[np.bool_] | None 
     ----------
     values
         Finite numbers of shape (n, k).
-    present
-        Entries that may be positive, shape (n, k); every row needs one. Absent entries become 0. Default: all.
 
     Returns
     -------
@@ -28,20 +26,17 @@ def project_rows(values: NDArray[np.float64], present: NDArray[np.bool_] | None 
     Raises
     ------
     SettingError
-        If `values` is not a matrix of finite numbers, the shapes differ, or a row has no present entry.
+        If `values` is not a matrix of finite numbers, or its rows have no entry.
     """
     if values.ndim != 2 or (values.size and not np.isfinite(values).all()):
         raise SettingError("rows to project must be a matrix of finite numbers", where="hypergraph.simplex")
-    if present is None:
-        present = np.ones(values.shape, dtype=np.bool_)
-    if present.shape != values.shape or not present.any(axis=1).all():
-        raise SettingError("every row to project needs an entry that may be positive", where="hypergraph.simplex")
+    if len(values) and not values.shape[1]:
+        raise SettingError("every row to project needs an entry", where="hypergraph.simplex")
     if not values.size:
         return np.zeros(values.shape)
-    values = np.where(present, values, -np.inf)
     values = values - values.max(axis=1, keepdims=True)  # the projection is invariant to shifts; this keeps it exact
     descending = -np.sort(-values, axis=1)
-    excess = np.cumsum(np.where(np.isneginf(descending), 0.0, descending), axis=1) - 1.0
+    excess = np.cumsum(descending, axis=1) - 1.0
     ranks = np.arange(1, values.shape[1] + 1)
     support = (descending * ranks > excess).sum(axis=1)
     shift = excess[np.arange(len(values)), support - 1] / support

@@ -223,6 +223,7 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "fd-rag-second-look": (memory_then_model, SECOND_LOOK),
     "fd-rag-kmeans-edges": (memory_then_model, {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
     "fd-rag-random-edges": (memory_then_model, {"hypergraph.grouping": "random"}),
+    "fd-rag-no-notes": (memory_then_model, {"inference.memory-notes": 0}),
     "fd-rag-no-memory": (without_memory, {}),
     "fd-rag-memorizer": (memory_only, {}),
     "fd-rag-cognizer": (model_only, {}),
@@ -243,6 +244,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-second-look": ("fedrag", SECOND_LOOK),
     "memory-fusion-second-look": ("memory-fusion", SECOND_LOOK),
     "centralized-second-look": ("centralized", SECOND_LOOK),
+    "memory-fusion-no-notes": ("memory-fusion", {"inference.memory-notes": 0}),
     "fedrag-nearest": ("fedrag", {"retrieval.order": "similarity"}),
 }
 

@@ -56,18 +56,6 @@ def test_rows_are_on_the_simplex_and_projecting_again_changes_nothing(values: np
     assert project_rows(projected) == pytest.approx(projected, abs=1e-12)
 
 
-@given(ROWS, st.data())
-def test_absent_entries_stay_zero_and_the_rest_is_projected_among_itself(
-    values: np.ndarray, data: st.DataObject
-) -> None:
-    present = data.draw(arrays(np.bool_, values.shape))
-    present[:, 0] = True
-    projected = project_rows(values, present)
-    assert not projected[~present].any()
-    for row, mask, found in zip(values, present, projected, strict=True):
-        assert found[mask] == pytest.approx(project_rows(row[mask][None, :])[0], abs=1e-12)
-
-
 def test_a_quadratic_program_agrees() -> None:
     for row in np.random.default_rng(5).normal(size=(20, 8)):
         solved = minimize(
@@ -102,17 +90,9 @@ def test_no_rows_give_no_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "present"),
-    [
-        (np.zeros(3), None),
-        (np.array([[np.nan, 0.0]]), None),
-        (np.array([[np.inf, 0.0]]), None),
-        (np.zeros((2, 3)), np.ones((2, 2), dtype=bool)),
-        (np.zeros((2, 3)), np.zeros((2, 3), dtype=bool)),
-        (np.zeros((2, 0)), None),
-    ],
+    "values", [np.zeros(3), np.array([[np.nan, 0.0]]), np.array([[np.inf, 0.0]]), np.zeros((2, 0))]
 )
-def test_what_cannot_be_projected_is_refused(values: np.ndarray, present: np.ndarray | None) -> None:
+def test_what_cannot_be_projected_is_refused(values: np.ndarray) -> None:
     with pytest.raises(SettingError) as caught:
-        project_rows(values, present)
+        project_rows(values)
     assert pickle.loads(pickle.dumps(caught.value)).where == "hypergraph.simplex"

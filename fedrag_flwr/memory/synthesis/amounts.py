@@ -197,7 +197,7 @@ def counts_of(
     )
 
 
-def adjective_measure(head: Token, part: Part) -> Iterator[Candidate]:
+def adjective_measure(head: Token) -> Iterator[Candidate]:
     """Ask for the measure before an adjective ("300 metres wide" -> "How wide", "What is the width of")."""
     measured = sorted(
         (token for child in head.children if child.dep_ == "npadvmod" for token in child.subtree),

@@ -296,7 +296,7 @@ def _in_complement(part: Part, clause: Clause, mentions: Mentions, classes: Clas
     inside = {token.i for token in part.tokens}
     amount = next((child for child in head.children if child.dep_ == "npadvmod"), None)
     if amount is not None and head.lower_ in ADJECTIVE_MEASURES:
-        yield from adjective_measure(head, part)
+        yield from adjective_measure(head)
         return
     for child in head.children:
         if child.i not in inside:
