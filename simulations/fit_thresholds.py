@@ -1,6 +1,7 @@
 """Fit the Memorizer's weight and threshold and the abstention threshold on training questions, and say what was fitted.
 
-    python simulations/fit_thresholds.py [--home DIR] [--order similarity] [--alphas 0.3 0.4] [--out docs/benchmarks]
+    python simulations/fit_thresholds.py [--home DIR] [--order similarity] [--notes 0] [--alphas 0.3 0.4]
+        [--out docs/benchmarks]
 
 Runs `memory-fusion` over the training half of the demo, once for each weight, with the Memorizer and abstention
 switched off, so that every question gets a Cognizer's answer; then replays the choice of path for each threshold.
@@ -167,7 +168,8 @@ def main() -> None:
     """Fit, print and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", default="", help="where models and stores are kept")
-    parser.add_argument("--order", default=Settings.from_config({}).retrieval.order, help="retrieval.order")
+    parser.add_argument("--order", default=Settings().retrieval.order, help="retrieval.order")
+    parser.add_argument("--notes", type=int, default=Settings().inference.memory_notes, help="inference.memory-notes")
     parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help="weights to choose from")
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
@@ -177,6 +179,7 @@ def main() -> None:
         "data.split": "train",
         "data.limit": 0,
         "retrieval.order": arguments.order,
+        "inference.memory-notes": arguments.notes,
         "memory.delta": 1.0,
         "inference.abstain-below": -1.0,
         "privacy.export": "none",  # no score leaves through a door that rewrites

@@ -134,7 +134,7 @@ class DeviceWaiting:
         return [question for question in known if question.text]
 
     def receive(self, answers: Sequence[Answer]) -> frozenset[str]:
-        """Keep answers that were made elsewhere for this device; the ids of those that people here wait for."""
+        """Keep answers that were made elsewhere for this device; the ids of those of which nothing leaves."""
         names = [answer.question_id for answer in answers]
         own = self.outbox.among(names)
         self.delivered.put(answer for answer in answers if answer.question_id not in own)

@@ -149,8 +149,8 @@ def make_world(plan: BenchPlan, path: Path) -> World:
             )
     questions = questions[: plan.questions]
     name = dataset_of(path)
-    rows = plan.hashes().get(name, "hub")[:8]  # another file of this name is another dataset
-    dealt = f"{name}-{rows}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    told = f"{plan.hashes()[name]}-{plan.split}-{plan.setting}-{devices}-{plan.questions}-{plan.seed}"
+    dealt = f"{name}-{told}"  # another file of this name, or another corpus beside it, is another dataset
     root = plan.home / f"{dealt}-{build_digest(plan.base())}"
     write_partition(root, replace(partition, questions=questions))
     settings = Settings.from_config(

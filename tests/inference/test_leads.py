@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,16 @@ def test_no_second_hop_is_followed_where_none_is_asked_for(leads: Leads, encoder
     [asked] = leads.read([question])
     found = [leads.hops.follow(question, asked.analysis, asked.vector, leads.recall(asked), k) for k in (0, 1)]
     assert [len(matches) for matches in found] == [0, 1]
+
+
+def test_what_the_model_reads_beside_evidence_decides_nothing_else(leads: Leads) -> None:
+    """Without notes memory leads to the same evidence."""
+    bare = replace(leads, limits=replace(leads.limits, notes=0))
+    for question in ("Where was the ship that sank off Mount Cairl built?", "Who saw the mountain above Lund?"):
+        with_notes, without = leads.lead(question), bare.lead(question)
+        assert with_notes.notes([], 4)
+        assert without.notes([], 0) == []
+        assert [one.item.id for one in without.matches] == [one.item.id for one in with_notes.matches]
 
 
 def lead_of(rows: Sequence[tuple[str, str]]) -> Lead:

@@ -324,6 +324,15 @@ def test_another_file_of_the_same_name_has_documents_of_its_own(data: Path, tmp_
     assert keys[0] != keys[1]
 
 
+def test_another_corpus_beside_a_pool_s_questions_has_a_store_of_its_own(tmp_path: Path) -> None:
+    path = write_pool(tmp_path)
+    plan = BenchPlan((path,), (MEMORIZER,), "pool", questions=1, changes=SMALL)
+    before = make_world(plan, path).settings.data_key
+    with (tmp_path / "pool_corpus.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps({'title': 'Another', 'text': 'One more passage.'})}\n")
+    assert make_world(plan, path).settings.data_key != before
+
+
 @pytest.mark.parametrize("setting", ["local", "federated"])
 def test_homes_hold_what_the_setting_says(setting: Setting, data: Path) -> None:
     world = make_world(plan_of(data, setting=setting, questions=6), data)
