@@ -1,9 +1,10 @@
 """FD-RAG's table 1 in one piece: three datasets, each at home and federated, side by side on the machine's cores.
 
-    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--questions 40] [--jobs 2]
+    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--all] [--questions 40] [--jobs 2]
         [--set KEY=VALUE ...] [--out DIR]
 
-FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Each dataset in each setting is a run of `fedrag bench`
+FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines and
+`fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside). Each dataset in each setting is a run of `fedrag bench`
 in a folder of its own with its log beside it, and systems take turns there question by question. Killed at any time,
 the same command goes on where it was; what is finished costs a few seconds. ``table1.md`` has the paper's table, ACC
 with intervals, who answered in what time and what a federated question sends, ``table1.csv`` all measures.
@@ -20,8 +21,7 @@ from simulations.corpora.sentences import find_data
 from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
 from simulations.reporting.table1_tables import folder_of, numbers, tables
 
-# The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then the other baselines and the other
-# strategies, but for `local-graph` and `controller-fedavg`.
+# The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then `fedrag` and the other baselines.
 SYSTEMS = {
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
@@ -29,16 +29,17 @@ SYSTEMS = {
     ),
     "federated": (
         *("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
-        *("fedrag", "summary-routing", "hybrid-fusion", "topic-walk", "random-walk", "flooding"),
-        *("no-rag", "centralized"),
+        *("fedrag", "no-rag", "centralized"),
     ),
 }
-IN_TURN = (  # such that two cores end together, by the times that the parts took
-    ("federated", "musique"),
-    ("federated", "hotpotqa"),
+FURTHER = ("summary-routing", "hybrid-fusion", "topic-walk", "random-walk", "flooding")  # strategies of other papers
+ALL = {**SYSTEMS, "federated": (*SYSTEMS["federated"], *FURTHER)}
+IN_TURN = (  # the longest first, so that two cores end together
     ("local", "musique"),
-    ("local", "2wikimultihopqa"),
     ("local", "hotpotqa"),
+    ("local", "2wikimultihopqa"),
+    ("federated", "hotpotqa"),
+    ("federated", "musique"),
     ("federated", "2wikimultihopqa"),
 )
 
@@ -47,10 +48,10 @@ REFERENCES = {"local": "fd-rag-local", "federated": "fedrag"}
 BY_WAY = {"local": ("fd-rag-local",), "federated": ("local-memory", "memory-fusion", "fedrag", "centralized")}
 
 
-def part_of(setting: str, dataset: str, data: Path, further: Sequence[str]) -> Part:
+def part_of(setting: str, dataset: str, data: Path, systems: Sequence[str], further: Sequence[str]) -> Part:
     """One dataset in one setting, with further words for all parts."""
-    file, systems = data / f"{dataset}.jsonl.gz", ",".join(SYSTEMS[setting])
-    words = ("--data", str(file.resolve()), "--setting", setting, "--systems", systems, *further)
+    file = data / f"{dataset}.jsonl.gz"
+    words = ("--data", str(file.resolve()), "--setting", setting, "--systems", ",".join(systems), *further)
     return Part(folder_of(setting, dataset), words)
 
 
@@ -58,12 +59,13 @@ def main() -> None:
     """Run what is not done yet and write the table."""
     parser = parser_of(__doc__, "results/table1")
     parser.add_argument("--settings", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
+    parser.add_argument("--all", action="store_true", help="strategies of other papers, too")
     options = parser.parse_args()
-    systems = {setting: SYSTEMS[setting] for setting in options.settings}
+    systems = {setting: (ALL if options.all else SYSTEMS)[setting] for setting in options.settings}
     further = words_of(options)
     data = find_data(options.data)
     parts = [
-        part_of(setting, name, data, further)
+        part_of(setting, name, data, systems[setting], further)
         for setting, name in IN_TURN
         if setting in systems and name in options.datasets
     ]

@@ -18,7 +18,12 @@ from fedrag_flwr.evaluation.measures import seconds
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
-SETTINGS = ("memory.delta=0.8", "inference.free-answers=true", "inference.abstain-below=0.0")  # chosen on train rows
+SETTINGS = (  # chosen on train rows
+    "memory.delta=0.8",
+    "inference.free-answers=true",
+    "inference.abstain-below=0.0",
+    "inference.memory-notes=0",
+)
 _TOLD_EVERY = 60.0  # seconds
 
 

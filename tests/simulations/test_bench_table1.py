@@ -9,7 +9,7 @@ import pytest
 
 from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import ProcessError
-from simulations.bench_table1 import BY_WAY, SYSTEMS, main, part_of
+from simulations.bench_table1 import ALL, BY_WAY, SYSTEMS, main, part_of
 from simulations.parts.side_by_side import run_part
 from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data
@@ -59,10 +59,10 @@ def test_all_baselines_stand_beside_fd_rag() -> None:
 
 
 def test_two_strategies_have_no_row() -> None:
-    assert set(STRATEGIES) - set(SYSTEMS["federated"]) == {"local-graph", "controller-fedavg"}  # as the README says
+    assert set(STRATEGIES) - set(ALL["federated"]) == {"local-graph", "controller-fedavg"}  # as the script says
 
 
 def test_a_part_that_fails_names_its_log(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match=LOG):
-        run_part(part_of("local", "hotpotqa", tmp_path, []), tmp_path)
+        run_part(part_of("local", "hotpotqa", tmp_path, SYSTEMS["local"], []), tmp_path)
     assert "is not a file" in (tmp_path / LOG).read_text(encoding="utf-8")
