@@ -47,7 +47,7 @@ class Doorkeeper:
     _informed: int = -1  # the store's version that the door knows the private names of
 
     def __post_init__(self) -> None:
-        self.door.informed_by(self.inform)
+        self.door.names.informed_by(self.inform)
 
     def inform(self) -> None:
         """Tell the door what the documents as they are now show to be private; it asks for this before each release.
@@ -55,7 +55,7 @@ class Doorkeeper:
         To be called where what is already known decides, such as whether something made before may be given again.
         """
         if self.door.rewrites and self._informed != (version := self.store.version):
-            self.door.know(read_register(self.store.passages()))
+            self.door.names.know(read_register(self.store.passages()))
             self._informed = version
 
     def generation(self) -> str:

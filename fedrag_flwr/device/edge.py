@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from fedrag_flwr.device.answering import DeviceAnswers
-from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.engines import Engines, Memories
 from fedrag_flwr.device.giving import DeviceGiving
@@ -18,6 +16,7 @@ from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
 from fedrag_flwr.device.middles import PassageMiddles
+from fedrag_flwr.device.rebuilding import DeviceBuilds
 from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.device.summarising import DeviceSummaries
 from fedrag_flwr.device.tracing import TraceLine, trace_answer
@@ -27,11 +26,9 @@ from fedrag_flwr.exchange.device import Callbacks, SealedExchange
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.isolating import isolated
-from fedrag_flwr.memory.store import MemoryStore, people
-from fedrag_flwr.memory.store.database import write_lock
+from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
-from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
@@ -68,11 +65,8 @@ from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
 from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.walking.peer import DeviceWalks
 
-BUILDING = "building.lock"
 NAMES = "names.sqlite"
 CACHES = "caches"
-TEXTS = "texts"  # meta key: whether the last build read the folder of files
-EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
 
 
 class EdgeDevice:
@@ -147,6 +141,9 @@ class EdgeDevice:
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
         self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self._builds = DeviceBuilds(
+            name, self.store, lambda: self.sources, self.controller, self.orders, self.graph, toolbox, settings
+        )
         middles = PassageMiddles(self.doorkeeper, key.derived("groups of passages"))
         self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, middles)
         self.sealed = SealedExchange.of(
@@ -241,28 +238,7 @@ class EdgeDevice:
         StoreError
             The store cannot be written.
         """
-        with write_lock(self.store.database.directory, math.inf, BUILDING):  # two at a time would add a document twice
-            people.unpack(self.store.database.directory, self.store.database)
-            emptied = frozenset((self.store.meta(EMPTIED) or "").split("\n"))
-            reading = self.sources.read(
-                had_texts=self.store.meta(TEXTS) == "yes", may_be_empty=lambda source: empty or source in emptied
-            )
-            self._note(TEXTS, "yes" if self.sources.has_texts else "no")  # an empty folder may be one not mounted
-            self._note(EMPTIED, "\n".join(reading.empty))
-            distiller = Distiller(
-                self.toolbox.encoder,
-                self.toolbox.generator,
-                self.settings.memory.tokens_per_kilotoken,
-                self.settings.seed,
-            )
-            builder = Builder(self.name, self.store, self.toolbox.encoder, self.toolbox.pipeline, distiller)
-            plan = BuildPlan.of(self.settings, memories, self.toolbox.generator_id)
-            report = builder.build(reading, plan, progress)
-            if report.added or report.changed or report.removed:
-                self.controller.forget()
-                if memories:
-                    self.orders.prepare()
-            return self.graph.extend(report, progress) if graph else report
+        return self._builds.build(memories, graph, empty, progress)
 
     def import_bank(self, delta: Delta) -> ImportReport:
         """Take in others' memories; what is malformed is refused and counted by reason."""
@@ -404,11 +380,6 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
-
-    def _note(self, key: str, now: str) -> None:
-        """Remember something of the sources as they were read last."""
-        if (self.store.meta(key) or "") != now:
-            self.store.set_meta(key, now)
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

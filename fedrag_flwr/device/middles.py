@@ -54,7 +54,7 @@ class PassageMiddles:
         """Names the documents, the door and the private names that it knows."""
         keeper = self.keeper
         keeper.inform()
-        return f"{keeper.generation()}.{keeper.door.names_known()}.{keeper.store.state()}"
+        return f"{keeper.generation()}.{len(keeper.door.names)}.{keeper.store.state()}"
 
     def _made(self) -> Centroids:
         store = self.keeper.store

@@ -122,12 +122,12 @@ class Sharing:
 
     def _recall_outdated(self) -> bool:
         """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
-        names = self.door.pending_names()
+        names = self.door.names.pending()
         known = self.store.items(origin=self.device, until=self._shared()) if names else []
-        outdated = self.door.holding(known, names) if names else []
+        outdated = self.door.names.holding(known, names) if names else []
         if outdated:
             self.store.recall(outdated)
-        self.door.settle_names(names)
+        self.door.names.settle(names)
         return bool(outdated)
 
     def _shared(self) -> int:

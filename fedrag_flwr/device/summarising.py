@@ -142,7 +142,7 @@ class DeviceSummaries:
 
     def _rules(self) -> tuple[str, str]:
         """What changes with the door's rules, and with names learnt that what was told may hold."""
-        return self._generation(), self._released.age(self._door.names())
+        return self._generation(), self._released.age(self._door.names.leads())
 
     def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
         asked = normalise_line(question.text)
@@ -151,7 +151,7 @@ class DeviceSummaries:
         if (cached := decoded(_SUMMARY, self._tier.get(key, versions))) is not None:
             return replace(cached, question_id=question.id), True
         hits = self._source().search(asked, request.records)
-        known = self._door.names()
+        known = self._door.names.leads()
         released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -16,13 +16,21 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.answers import answer_bundle, shown_answer
 from fedrag_flwr.privacy.chain import OperatorChain
 from fedrag_flwr.privacy.contents import Content, mean_vectors, shown_vectors
-from fedrag_flwr.privacy.items import TOO_LONG, asked_for, item_bundle, item_refusal, shown_item, words
+from fedrag_flwr.privacy.evidence import (
+    MOST_PARAGRAPH,
+    evidence_bundle,
+    evidence_refusal,
+    is_too_long,
+    text_refusal,
+)
+from fedrag_flwr.privacy.items import TOO_LONG, asked_for, item_bundle, item_refusal, shown_item
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.privacy.normalise import clean
 from fedrag_flwr.privacy.operators import Bundle, Operator
 from fedrag_flwr.privacy.outgoing import OutgoingLedger
-from fedrag_flwr.privacy.register import Register
+from fedrag_flwr.privacy.outgoing_vectors import OutgoingVectors
+from fedrag_flwr.privacy.private_names import PrivateNames
 from fedrag_flwr.records import (
     MOST_LINE,
     Answer,
@@ -39,11 +47,9 @@ from fedrag_flwr.text.base import Pipeline
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
 RULES = 5  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
-TEXT_EMPTY = "text-empty"
 FOREIGN = "foreign"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
-_MOST_PARAGRAPH = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,11 @@ class ExportDoor:
     outgoing
         Where it is written down how much left; by default in working memory.
 
+    Attributes
+    ----------
+    names
+        The private names that are looked for in all that leaves.
+
     Raises
     ------
     SettingError
@@ -102,9 +113,8 @@ class ExportDoor:
         self._device = device
         self._counts: Counter[str] = Counter()
         self.outgoing = OutgoingLedger(None) if outgoing is None else outgoing
-        self._register = Register()
-        self._names = KnownNames() if names is None else names
-        self._inform: Callable[[], None] = _nothing_new
+        self.names = PrivateNames(KnownNames() if names is None else names, searched=self.rewrites)
+        self._vectors = OutgoingVectors(encoder, device)
 
     @property
     def id(self) -> str:
@@ -121,42 +131,10 @@ class ExportDoor:
         """Whether any operator changes what leaves."""
         return self._chain.rewrites
 
-    def informed_by(self, inform: Callable[[], None]) -> None:
-        """Have `know` called where documents have changed, before texts that were read by then are rewritten.
-
-        So no text leaves under what older documents show than those that it is from.
-        """
-        self._inform = inform
-
-    def know(self, register: Register) -> None:
-        """Mask from now on also what the device's documents show to be private."""
-        self._register = register
-        self._names.consult(register)
-
     def close(self) -> None:
         """Close the list of private names, and the ledger of what left."""
-        self._names.close()
+        self.names.close()
         self.outgoing.close()
-
-    def pending_names(self) -> frozenset[str]:
-        """Digests of the private names learnt since `settle_names`: what was shared before may hold them in clear."""
-        return self._names.pending() if self.rewrites else frozenset()
-
-    def names_known(self) -> int:
-        """How many private names are looked for in all that leaves; it only grows."""
-        return len(self._names) if self.rewrites else 0
-
-    def names(self) -> Mapping[str, str]:
-        """The private names that are looked for, by digest, with the digests of their first words."""
-        return self._names.leads() if self.rewrites else {}
-
-    def settle_names(self, names: Iterable[str]) -> None:
-        """Record that what was shared before names were known is withdrawn or will be released anew."""
-        self._names.settle(names)
-
-    def holding(self, items: Iterable[MemoryItem], names: frozenset[str]) -> list[str]:
-        """Give the ids of the memories in which one of these names stands."""
-        return [item.id for item in items if self._names.find(item_bundle(item), names)]
 
     def release_items(self, items: Sequence[MemoryItem]) -> Released[MemoryItem]:
         """Release own memories: texts rewritten, embedding of the rewritten question, opaque hyperedges, no support.
@@ -180,10 +158,9 @@ class ExportDoor:
                 withheld[reason] += 1
             else:
                 passed.append((item, bundle))
-        vectors = self._embeddings(passed)
         released = tuple(
             shown_item(item, bundle, vector, self._device, self._hide)
-            for (item, bundle), vector in zip(passed, vectors, strict=True)
+            for (item, bundle), vector in zip(passed, self._vectors.of_items(passed), strict=True)
         )  # also those that read alike now: where one goes the other stays
         return self._released("items", released, withheld)
 
@@ -221,18 +198,16 @@ class ExportDoor:
         withheld: Counter[str] = Counter()
         own = [unit for unit in units if unit.origin == self._device]
         withheld[FOREIGN] += len(units) - len(own)
-        bundles = [Bundle((clean(unit.title), clean(unit.text)), question=clean(question)) for unit in own]
-        read = [(unit, bundle) for unit, bundle in zip(own, bundles, strict=True) if not _is_too_long(bundle)]
+        bundles = [evidence_bundle(unit, question) for unit in own]
+        read = [(unit, bundle) for unit, bundle in zip(own, bundles, strict=True) if not is_too_long(bundle)]
         withheld[TOO_LONG] += len(own) - len(read)
         rewritten = self._operate([bundle for _, bundle in read])
         released = []
         for (unit, _), bundle in zip(read, rewritten, strict=True):
-            title, text = bundle.prose
-            too_long = _is_too_long(bundle)  # again, as operators may lengthen a text
-            reason = bundle.refusal or (TOO_LONG if too_long else "" if words(text) else TEXT_EMPTY)
-            if reason:
+            if reason := evidence_refusal(bundle):
                 withheld[reason] += 1
                 continue
+            title, text = bundle.prose
             score = 0.0 if self.rewrites else float(np.float16(unit.score))
             released.append(EvidenceUnit(self._hide(unit.id), text, self._device, score, title))
         if self.rewrites:
@@ -269,13 +244,14 @@ class ExportDoor:
         rewritten = self._operate([Bundle((clean(told),)) for told in summaries.values()])
         for own_id, bundle in zip(summaries, rewritten, strict=True):
             shown = bundle.prose[0]
-            reason = bundle.refusal or (TOO_LONG if len(shown) > MOST_LINE else "" if words(shown) else TEXT_EMPTY)
+            reason = bundle.refusal or text_refusal(shown, MOST_LINE)
             withheld[reason] += bool(reason)
             if not reason:
                 passed[own_id] = shown
-        vectors = self._summary_vectors(passed, contents or {})
+        told = {name: content for name, content in (contents or {}).items() if name in passed}
+        vectors = self._vectors.of_texts(passed, mean_vectors(told, self._operate, self._encoder.encode))
         released = [
-            SubgraphSummary(self._hide(own_id), shown if text else "", self._round(vectors[own_id]), self._device)
+            SubgraphSummary(self._hide(own_id), shown if text else "", vectors[own_id], self._device)
             for own_id, shown in passed.items()
         ]
         return self._released("summaries", tuple(released), withheld)
@@ -321,7 +297,7 @@ class ExportDoor:
         PrivacyError
             If an operator fails.
         """
-        read = [text for text in beside if len(text) <= _MOST_PARAGRAPH] if self.rewrites else []
+        read = [text for text in beside if len(text) <= MOST_PARAGRAPH] if self.rewrites else []
         [bundle] = self._operate([answer_bundle(answer, self._expected(question, clean(answer.text)), read)])
         released = shown_answer(answer, bundle, self._source, measured=not self.rewrites)
         if bundle.refusal:
@@ -356,7 +332,7 @@ class ExportDoor:
         PrivacyError
             If it is not a finite vector of the encoder's dimension.
         """
-        shown = self._round(vector)
+        shown = self._vectors.rounded(vector)
         self._passed("vectors", (shown,))
         return shown
 
@@ -375,7 +351,7 @@ class ExportDoor:
         PrivacyError
             If an operator fails.
         """
-        rows = [row for row, text in enumerate(passages.texts) if len(text) <= _MOST_PARAGRAPH]
+        rows = [row for row, text in enumerate(passages.texts) if len(text) <= MOST_PARAGRAPH]
         read = Content(tuple(passages.texts[row] for row in rows), passages.vectors[rows])
         return shown_vectors(read, self._operate_evidence, self._encoder.encode)
 
@@ -413,8 +389,7 @@ class ExportDoor:
 
     def _operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """What the operators make of texts, the documents' private names told first; changes are counted by rule."""
-        self._inform()
-        current = self._chain.operate([self._register.tell(bundle) for bundle in bundles])
+        current = self._chain.operate(self.names.tell(bundles))
         self._counts.update(
             f"{'masked' if change.masked else 'replaced'} {change.type} by {change.rule}"
             for bundle in current
@@ -424,29 +399,10 @@ class ExportDoor:
 
     def _operate_evidence(self, bundles: Sequence[Bundle]) -> list[Bundle]:
         """As `_operate`, and refuse a text of which nothing is left, or too much."""
-        reasons = [
-            (one, TOO_LONG if len(one.prose[0]) > _MOST_PARAGRAPH else "" if words(one.prose[0]) else TEXT_EMPTY)
+        return [
+            replace(one, refusal=one.refusal or text_refusal(one.prose[0], MOST_PARAGRAPH))
             for one in self._operate(bundles)
         ]
-        return [replace(one, refusal=one.refusal or reason) for one, reason in reasons]
-
-    def _summary_vectors(self, passed: Mapping[str, str], contents: Mapping[str, Content]) -> dict[str, Vector]:
-        told = {name: contents[name] for name in passed if name in contents}
-        means = mean_vectors(told, self._operate, self._encoder.encode)
-        alone = [name for name in passed if name not in means]
-        return means | dict(zip(alone, self._encoder.encode([passed[name] for name in alone]), strict=True))
-
-    def _embeddings(self, passed: Sequence[tuple[MemoryItem, Bundle]]) -> list[Vector]:
-        # Also where a surrogate happens to be the name itself: a vector that is only then the stored one would tell.
-        changed = [
-            index for index, (item, bundle) in enumerate(passed) if bundle.changes or bundle.prose[0] != item.question
-        ]
-        vectors = [item.embedding for item, _ in passed]
-        if changed:
-            encoded = self._encoder.encode([passed[index][1].prose[0] for index in changed])
-            for index, vector in zip(changed, encoded, strict=True):
-                vectors[index] = vector
-        return [self._round(vector) for vector in vectors]
 
     def _hide(self, own_id: str) -> str:
         hidden = self._opaque(own_id)
@@ -461,11 +417,6 @@ class ExportDoor:
             return ""
         return f"{origin}/{self._hide(own_id)}" if origin == self._device else source
 
-    def _round(self, vector: Vector) -> Vector:
-        if vector.shape != (self._encoder.dimension,) or not np.isfinite(vector).all():
-            raise PrivacyError("a vector is not finite or has a wrong shape", where=self._device)
-        return vector.astype(np.float16).astype(np.float32)
-
     def _passed(self, what: str, records: Sequence[object], withheld: int = 0) -> None:
         self._counts[f"{what} passed"] += len(records)
         self.outgoing.note(what, records, withheld)
@@ -477,14 +428,5 @@ class ExportDoor:
         return Released(items, MappingProxyType(reasons))
 
 
-def _nothing_new() -> None:
-    """Where a door is used without a device, nobody has documents that change."""
-
-
-def _is_too_long(evidence: Bundle) -> bool:
-    title, text = evidence.prose
-    return len(text) > _MOST_PARAGRAPH or len(title) > MOST_LINE
-
-
 def _in_parts(text: str) -> tuple[str, ...]:
-    return tuple(text[start : start + _MOST_PARAGRAPH] for start in range(0, len(text), _MOST_PARAGRAPH))
+    return tuple(text[start : start + MOST_PARAGRAPH] for start in range(0, len(text), MOST_PARAGRAPH))

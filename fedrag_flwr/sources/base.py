@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.errors import DocumentError, EmptySourceError
 from fedrag_flwr.records import Document
 from fedrag_flwr.text.normalise import normalise_line, normalise_text
 
@@ -41,6 +41,20 @@ class Reading:
 
 
 MEANT_EMPTY = "or, if it is meant to hold nothing, build once with --empty"
+
+
+def mapped_documents(reading: Reading, missing: str, mapping: str) -> Reading:
+    """Give what a mapping made of a source.
+
+    Raises
+    ------
+    EmptySourceError
+        It made no document, of which `missing` says what.
+    """
+    if reading.documents:
+        return reading
+    fix = f"check the mapping, {MEANT_EMPTY}"
+    raise EmptySourceError(missing, where=mapping, fix=fix, bare=not reading.failures)
 
 
 class Source(Protocol):

@@ -132,7 +132,7 @@ def release(
         out_of_vocabulary=mechanism.unknown,
         source=source,
     )
-    door.know(corpus.register)
+    door.names.know(corpus.register)
     passed = door.release_items(corpus.items)
     own = {_hide(item.id): item.id for item in corpus.items}
     by_hyperedge: defaultdict[str, list[MemoryItem]] = defaultdict(list)

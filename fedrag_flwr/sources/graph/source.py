@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SourceHit
+from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
 from fedrag_flwr.sources.graph.connecting import open_graph
 from fedrag_flwr.sources.graph.contents import GraphContents, document_id, own_statements, read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping
@@ -118,15 +117,7 @@ class GraphSource:
         SourceError
             The graph fails or takes longer than its limit.
         """
-        reading = self._read(0.0).reading
-        if not reading.documents:
-            raise EmptySourceError(
-                "nothing is said of any subject",
-                where=self.mapping.name,
-                fix=f"check the mapping, {MEANT_EMPTY}",
-                bare=not reading.failures,
-            )
-        return reading
+        return mapped_documents(self._read(0.0).reading, "nothing is said of any subject", self.mapping.name)
 
     def version(self) -> str:
         """Give a digest over what is said of all subjects."""

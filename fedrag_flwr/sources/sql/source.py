@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import EmptySourceError, SourceError
+from fedrag_flwr.errors import SourceError
 from fedrag_flwr.retrieval.base import ranked
-from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SourceHit
+from fedrag_flwr.sources.base import Reading, SourceHit, mapped_documents
 from fedrag_flwr.sources.keeping import Kept
 from fedrag_flwr.sources.searching import Entity, SearchTools, TextVectors, bounded, entities_of, unit_interval
 from fedrag_flwr.sources.sql.contents import TableContents, read_tables
@@ -111,15 +111,7 @@ class SqlSource:
         SourceError
             The database fails or takes longer than its limit.
         """
-        reading = self._read(0.0).reading
-        if not reading.documents:
-            raise EmptySourceError(
-                "no mapped table has a record with text",
-                where=self.mapping.name,
-                fix=f"check the mapping, {MEANT_EMPTY}",
-                bare=not reading.failures,
-            )
-        return reading
+        return mapped_documents(self._read(0.0).reading, "no mapped table has a record with text", self.mapping.name)
 
     def version(self) -> str:
         """Give a digest over all records."""

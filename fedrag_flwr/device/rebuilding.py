@@ -1,0 +1,90 @@
+"""A device's builds: one at a time, of its sources as they are now, and what follows where these have changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedrag_flwr.device.building import Builder, BuildPlan
+from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store.database import write_lock
+from fedrag_flwr.memory.synthesis.distilling import Distiller
+from fedrag_flwr.ordering.controller import DeviceController
+from fedrag_flwr.ordering.order import EvidenceOrders
+from fedrag_flwr.records import BuildReport, Progress
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.sources.base import Reading
+from fedrag_flwr.sources.opening import SourceSet
+from fedrag_flwr.toolbox import Toolbox
+
+_LOCK = "building.lock"
+_TEXTS = "texts"  # meta key: whether the last build read the folder of files
+_EMPTIED = "emptied"  # meta key: the sources that held nothing then, and were meant to
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBuilds:
+    """Brings a device's memory up to date with its documents.
+
+    Parameters
+    ----------
+    device
+        The device's name.
+    store
+        Its memory.
+    sources
+        Gives its sources.
+    controller, orders
+        What was fitted to the documents, and how evidence is ordered: both follow a change.
+    graph
+        Its knowledge graph.
+    toolbox, settings
+        The models, and the settings of the run.
+    """
+
+    device: str
+    store: MemoryStore
+    sources: Callable[[], SourceSet]
+    controller: DeviceController
+    orders: EvidenceOrders
+    graph: DeviceGraph
+    toolbox: Toolbox
+    settings: Settings
+
+    def build(self, memories: bool, graph: bool, empty: bool, progress: Progress) -> BuildReport:
+        """As `EdgeDevice.build`."""
+        directory = self.store.database.directory
+        with write_lock(directory, math.inf, _LOCK):  # two at a time would add a document twice
+            people.unpack(directory, self.store.database)
+            reading = self._read(empty)
+            plan = BuildPlan.of(self.settings, memories, self.toolbox.generator_id)
+            report = self._builder().build(reading, plan, progress)
+            if report.added or report.changed or report.removed:
+                self.controller.forget()
+                if memories:
+                    self.orders.prepare()
+            return self.graph.extend(report, progress) if graph else report
+
+    def _read(self, empty: bool) -> Reading:
+        """The sources as they are; what holds nothing must be meant to, or have been."""
+        sources = self.sources()
+        emptied = frozenset((self.store.meta(_EMPTIED) or "").split("\n"))
+        reading = sources.read(
+            had_texts=self.store.meta(_TEXTS) == "yes", may_be_empty=lambda source: empty or source in emptied
+        )
+        self._note(_TEXTS, "yes" if sources.has_texts else "no")  # an empty folder may be one not mounted
+        self._note(_EMPTIED, "\n".join(reading.empty))
+        return reading
+
+    def _builder(self) -> Builder:
+        tools = self.toolbox
+        tokens, seed = self.settings.memory.tokens_per_kilotoken, self.settings.seed
+        distiller = Distiller(tools.encoder, tools.generator, tokens, seed)
+        return Builder(self.device, self.store, tools.encoder, tools.pipeline, distiller)
+
+    def _note(self, key: str, now: str) -> None:
+        """Remember something of the sources as they were read last."""
+        if (self.store.meta(key) or "") != now:
+            self.store.set_meta(key, now)
