@@ -15,6 +15,7 @@ from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_c
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.settings import Plain
+from fedrag_flwr.sources.mapping import file_beside
 
 app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
 
@@ -48,7 +49,7 @@ def init(
     if data_path is not None:
         config["data-path"] = str(_there(data_path, "--data-path"))
     if source:
-        config["sources"] = shlex.join(source)
+        config["sources"] = shlex.join(map(_in_full, source))
     for change in changes or ():
         key, equals, value = change.partition("=")
         if not equals or key in config:
@@ -113,6 +114,11 @@ def rotate_key(
         files.begin_rotation()
         _print_registration(files.next_key, name)
         _print_lines("then:", f"fedrag device rotate-key {name} --finish")
+
+
+def _in_full(source: str) -> str:
+    """A source as it is named from any folder: the device's processes run in one of their own."""
+    return file_beside(source, Path.cwd()) if "://" in source else str(_there(Path(source), "--source"))
 
 
 def _there(path: Path, where: str) -> Path:

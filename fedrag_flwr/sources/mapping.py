@@ -69,11 +69,15 @@ def expand_url(url: str, folder: Path) -> str:
         set_to = os.environ[found[1]]
         return quote(set_to, safe="") if "@" in url[found.end() :] else set_to  # a password may hold any sign
 
-    filled_in = _VARIABLE.sub(value, url)
-    scheme, separator, path = filled_in.partition(":///")
+    return file_beside(_VARIABLE.sub(value, url), folder)
+
+
+def file_beside(url: str, folder: Path) -> str:
+    """Give a URL of a file in full where it is relative to a folder; any other URL stays as it is."""
+    scheme, separator, path = url.partition(":///")
     if scheme in _IN_FILES and path and not path.startswith("/"):
         return f"{scheme}{separator}{(folder / path).resolve()}"
-    return filled_in
+    return url
 
 
 def without_password(url: str) -> str:

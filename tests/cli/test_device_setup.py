@@ -45,12 +45,15 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_flower_reads_what_init_wrote(home: Path) -> None:
-    files = made(home, "--set", "export=ldp", "--set", "epsilon=0.5", "--source", "sqlite:///a b.db")
+def test_flower_reads_what_init_wrote(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)  # its processes run elsewhere: what is relative here is written in full
+    (home / "ward.source.toml").touch()
+    named = ("--source", "sqlite:///a b.db", "--source", "ward.source.toml", "--source", "neo4j://reader@10.0.0.5:7687")
+    files = made(home, "--set", "export=ldp", "--set", "epsilon=0.5", *named)
     wanted = {
         "device-name": "ward-3",
         "data-path": str(home / "documents"),
-        "sources": "'sqlite:///a b.db'",
+        "sources": f"'sqlite:///{home}/a b.db' {home}/ward.source.toml neo4j://reader@10.0.0.5:7687",
         "export": "ldp",
         "epsilon": 0.5,
     }
