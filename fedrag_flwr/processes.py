@@ -90,6 +90,11 @@ class Child:
         """The process's id; 0 where none runs."""
         return self._process.pid if self._process else 0
 
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
     def call(self, frames: Sequence[bytes]) -> list[bytes]:
         """Ask, and wait for the reply.
 
@@ -124,7 +129,7 @@ class Child:
             self._stop()
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or not self.alive:
             self._stop()
             paths = os.pathsep.join(path for path in sys.path if path)
             self._process = subprocess.Popen(

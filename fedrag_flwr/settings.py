@@ -299,7 +299,7 @@ class Settings(_Group):
         """
         if self.exchange != "auto":
             return self.exchange
-        routes = mode in ("assisted", "gated") and self.routing.answers_at == "home"
+        routes = mode == "assisted" or (mode == "gated" and self.routing.answers_at == "home")
         return "download" if routes else "plain"
 
     @classmethod

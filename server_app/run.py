@@ -15,7 +15,7 @@ from flwr.common import log
 from flwr.serverapp import Grid
 
 from fedrag_flwr.demo import QUESTIONS
-from fedrag_flwr.errors import FederationError, SettingError
+from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import write_results
@@ -70,14 +70,14 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
             where="overlay.cache-similarity",
             fix="set it above 1, which turns that off, or compare them in runs of their own",
         )
-    failure: FederationError | None = None
+    failure: FedragError | None = None
     journal = Journal.of(settings, asked) if settings.resume else None
     try:
         for name, strategy in strategies.items():
             strategy.summary()
             try:
                 outcomes[name] = _run(strategy, grid, run_id, journal)
-            except FederationError as error:
+            except FedragError as error:
                 if not outcomes:
                     raise
                 failure = error  # what the systems before it brought is kept
@@ -175,16 +175,28 @@ def _models(outcomes: Iterable[RunOutcome]) -> dict[str, str]:
 
 
 def _builds(outcomes: Mapping[str, RunOutcome]) -> list[BuildReport]:
-    """One report for each device: counts as they are in the end, costs of all builds of the run together."""
+    """One report for each device, of all builds of the run together."""
     merged: dict[str, BuildReport] = {}
     for outcome in outcomes.values():
         for report in outcome.builds:
             earlier = merged.get(report.device)
-            merged[report.device] = (
-                report if earlier is None else replace(_fuller(earlier, report), cost=earlier.cost + report.cost)
-            )
+            merged[report.device] = report if earlier is None else _together(earlier, report)
     return list(merged.values())
 
 
-def _fuller(earlier: BuildReport, later: BuildReport) -> BuildReport:
-    return later if later.items >= earlier.items and later.added + later.changed else earlier
+def _together(earlier: BuildReport, later: BuildReport) -> BuildReport:
+    """What the store holds in the end, and what each build made, cost and could not do."""
+    return replace(
+        later,
+        added=earlier.added + later.added,
+        changed=earlier.changed + later.changed,
+        removed=earlier.removed + later.removed,
+        orphans=later.orphans or earlier.orphans,
+        corpus_tokens=earlier.corpus_tokens + later.corpus_tokens,
+        failed=tuple(dict.fromkeys((*earlier.failed, *later.failed))),
+        rejects=later.rejects or earlier.rejects,
+        loss=later.loss or earlier.loss,
+        cost=earlier.cost + later.cost,
+        peak_rss_mb=max(earlier.peak_rss_mb, later.peak_rss_mb),
+        graph=later.graph or earlier.graph,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from logging import INFO, WARNING
@@ -10,13 +11,14 @@ from logging import INFO, WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
-from fedrag_flwr.errors import FederationError, FedragError, SettingError, StoreFullError, StoreLockedError
+from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy
 from strategies.base import FederatedRag
 from strategies.courier import Letter
 
+_MOST_OFFERED = 10_000  # questions of one device that are remembered as its own, the latest
 _PATIENCE = 60.0  # seconds in which a device must say what waits; a look at outboxes is no work
 
 
@@ -50,7 +52,8 @@ class Serving:
     sleep: Callable[[float], None] = time.sleep
     _nodes: frozenset[int] = frozenset()
     _due: float = field(default=float("-inf"))
-    _homes: dict[str, str] = field(default_factory=dict)  # by question, of all that were offered since the run began
+    _homes: dict[str, str] = field(default_factory=dict)  # by question, of those that were offered since the run began
+    _offered: defaultdict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))  # by home, in order
 
     def run(self) -> None:
         """Look for waiting questions until the run is stopped, or `serving.polls` times."""
@@ -70,7 +73,9 @@ class Serving:
             return True
         try:
             self.strategy.prepare(self.grid, self.run_id)
-        except (FederationError, StoreLockedError, StoreFullError) as error:
+        except SettingError:
+            raise  # nothing heals it
+        except FedragError as error:
             log(WARNING, "waiting for devices or a store: %s", error)
             self._due = float("-inf")  # what was begun is no state to serve from
             return False
@@ -112,11 +117,21 @@ class Serving:
                 courier.miss(node_id, "it brought questions in another device's name, or too many")
                 continue
             for question in batch.questions:
-                if self._homes.setdefault(question.id, home) == home:
+                if self._first_offered_by(question.id, home) == home:
                     found[question.id] = question
                 else:
                     courier.miss(node_id, "it brought a question that another device had offered before")
         return list(found.values())
+
+    def _first_offered_by(self, question: str, home: str) -> str:
+        """The device that offered a question first, which this one may be; of each the latest are remembered."""
+        if question not in self._homes:
+            self._homes[question] = home
+            own = self._offered[home]
+            own.append(question)
+            if len(own) > _MOST_OFFERED:
+                del self._homes[own.popleft()]
+        return self._homes[question]
 
 
 def serve(grid: Grid, run_id: str, settings: Settings) -> None:

@@ -15,6 +15,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedrag_flwr.errors import FederationError
+from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -112,12 +113,14 @@ class FederatedRag(Strategy):
     def resume(self, answers: Mapping[str, Answer], note: Note) -> None:
         """Let answers of a run that was cut stand, by question, and tell `note` of those that come.
 
-        Costs stand with the answers; traffic and counts are those of the present run alone.
+        Those that only an error kept from being given are asked again. Costs stand with the answers; traffic and counts
+        are those of the present run alone.
         """
-        self.answers.update(answers)
+        kept = {name: answer for name, answer in answers.items() if not failed(answer)}
+        self.answers.update(kept)
         self.note = note
-        if answers:
-            self.counts["resumed"] = len(answers)
+        if kept:
+            self.counts["resumed"] = len(kept)
 
     def prepare(self, grid: Grid, run: str) -> None:
         """Describe, build and share: what comes before questions; raises as :meth:`run`."""

@@ -30,6 +30,7 @@ from strategies.sealed_post import fetch_sealed, fitting_boxes
 
 _MOST_BOX = most_bytes(ConfidedQuestion)
 _MOST_REQUESTS = 10_000  # of the enclave at once, so that they and what owners reply go into one message each
+_AT_ONCE = 32  # questions that the enclave answers within one deadline
 
 
 class ConfidentialBroadcast(FederatedRag):
@@ -77,7 +78,7 @@ class ConfidentialBroadcast(FederatedRag):
         self.asking, self.open = tuple(questions), {}
         for question in questions:
             self.answers[question.id] = declined(question.id, "the enclave did not answer")
-        at_once = max(1, _MOST_REQUESTS // len(self.builds))
+        at_once = max(1, min(_AT_ONCE, _MOST_REQUESTS // len(self.builds)))
         for start in range(0, len(questions), at_once):
             try:
                 self._ask_through_boxes(self._started_enclave(), questions[start : start + at_once])

@@ -45,7 +45,7 @@ class ControllerFedAvg(FederatedRag):
         Raises
         ------
         FederationError
-            No device has training questions with passages to tell apart.
+            No device has training questions with passages to tell apart, or none trained in any round.
         """
         if self.settings.exchange == "encrypted":
             self._share_privately()
@@ -68,10 +68,12 @@ class ControllerFedAvg(FederatedRag):
             mean=tuple(scaling.mean.tolist()),
             deviation=tuple(scaling.deviation.tolist()),
         )
+        fitted = 0
         for number in range(settings.rounds):
             asked = replace(asked, round=number, weights=tuple(weights.tolist()))
-            if updates := self._updates(trainers, asked, width + 1):
-                weights = fedavg(list(updates.values()))
+            if fits := self._updates(trainers, asked, width + 1):
+                weights, fitted = fedavg(list(fits.values())), fitted + 1
+        self._require_fit(fitted)
         self._keep(replace(asked, stage="keep", round=settings.rounds, weights=tuple(weights.tolist())))
         self.counts |= {
             "controller-devices": len(trainers),
@@ -99,6 +101,7 @@ class ControllerFedAvg(FederatedRag):
             updates = self._updates(trainers, asked, 0)
             if total := sums.add(asked.step, _terms(updates), width + 2):
                 asked = replace(asked, weights_sum=total)
+        self._require_fit(len(asked.weights_sum))
         self._keep(replace(asked, stage="keep", round=settings.rounds))
         self.counts |= {"controller-devices": len(trainers)}
 
@@ -110,6 +113,15 @@ class ControllerFedAvg(FederatedRag):
                 fix="give devices questions of the split 'train'",
             )
         return list(updates)
+
+    def _require_fit(self, rounds: int) -> None:
+        """Hand out no weights that nobody fitted: they would replace those that devices have."""
+        if not rounds:
+            raise FederationError(
+                "no device trained in any round",
+                where=self.name,
+                fix="give them more time (federation.round-timeout), or less to do (controller.local-epochs)",
+            )
 
     def _keep(self, asked: ControllerRequest) -> None:
         """Hand out the weights; only devices that keep them go on."""

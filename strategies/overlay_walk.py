@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkCount, WalkLesson, WalkRules, make_overlay, measured_overlay
+from fedrag_flwr.overlay import Overlay, Visit, Walk, WalkLesson, WalkRules, make_overlay, measured_overlay
 from fedrag_flwr.overlay.topics import LEARNT
 from fedrag_flwr.records import (
     AnswerMode,
@@ -98,7 +98,7 @@ class OverlayWalk(HelpingRag):
                 self._conclude(one, refused=name in refused)
             going = {name: every[name] for name in refused}
         self._teach()
-        self._report([one.walk.count for one in every.values()])
+        self._report(every)
 
     def _may_walk(self, asked: OpenQuestion) -> bool:
         """Whether a question's vector is of the length that most devices use: another could not travel with theirs."""
@@ -228,8 +228,9 @@ class OverlayWalk(HelpingRag):
             one.given.seconds += self.open[one.asked.question_id].seconds
             self._note(one, one.walk.refuse())
             return
-        self._note(one, one.walk.lessons())
         name = one.asked.question_id
+        if one.walk.found is None or name in self.answers:  # of what home never took nothing is learnt
+            self._note(one, one.walk.lessons())
         self.charge(name, one.given.seconds)
         if one.walk.found is not None and (answer := self.answers.get(name)) is not None:
             told = f"walked {' > '.join(self._names(one.walk.found.path))}"
@@ -253,9 +254,11 @@ class OverlayWalk(HelpingRag):
         self._lessons.clear()
         self._courier.exchange(letters, "query.walk", WalkReply)
 
-    def _report(self, counts: Sequence[WalkCount]) -> None:
+    def _report(self, walked: Mapping[str, Wanderer]) -> None:
         """Add up what walks took; a question that home answered by itself queried one peer and hopped nowhere."""
-        at_home = len(self.asking) - len(counts)
+        counts = [one.walk.count for one in walked.values()]
+        given = [self.answers[one.id] for one in self.asking if one.id in self.answers and one.id not in walked]
+        at_home = sum(answer.path != "abstained" for answer in given)
         for name, value in {
             "walk-questions": len(self.asking),
             "walk-hops": sum(one.hops for one in counts),

@@ -75,7 +75,7 @@ class SummaryRouting(ServingRag):
         super().__init__(settings, questions, tools, progress)
         self.routes: dict[str, tuple[str, ...]] = {}  # the owners that were asked, by question
         exchange = self.settings.exchange
-        if exchange != "plain" and settings.routing.answers_at == "server":
+        if exchange != "plain" and self.reads_questions:
             raise SettingError(
                 "the server cannot answer over evidence that it may not see",
                 where="routing.answers-at",

@@ -15,8 +15,9 @@ from typing import get_args
 from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.middles import PassageMiddles
+from fedrag_flwr.device.rebuilding import emptied_sources
 from fedrag_flwr.device.sharing import Sharing
-from fedrag_flwr.errors import PrivacyError, StoreCorruptError, WireError
+from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.records import (
@@ -165,32 +166,50 @@ class DeviceGiving:
         SourceError
             The documents cannot be read.
         """
-        documents = self.sources().read().documents
+        emptied = emptied_sources(self.doorkeeper.store)
+        documents = self.sources().read(may_be_empty=emptied.__contains__).documents
         return DocumentBatch(self.doorkeeper.device, self.doorkeeper.door.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
         """Evidence for others' questions, through the door and within this device's own limit.
 
         Where the door rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
+
+        Raises
+        ------
+        FedragError
+            None of them can be met; one that cannot be beside others is left out.
         """
         if by == "graph":
             self.graph.retriever()  # made before the clock runs, as for every other request of this version
         start = time.perf_counter()
-        evidence, keeper = [], self.doorkeeper
+        evidence: list[Evidence] = []
+        failed: list[FedragError] = []
         for request in requests:
-            if request.vector.shape != (keeper.store.dimension,):
-                raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
-            most = keeper.settings.inference.remote_units
-            budget = min(request.budget, most)
-            pool = _TIMES * most if keeper.door.rewrites else budget
-            if by == "graph":
-                units = self.graph.retrieve(request.vector, pool)
-            elif by == "sentences":
-                units = self.shelf.nearest_sentences(request.vector, pool)
-            else:
-                edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
-                offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
-                units = offered(edges, request.vector)[:pool]
-            shown = keeper.door.release_evidence(units, vector=request.vector, most=budget).items
-            evidence.append(Evidence(request.question_id, shown))
-        return EvidenceBatch(keeper.device, tuple(evidence), time.perf_counter() - start)
+            try:
+                evidence.append(self._evidence_for(request, by))
+            except FedragError as error:  # it costs those that came along nothing
+                _LOG.warning("a request is left out: %s", error.abroad)
+                failed.append(error)
+        if failed and not evidence:
+            raise failed[0]
+        return EvidenceBatch(self.doorkeeper.device, tuple(evidence), time.perf_counter() - start)
+
+    def _evidence_for(self, request: EvidenceRequest, by: RetrieveBy) -> Evidence:
+        keeper = self.doorkeeper
+        if request.vector.shape != (keeper.store.dimension,):
+            raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
+        most = keeper.settings.inference.remote_units
+        budget = min(request.budget, most)
+        pool = _TIMES * most if keeper.door.rewrites else budget
+        if by == "graph":
+            units = self.graph.retrieve(request.vector, pool)
+        elif by == "sentences":
+            units = self.shelf.nearest_sentences(request.vector, pool)
+        else:
+            edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
+            offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
+            units = offered(edges, request.vector)[:pool]
+        return Evidence(
+            request.question_id, keeper.door.release_evidence(units, vector=request.vector, most=budget).items
+        )

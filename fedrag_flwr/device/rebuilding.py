@@ -70,7 +70,7 @@ class DeviceBuilds:
     def _read(self, empty: bool) -> Reading:
         """The sources as they are; what holds nothing must be meant to, or have been."""
         sources = self.sources()
-        emptied = frozenset((self.store.meta(_EMPTIED) or "").split("\n"))
+        emptied = emptied_sources(self.store)
         reading = sources.read(
             had_texts=self.store.meta(_TEXTS) == "yes", may_be_empty=lambda source: empty or source in emptied
         )
@@ -88,3 +88,8 @@ class DeviceBuilds:
         """Remember something of the sources as they were read last."""
         if (self.store.meta(key) or "") != now:
             self.store.set_meta(key, now)
+
+
+def emptied_sources(store: MemoryStore) -> frozenset[str]:
+    """The ids of the sources that held nothing at the last build, and were meant to."""
+    return frozenset((store.meta(_EMPTIED) or "").split("\n"))

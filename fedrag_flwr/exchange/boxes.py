@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import CipherError, WireError
+from fedrag_flwr.errors import CipherError, FedragError, WireError
 from fedrag_flwr.privacy.sealing import BoxKey, seal
 from fedrag_flwr.records import (
     Evidence,
@@ -56,8 +56,8 @@ def give_sealed(device: str, key: BoxKey, asked: SealedMessages, retrieve: Retri
             batch = retrieve([hidden.request], hidden.by)
             given = time.perf_counter()
             box = seal(wire.pack(batch, run=run), hidden.reply, context_of("evidence", run, name, device))
-        except (CipherError, WireError) as error:
-            _LOG.warning("a sealed request is left out: %s", error.what)
+        except FedragError as error:  # it costs those that came along nothing
+            _LOG.warning("a sealed request is left out: %s", error.abroad)
             continue
         replies.append(SealedMessage(name, device, box))
         seconds += opened - start + batch.seconds + time.perf_counter() - given  # retrieving tells its own

@@ -149,6 +149,7 @@ class EnclaveProcess:
         told = json.dumps({"run": run, "settings": flat})
         self._run = run
         self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
+        self._starts = 1
         [self.public] = self._told([b"key"])
 
     @property
@@ -156,8 +157,21 @@ class EnclaveProcess:
         """The process's id."""
         return self._child.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it runs; another in its place has another key."""
+        return self._child.alive
+
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
-        """Requests for peers, sealed inside; raises `CipherError` where the enclave refuses or dies."""
+        """Requests for peers, sealed inside.
+
+        Raises
+        ------
+        CipherError
+            The enclave refuses, or has died since it told its key.
+        ProcessError
+            It dies, or takes too long.
+        """
         names = [part for peer in peers for part in (peer.device.encode(), peer.key)]
         [found] = self._told([b"ask", wire.pack(questions, run=self._run), *names])
         return wire.unpack(found, SealedMessages, run=self._run)
@@ -173,6 +187,8 @@ class EnclaveProcess:
 
     def _told(self, frames: Sequence[bytes]) -> list[bytes]:
         error, *found = self._child.call(frames)
+        if self._child.starts != self._starts:
+            raise CipherError("it died, and another has another key", where=_SELF, fix="confide anew")
         if error or len(found) != 1:
             raise CipherError(error[:200].decode(errors="replace") or "no single reply", where=_SELF)
         return found

@@ -10,6 +10,8 @@ from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.numbers import told_words
 
+_DENYING = frozenset(("no", "not", "never", "none", "nobody", "neither", "nor", "without", "except", "cannot"))
+
 
 @dataclass(slots=True)
 class _Voice:
@@ -31,9 +33,9 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
     A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
     voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
-    other's words, and its numbers in their order, are the same: then home's is given, or else the one that the others
-    hold, so that nobody lends weight to more than it has said. What was composed of several memories has no voice of
-    its own.
+    other's words, and its numbers in their order, are the same where both deny or neither does: then home's is given,
+    or else the one that the others hold, so that nobody lends weight to more than it has said. What was composed of
+    several memories has no voice of its own.
 
     Parameters
     ----------
@@ -68,10 +70,14 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether both say something, and one says what the other does."""
-    if not (told_words(one) and told_words(other)):
+    """Whether both say something, and one says what the other does and does not deny it."""
+    if not (told_words(one) and told_words(other)) or _denials(one) != _denials(other):
         return False
     return holds(one, other) or holds(other, one)
+
+
+def _denials(answer: str) -> frozenset[str]:
+    return _DENYING.intersection(told_words(answer))
 
 
 def _length(match: Match) -> int:

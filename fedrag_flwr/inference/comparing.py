@@ -20,8 +20,8 @@ _ENDED = re.compile(
 )
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _COUNTING = re.compile(
-    r"\b(?:more|most|higher|highest|larger|largest|bigger|greater|taller|longer(?! ago)|longest|lower|fewer|less|"
-    r"smaller|shorter)\b",
+    r"\b(?:(?:more|most)(?! recent)|higher|highest|larger|largest|bigger|greater|taller|longer(?! ago)|longest|lower|"
+    r"fewer|less|smaller|shorter)\b",
     re.I,
 )
 

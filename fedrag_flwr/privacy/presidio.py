@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from presidio_anonymizer import AnonymizerEngine
 
 _NAMES = frozenset({PERSON, "ORGANIZATION", "LOCATION", "NRP"})
+_KNOWN = "known"
 _PASSING = frozenset({"DATE_TIME", "AGE", "TITLE"})  # masked where they stand: elsewhere they are words
 
 
@@ -70,26 +71,39 @@ class PresidioMasking:
             raise SettingError(f"unknown types: {', '.join(unknown)}", where="mask-types")
 
     def operate(self, bundles: Sequence[Bundle]) -> list[Bundle]:
-        """Mask each bundle; names that are found are remembered for what leaves later."""
-        return [self._mask(bundle) for bundle in bundles]
+        """Mask each bundle; a person's name that is found in one, now or earlier, is masked in all of them."""
+        found = [[self._private(bundle, text) for text in (*bundle.prose, *bundle.beside)] for bundle in bundles]
+        for bundle, spans in zip(bundles, found, strict=True):
+            self._learn(_forms(bundle, spans))
+        return [self._mask(bundle, spans) for bundle, spans in zip(bundles, found, strict=True)]
 
-    def _mask(self, bundle: Bundle) -> Bundle:
-        present = frozenset(name for text in bundle.prose for _, name in self._public.within(text))
-        prose, changes, forms = [], list(bundle.changes), list[Found]()
-        for field, text in enumerate((*bundle.prose, *bundle.beside)):
-            spans = [span for span in self._analyser.find(text) if self._is_private(text, span, present)]
-            forms += [Found(text[span.start : span.end], span.type, span.rule) for span in spans]
-            if field < len(bundle.prose):
-                prose.append(self._anonymised(text, spans))
-                changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
-        self._learn(forms)
-        masks = [mask for form in dict.fromkeys(forms) if form.type not in _PASSING for mask in _masks(form)]
+    def _mask(self, bundle: Bundle, found: Sequence[Sequence[Span]]) -> Bundle:
+        prose, changes = [], list(bundle.changes)
+        for field, (text, spans) in enumerate(zip(bundle.prose, found, strict=False)):  # what lies beside comes last
+            prose.append(self._anonymised(text, spans))
+            changes += [Change(field, span.type, span.rule, masked=True) for span in spans]
+        forms = dict.fromkeys([*_forms(bundle, found), *self._known(bundle)])
+        masks = [mask for form in forms if form.type not in _PASSING for mask in _masks(form)]
         return rewrite(replace(bundle, prose=tuple(prose), changes=tuple(changes)), masks, self._public.ranges)
 
-    def _is_private(self, text: str, span: Span, present: frozenset[str]) -> bool:
-        if any(span.start < match.end() and match.start() < span.end for match in PLACEHOLDER.finditer(text)):
-            return False
-        return span.type not in _NAMES or not self._public.covers(text[span.start : span.end], present)
+    def _known(self, bundle: Bundle) -> list[Found]:
+        """The persons in a bundle that were found elsewhere, or that its device knows of."""
+        if PERSON not in self._types:
+            return []
+        told = [Found(fact.text, PERSON, _KNOWN) for fact in bundle.known if fact.type == PERSON]
+        found = [form for form in (*self._names.find(bundle), *told) if form.type == PERSON]
+        return [form for form in found if not self._public.may_mean(form.text)]
+
+    def _private(self, bundle: Bundle, text: str) -> list[Span]:
+        """What the analyser finds in a text and neither is hidden already nor public in this bundle."""
+        present = frozenset(name for one in bundle.prose for _, name in self._public.within(one))
+        hidden = [match.span() for match in PLACEHOLDER.finditer(text)]
+        return [
+            span
+            for span in self._analyser.find(text)
+            if not any(span.start < end and start < span.end for start, end in hidden)
+            and (span.type not in _NAMES or not self._public.covers(text[span.start : span.end], present))
+        ]
 
     def _learn(self, forms: Iterable[Found]) -> None:
         self._names.learn(
@@ -114,6 +128,16 @@ class PresidioMasking:
         from presidio_anonymizer import AnonymizerEngine
 
         return AnonymizerEngine()  # type: ignore[no-untyped-call, unused-ignore]
+
+
+def _forms(bundle: Bundle, found: Sequence[Sequence[Span]]) -> list[Found]:
+    """What was found in a bundle's texts and beside them, as it is written there."""
+    texts = (*bundle.prose, *bundle.beside)
+    return [
+        Found(text[span.start : span.end], span.type, span.rule)
+        for text, spans in zip(texts, found, strict=True)
+        for span in spans
+    ]
 
 
 def _masks(form: Found) -> list[Replacement]:

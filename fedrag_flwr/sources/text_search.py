@@ -8,6 +8,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.errors import EmptySourceError
 from fedrag_flwr.records import Document
 from fedrag_flwr.retrieval.base import Ranking, ranked
 from fedrag_flwr.sources.base import Reading, Source, SourceHit
@@ -143,8 +144,16 @@ class TextSearch:
         return self._current().candidates(bounded(question), self._tools, self.settings.depth)
 
     def _read(self) -> tuple[Document, ...]:
+        def read() -> tuple[Document, ...]:
+            try:
+                return self.source.read().documents
+            except EmptySourceError as error:
+                if error.bare:  # whether it may be empty is asked where memories are built
+                    return ()
+                raise
+
         stamp = self.source.stamp() if isinstance(self.source, StampedSource) else ""
-        return self._documents.get(stamp, 0.0, lambda: self.source.read().documents)
+        return self._documents.get(stamp, 0.0, read)
 
     def _current(self) -> _TextIndex:
         documents = self._read()
@@ -166,6 +175,8 @@ class _TextIndex:
         self._vectors = tools.encoder.encode([f"{t}\n{b}".strip() for t, b in zip(titles, self._texts, strict=True)])
 
     def candidates(self, question: str, tools: SearchTools, depth: int) -> TextCandidates:
+        if not self._documents:
+            return TextCandidates((), (), np.zeros(0), np.zeros(0))
         lexical = self._match_words(question)
         near = self._vectors @ tools.encoder.encode([question])[0]
         dense = np.maximum.reduceat(near, self._starts[:-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.errors import BudgetError, WireError
+from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.overlay import Levels, Topics, claim, noisy_sketch, offers
 from fedrag_flwr.privacy.export import ExportDoor
@@ -20,6 +21,7 @@ from fedrag_flwr.records import GossipReply, GossipRequest, Told
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.notes import Json, WalkNotes
 
+_LOG = logging.getLogger(__name__)
 SKETCHES, BUDGET = "sketches.sqlite", "sketch-budget.sqlite"
 _ANY_DOCUMENT = "any document"  # the budget's entity: a sketch spends it for all documents alike
 
@@ -55,14 +57,12 @@ class DeviceSketches:
     def gossip(self, request: GossipRequest) -> GossipReply:
         """Keep what neighbours told, and tell each what is reached without it.
 
-        Raises
-        ------
-        WireError
-            A sketch has another length than there are topics.
+        A sketch of another length than there are topics here is left out: it costs what others told nothing.
         """
-        if any(len(one.levels) != len(self.topics) for one in request.told):
-            raise WireError("a sketch of another length than there are topics", where="GossipRequest")
-        self.notes.put("told", {one.neighbour: {"levels": list(one.levels)} for one in request.told})
+        fitting = [one for one in request.told if len(one.levels) == len(self.topics)]
+        if len(fitting) < len(request.told):
+            _LOG.warning("%d sketches are of other topics than here", len(request.told) - len(fitting))
+        self.notes.put("told", {one.neighbour: {"levels": list(one.levels)} for one in fitting})
         known, none = self.notes.all("told"), np.zeros(len(self.topics), dtype=np.uint8)
         near = [self._levels(known[name]) if name in known else none for name in request.neighbours]
         said = offers(self.own(), np.array(near, dtype=np.uint8).reshape(-1, len(self.topics)))

@@ -367,6 +367,13 @@ def test_a_vector_of_another_length_is_refused(people: EdgeDevice) -> None:
         people.giving.evidence([EvidenceRequest("q1", np.ones(3, dtype=np.float32), (edge,), 2)])
 
 
+def test_a_request_that_cannot_be_met_costs_those_beside_it_nothing(people: EdgeDevice) -> None:
+    (edge, *_) = people.store.opaque("own", [people.store.hyperedges()[0].id]).values()
+    whole = np.ones(people.store.dimension, dtype=np.float32)
+    requests = [EvidenceRequest(f"q{n}", vector, (edge,), 2) for n, vector in enumerate((whole[:3], whole))]
+    assert [one.question_id for one in people.giving.evidence(requests).evidence] == ["q1"]
+
+
 def test_how_near_foreign_evidence_is_home_measures_itself(encoder: Encoder) -> None:
     vector = encoder.encode(["Who commanded the frigate Windhover?"])[0]
     boasting = EvidenceUnit("a" * 32, "The sea is wide.", "rivers", 1.0)

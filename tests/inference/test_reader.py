@@ -151,6 +151,8 @@ COMPARED = [
     ("Which is higher, A or B?", [["rises to 1,907 metres (6,257 ft)"], ["reaches 2,450 metres"]], 1),
     ("Which bridge is longer, A or B?", [["opened 1937, 2,737 m"], ["opened 1964, 1,298 m"]], 0),
     ("Which was founded longer ago, A or B?", [["founded in 1937"], ["founded in 1964"]], 0),
+    ("Who was born more recently, A or B?", [["born 28 March 1952"], ["born 3 June 1990"]], 1),
+    ("Which is the most recent, A or B?", [["from 1952, 90 minutes"], ["from 1990, 80 minutes"]], 1),
     ("Which has fewer seats, A or B?", [["has 90 seats"], ["has 120"]], 0),
     ("Which has more seats, A or B?", [["opened in 1990"], ["has 120"]], None),
     ("Which was started first, A or B?", [["in 1921"], ["in 1921"]], None),

@@ -12,6 +12,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy import Bundle, KnownNames, PresidioMasking, TypeMasking
 from fedrag_flwr.privacy.addresses import find_addresses
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES, PersonalDataAnalyser
+from fedrag_flwr.records import Fact
 from fedrag_flwr.text import SpacyPipeline
 
 MASKED = [
@@ -117,6 +118,24 @@ def test_no_socket_is_opened(pipeline: SpacyPipeline, monkeypatch: pytest.Monkey
     found = PersonalDataAnalyser(pipeline).find("Mail j.doe@clinic.example.org or see https://a.b.co.uk/x of Ann Poe.")
     assert {"EMAIL", "PERSON"} <= {span.type for span in found}
     assert opened == []
+
+
+def test_who_was_found_in_one_text_is_masked_in_all(pipeline: SpacyPipeline) -> None:
+    masking = PresidioMasking(pipeline)
+    texts = ("The kwiatkowska scan was read.", "Kwiatkowska left.", "Dr. Jadwiga Kwiatkowska examined the ward.")
+    shown = [bundle.prose[0] for bundle in masking.operate([Bundle((text,)) for text in texts])]
+    assert shown[1] == "[PERSON] left."
+    assert "Kwiatkowska" not in " ".join(shown)
+    [later] = masking.operate([Bundle(("Then Kwiatkowska returned.",))])
+    assert later.prose == ("Then [PERSON] returned.",)
+
+
+def test_whom_the_device_knows_is_masked(pipeline: SpacyPipeline) -> None:
+    known = (Fact("Zorvik", "PERSON", ""),)
+    [bundle] = PresidioMasking(pipeline).operate([Bundle(("zorvik and Zorvik agreed on it.",), known=known)])
+    assert "Zorvik" not in bundle.prose[0]
+    [kept] = PresidioMasking(pipeline, public_names=["Zorvik"]).operate([Bundle(("Zorvik agreed.",), known=known)])
+    assert kept.prose == ("Zorvik agreed.",)
 
 
 @settings(max_examples=25, deadline=None)

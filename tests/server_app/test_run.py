@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,22 @@ from fedrag_flwr.errors import DocumentError, SettingError, SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
+from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, references
-from fedrag_flwr.records import Answer, BuildReport, Delta
+from fedrag_flwr.records import Answer, BuildReport, Cost, Delta
 from fedrag_flwr.settings import Settings, fedrag_home
 from server_app.app import main
-from server_app.run import questions_of, run_systems, spread
+from server_app.run import _builds, questions_of, run_systems, spread
 from strategies import STRATEGIES
+from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, toolbox
 
 SYSTEM_KEYS = {
     *("acc", "f1", "em", "abstained", "paths", "latency_s", "llm_calls", "tokens_in", "tokens_out"),
     *("messages", "bytes_up", "bytes_down", "peak_rss_mb"),
 }
+EMPTY = RunOutcome("x", (), (), (), Traffic(), {}, 0.0, {})
 PATHS = {"memorizer", "cognizer", "remote", "cache", "abstained"}
 
 
@@ -333,6 +337,32 @@ def test_a_wrong_plan_is_refused_before_any_message(
     with pytest.raises(kind, match=said):
         run_systems(grid, "1", files.settings)
     assert grid.sent == []
+
+
+def test_what_ended_is_kept_where_a_later_system_fails(first: FirstRun, tmp_path: Path) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(
+        strategy="no-rag", baselines="flooding", overlay__topology="edges", overlay__edges=str(tmp_path / "none.tsv")
+    )
+    with pytest.raises(SettingError, match="cannot be read"):
+        run_systems(files.grid(), "1", files.settings)
+    [folder] = [path.parent for path in tmp_path.rglob("summary.json")]
+    assert list(read_summary(folder).systems) == ["no-rag"]
+
+
+def test_builds_of_one_run_are_told_together() -> None:
+    plain = BuildReport("a", 3, 9, 9, 0, 0, 20, 60, 0, 0, 0, 0, ("x: odd",), (), (), Cost(1.0), 200.0)
+    fuller = BuildReport(
+        *("a", 4, 9, 0, 0, 0, 20, 60, 15, 2, 300, 1_000),
+        *(("x: odd", "y: no memory"), ("length=3",), (1.0, 0.5), Cost(5.0, 2, 90, 20), 500.0),
+        graph=("communities=4",),
+    )
+    for order in ((plain, fuller), (plain, fuller, replace(plain, items=300, hyperedges=15, added=0))):
+        made = {f"system {n}": replace(EMPTY, builds=(one,)) for n, one in enumerate(order)}
+        [told] = _builds(made)
+        assert (told.added, told.items, told.hyperedges, told.corpus_tokens, told.orphans) == (9, 300, 15, 1_000, 2)
+        assert (told.failed, told.rejects, told.loss) == (fuller.failed, fuller.rejects, fuller.loss)
+        assert (told.graph, told.peak_rss_mb) == (("communities=4",), 500.0)
+        assert told.cost.seconds == sum(one.cost.seconds for one in order)
 
 
 def test_a_malformed_question_is_named_by_its_line(first: FirstRun, tmp_path: Path) -> None:

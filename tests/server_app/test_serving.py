@@ -86,6 +86,17 @@ def test_a_device_that_shows_nobody_its_questions_offers_none_to_who_reads_them(
         assert home.waiting.outbox.holds("w1")
 
 
+def test_of_a_devices_questions_the_latest_are_remembered(files: Federation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server_app.serving._MOST_OFFERED", 2)
+    run, _ = serving(files)
+    for number in range(5):
+        assert run._first_offered_by(f"b{number}", "bridges") == "bridges"
+    assert run._first_offered_by("r0", "rivers") == "rivers"
+    assert set(run._homes) == {"b3", "b4", "r0"}
+    assert run._first_offered_by("b4", "rivers") == "bridges"
+    assert run._first_offered_by("b0", "rivers") == "rivers"  # forgotten, as if it were new
+
+
 def test_what_nobody_can_answer_is_closed_after_some_tries(files: Federation) -> None:
     assert put(files, NOBODY)
     changed = files.with_changes(serving__tries=2, serving__retry_seconds=0.0, serving__polls=1)

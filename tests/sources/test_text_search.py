@@ -96,6 +96,19 @@ def test_the_index_follows_the_files(folder: Path, tools: SearchTools) -> None:
     assert search.version() == before
 
 
+def test_a_folder_without_texts_has_no_hits_and_keeps_no_other_source_from_having_some(
+    tmp_path: Path, tools: SearchTools
+) -> None:
+    search = TextSearch(FolderSource(tmp_path), tools)
+    assert search.search("Who designed Tarn Bridge?", 5) == ()
+    before = search.version()
+    (tmp_path / "tarn.md").write_text(TEXTS["tarn.md"], encoding="utf-8")
+    assert search.version() != before
+    (tmp_path / "tarn.md").write_bytes(b"\xff\xfe\x00")  # what cannot be read is not nothing
+    with pytest.raises(SourceError):
+        search.version()
+
+
 def test_a_stamp_changes_with_size_time_and_name(folder: Path) -> None:
     source = FolderSource(folder)
     seen = {source.stamp()}

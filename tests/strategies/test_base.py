@@ -6,8 +6,12 @@ import itertools
 
 import pytest
 
-from fedrag_flwr.errors import FederationError
+from fedrag_flwr.errors import FederationError, StoreFullError
+from fedrag_flwr.inference.isolating import isolated
+from fedrag_flwr.records import Answer, declined
+from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
+from strategies.roll_call import quorum_of
 from tests.strategies.federation import Federation, FirstRun
 
 
@@ -36,6 +40,25 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     told = single.outcome()
     assert 0.0 < told.server_seconds < told.seconds - single.post.waited
     assert single.post.waited > 0.0
+
+
+def test_what_only_an_error_kept_from_being_given_is_asked_again(first: FirstRun) -> None:
+    files = first.files.with_changes(baselines="", strategy="no-rag")
+    strategy = make_strategy("no-rag", files.settings, files.questions[:2], ServerTools(files.settings))
+    one, two = (question.id for question in files.questions[:2])
+
+    def broken() -> Answer:
+        raise StoreFullError("the disk is full")
+
+    strategy.resume({one: isolated(one, broken), two: declined(two, "too far")}, lambda _: None)
+    assert set(strategy.answers) == {two}
+    assert strategy.counts == {"resumed": 1}
+
+
+@pytest.mark.parametrize(("quorum", "devices", "needed"), [(0.56, 25, 14), (0.07, 100, 7), (0.5, 5, 3), (0.0, 5, 1)])
+def test_a_quorum_is_the_least_number_of_devices_that_is_such_a_share(quorum: float, devices: int, needed: int) -> None:
+    assert quorum_of(FederationSettings(quorum=quorum, devices=1), devices) == needed
+    assert quorum_of(FederationSettings(quorum=quorum, devices=devices), 1) == needed
 
 
 def test_memory_at_home_knows_nothing_of_others(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -148,6 +148,25 @@ def test_federated_equals_pooled_training(files: Federation) -> None:
     assert "2 devices" in common.fitted_on
 
 
+@pytest.mark.parametrize("exchange", ["plain", "encrypted"])
+def test_where_nobody_trains_devices_keep_what_they_have(files: Federation, tmp_path: Path, exchange: str) -> None:
+    own = files.copy_to(tmp_path).with_changes(exchange=exchange, federation__round_timeout=3.0)
+    trained(files.copy_to(tmp_path), grid_of(own))
+    before = {device: kept(own, device).id for device in KINDS}
+
+    def never_fits(reply: Message) -> Message | None:
+        if wire.kind_of(reply.content) != ControllerUpdate.__name__:
+            return reply
+        update = wire.decode(reply.content, ControllerUpdate, run="1")
+        seen[update.device] = seen.get(update.device, 0) + 1
+        return reply if seen[update.device] == 1 else None  # its moments alone
+
+    seen: dict[str, int] = {}
+    with pytest.raises(FederationError, match="no device trained"):
+        trained(own, grid_of(own, never_fits))
+    assert {device: kept(own, device).id for device in KINDS} == before
+
+
 def test_no_question_and_no_document_leaves(files: Federation) -> None:
     grid = grid_of(files)
     trained(files, grid)

@@ -16,6 +16,7 @@ from fedrag_flwr.records import (
     AnswerBatch,
     EvidenceUnit,
     GossipReply,
+    GossipRequest,
     Hop,
     HopReply,
     Lesson,
@@ -311,6 +312,35 @@ def test_a_silent_peer_is_left_out_and_the_run_ends(built: Federation) -> None:
     assert strategy.counts["walk-hits"] == 0
     assert "museums" in strategy.outcome().traffic.missing
     assert set(strategy.answers) == {"f7", "two"}
+
+
+def test_nothing_is_learnt_of_evidence_that_home_never_took(fresh: Federation) -> None:
+    files = fresh.with_changes(strategy="topic-walk", federation__round_timeout=1.0)
+
+    def mute(reply: Message) -> Message | None:
+        finished = reply.metadata.message_type == "query.finish"
+        return None if finished and reply.metadata.src_node_id == NODES["bridges"] else reply
+
+    with files.device("harbours") as peer:
+        before = peer.walks.expertise.now
+    strategy, _ = run(files, FOREIGN, tamper=mute)
+    assert "f7" not in strategy.answers
+    with files.device("harbours") as peer:
+        assert peer.walks.expertise.now == before
+
+
+def test_who_was_never_asked_is_no_hit(fresh: Federation) -> None:
+    strategy, _ = run(fresh, HOME, replace(HOME, id="f0", home="elsewhere"))
+    assert (strategy.counts["walk-questions"], strategy.counts["walk-hits"]) == (2, 1)
+
+
+def test_a_sketch_of_other_topics_costs_what_others_told_nothing(fresh: Federation) -> None:
+    with fresh.with_changes(overlay__walk="sketch").device("bridges") as device:
+        topics = len(device.walks.sketches.topics)
+        told = (Told("people", (1,)), Told("harbours", tuple([3] * topics)))
+        reply = device.walks.sketches.gossip(GossipRequest(("people", "harbours"), told))
+        assert [one.neighbour for one in reply.told] == ["people", "harbours"]
+        assert set(device.walks.sketches.notes.all("told")) == {"harbours"}
 
 
 @pytest.mark.parametrize(

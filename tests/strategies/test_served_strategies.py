@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +13,9 @@ import pytest
 from flwr.app import Message
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import FedragError
+from fedrag_flwr.errors import CipherError, FedragError
 from fedrag_flwr.exchange.boxes import context_of
+from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -193,10 +197,22 @@ def test_boxes_that_fill_the_enclave_s_letter_take_no_other_s_room(
 def test_many_questions_are_confided_in_parts_that_fit_into_messages(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategies.confidential_broadcast._MOST_REQUESTS", len(DEVICES))
+    monkeypatch.setattr("strategies.confidential_broadcast._AT_ONCE", 1)
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, HOME)
     assert sum(b"query.confide" in data for data in sent) == 4  # two messages and their replies
     assert all(answer.explanation.startswith("at the enclave") for answer in strategy.answers.values())
+
+
+def test_an_enclave_that_died_is_not_replaced_in_silence(files: Federation) -> None:
+    enclave = EnclaveProcess(files.settings, "1")
+    try:
+        os.kill(enclave.pid, signal.SIGKILL)
+        while enclave.alive:
+            time.sleep(0.01)
+        with pytest.raises(CipherError, match="another key"):
+            enclave.answer(SealedMessages("server", ()))
+    finally:
+        enclave.close()
 
 
 def test_a_home_opens_answers_to_its_own_questions_alone(files: Federation) -> None:

@@ -19,6 +19,7 @@ from fedrag_flwr.memory.store.index import VectorIndex
 from fedrag_flwr.memory.store.indexes import KINDS, Indexes, IndexKind, drop_indexes
 from fedrag_flwr.memory.store.opening import create_store, device_and_dimension, reconcile
 from fedrag_flwr.memory.store.paging import MOST_PAGES
+from fedrag_flwr.memory.store.schema import MENDED
 from fedrag_flwr.memory.store.writing import Writer
 from fedrag_flwr.records import Delta, ImportReport, Pending
 from fedrag_flwr.sqlite_errors import own_errors
@@ -283,10 +284,14 @@ class MemoryStore(StoreReader):
         """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                f"SELECT opaque, kind, id FROM opaque WHERE opaque {reading.LISTED}",
-                (reading.listed(opaque_ids),),
+                "WITH RECURSIVE led (opaque, kind, id) AS ("
+                f"SELECT opaque, kind, id FROM opaque WHERE kind <> ? AND opaque {reading.LISTED} UNION ALL"
+                " SELECT led.opaque, led.kind, next.id FROM led JOIN opaque AS next ON next.opaque = ? || led.id"
+                " WHERE NOT EXISTS (SELECT 1 FROM hyperedges WHERE hyperedges.id = led.id)"
+                ") SELECT opaque, kind, id FROM led",
+                (MENDED, reading.listed(opaque_ids), MENDED),
             )
-            return {hidden: (kind, plain) for hidden, kind, plain in rows}
+            return {hidden: (kind, plain) for hidden, kind, plain in rows}  # the furthest comes last
 
     # --- indexes ---
 

@@ -15,7 +15,7 @@ from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
 from fedrag_flwr.memory.store.change import Change, NewDocument
 from fedrag_flwr.memory.store.checking import check_place, check_units, check_vectors
 from fedrag_flwr.memory.store.reading import LISTED
-from fedrag_flwr.memory.store.schema import checksum, pack_facts, pack_names, pack_vector, unpack_vectors
+from fedrag_flwr.memory.store.schema import MENDED, checksum, pack_facts, pack_names, pack_vector, unpack_vectors
 from fedrag_flwr.records import Hyperedge, MemoryItem, Passage, Sentence
 
 
@@ -49,9 +49,10 @@ class Writer:
         """Write a change and give the store's version."""
         regroups = bool(change.removed or change.documents) or change.hyperedges is not None
         edges_before = item_rows.derived_hyperedges(self._connection) if regroups else {}
-        self._remove_documents([*change.removed, *(new.document.id for new in change.documents)], change)
+        gone = self._remove_documents([*change.removed, *(new.document.id for new in change.documents)], change)
         for new in change.documents:
             self._add_document(new)
+        self._forget_ids(gone)
         if change.hyperedges is not None:
             self._replace_hyperedges(change.hyperedges)
         self._withdraw_own(change.withdrawn)
@@ -107,7 +108,8 @@ class Writer:
 
     # --- documents ---
 
-    def _remove_documents(self, ids: Sequence[str], change: Change) -> None:
+    def _remove_documents(self, ids: Sequence[str], change: Change) -> list[str]:
+        """Take documents out with all that rests on them, and give their ids and those of their units."""
         numbers = [
             number
             for (number,) in self._connection.execute(
@@ -115,8 +117,12 @@ class Writer:
             )
         ]
         if not numbers:
-            return
+            return []
         gone = (reading.listed(numbers),)
+        units = [
+            name
+            for (name,) in self._connection.execute(f"SELECT id FROM units WHERE document {LISTED}", gone).fetchall()
+        ]
         held_rows.drop_of_documents(self._connection, numbers)
         self._retract(
             "SELECT DISTINCT s.item FROM support s JOIN units u ON u.number = s.unit"
@@ -130,6 +136,14 @@ class Writer:
         self._connection.execute(f"DELETE FROM documents WHERE number {LISTED}", gone)
         if change.hyperedges is None:
             self._mend_hyperedges(torn)
+        return [*ids, *units]
+
+    def _forget_ids(self, ids: Sequence[str]) -> None:
+        """Keep no id, which holds a file's name, of a document or unit that is no more."""
+        self._connection.execute(
+            f"DELETE FROM opaque WHERE id {LISTED} AND id NOT IN (SELECT id FROM units UNION SELECT id FROM documents)",
+            (reading.listed(ids),),
+        )
 
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
@@ -195,12 +209,15 @@ class Writer:
     # --- hyperedges ---
 
     def _mend_hyperedges(self, numbers: Sequence[int]) -> None:
-        """Take the units that went out of hyperedges; what others hold under the ids before leads to the new ones."""
+        """Take the units that went out of hyperedges; what others hold under the ids before leads to the new ones.
+
+        It does so while the hyperedge before is away: where all of its units are there again, so may it be.
+        """
         renamed = dict(pair for number in numbers for pair in self._mend_hyperedge(number))
         self._connection.execute(
-            "UPDATE opaque SET id = renamed.value FROM json_each(?) AS renamed"
-            " WHERE opaque.kind = 'own' AND opaque.id = renamed.key",
-            (json.dumps(renamed),),
+            "INSERT OR REPLACE INTO opaque SELECT ? || renamed.key, ?, renamed.value FROM json_each(?) AS renamed"
+            " WHERE renamed.key IN (SELECT id FROM opaque)",
+            (MENDED, MENDED, json.dumps(renamed)),
         )
 
     def _mend_hyperedge(self, number: int) -> list[tuple[str, str]]:

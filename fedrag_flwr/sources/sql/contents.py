@@ -37,7 +37,7 @@ def read_tables(database: Database, readers: Sequence[RecordReader], most_rows: 
         rows = database.rows(reader.select().limit(most_rows + 1), seconds)
         if len(rows) > most_rows:
             reason = f"only the first {most_rows} rows were read (raise most-rows)"
-            failures.append(Failure(reader.mapping.table, reason))
+            failures.append(Failure(reader.mapping.table, reason, guessed=True))  # whatever is not there may be beyond
         for row in rows[:most_rows]:
             record = reader.record(row)
             if record.document_id in records:

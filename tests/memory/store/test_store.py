@@ -124,6 +124,27 @@ def test_what_is_left_of_a_hyperedge_has_the_id_of_what_it_holds(store: MemorySt
     assert store.hyperedges_of(["d2/0/0"]) == {"d2/0/0": [left]}
     assert [(item.id, item.hyperedges) for item in store.items(since=version - 1)] == [("m2", (left,))]
     store.verify()
+    store.apply(Change(documents=(new_document("d1"),), hyperedges=edges))  # as learnt again with the same sentences
+    found = {name: store.resolve_opaque([hidden])[hidden][1] for name, hidden in handed_out.items()}
+    assert found == {edge.id: edge.id for edge in edges}
+
+
+def test_what_was_left_twice_is_found(store: MemoryStore) -> None:
+    change = replace(two_documents(), hyperedges=(hyperedge("torn", ["d1/0/0", "d2/0/0", "d2/0/1", "d3/0/0"]),))
+    store.apply(replace(change, documents=(*change.documents, new_document("d3"))))
+    [hidden] = store.opaque("own", ["torn"]).values()
+    store.apply(Change(removed=("d1",)))
+    store.apply(Change(removed=("d3",)))
+    left = content_id("sentence", ["d2/0/0", "d2/0/1"])
+    assert store.resolve_opaque([hidden, "mended torn"]) == {hidden: ("own", left)}
+
+
+def test_no_id_is_kept_of_a_document_that_is_gone(store: MemoryStore, tmp_path: Path) -> None:
+    store.apply(two_documents())
+    hidden = store.opaque("own", ["d1", "d1/0/0", "d2", "d2/0/0"])
+    store.apply(Change(documents=(new_document("d2"),)))  # another version of it
+    store.apply(Change(removed=("d1",)))
+    assert set(store.resolve_opaque(hidden.values())) == {hidden["d2"], hidden["d2/0/0"]}
 
 
 def test_documents_on_which_no_memory_rests_are_known(store: MemoryStore) -> None:
