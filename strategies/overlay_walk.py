@@ -255,10 +255,9 @@ class OverlayWalk(HelpingRag):
         self._courier.exchange(letters, "query.walk", WalkReply)
 
     def _report(self, walked: Mapping[str, Wanderer]) -> None:
-        """Add up what walks took; a question that home answered by itself queried one peer and hopped nowhere."""
+        """Add up what walks took; a question that home closed by itself queried one peer and hopped nowhere."""
         counts = [one.walk.count for one in walked.values()]
-        given = [self.answers[one.id] for one in self.asking if one.id in self.answers and one.id not in walked]
-        at_home = sum(answer.path != "abstained" for answer in given)
+        at_home = sum(one.id in self.answers and one.id not in walked for one in self.asking)
         for name, value in {
             "walk-questions": len(self.asking),
             "walk-hops": sum(one.hops for one in counts),

@@ -321,12 +321,10 @@ def test_nothing_is_learnt_of_evidence_that_home_never_took(fresh: Federation) -
         finished = reply.metadata.message_type == "query.finish"
         return None if finished and reply.metadata.src_node_id == NODES["bridges"] else reply
 
-    with files.device("harbours") as peer:
-        before = peer.walks.expertise.now
-    strategy, _ = run(files, FOREIGN, tamper=mute)
-    assert "f7" not in strategy.answers
-    with files.device("harbours") as peer:
-        assert peer.walks.expertise.now == before
+    for tamper, taken in ((mute, False), (None, True)):
+        strategy, sent = run(files, FOREIGN, tamper=tamper)
+        assert ("f7" in strategy.answers) == taken
+        assert any(b"query.walk" in data and b"good" in data for data in sent) == taken
 
 
 def test_who_was_never_asked_is_no_hit(fresh: Federation) -> None:
