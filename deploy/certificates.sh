@@ -18,6 +18,7 @@ renew=false
 if [[ "${1:-}" == --renew ]]; then renew=true; shift; fi
 [[ $# -ge 2 ]] || fail "give a folder, and the names or addresses by which devices reach the server"
 folder=$1; shift
+[[ -d $folder ]] && ours=false || ours=true
 mkdir -p "$folder"
 
 names=()
@@ -53,7 +54,7 @@ openssl x509 -req -in "$request" -CA "$folder/ca.crt" -CAkey "$folder/ca.key" -s
     echo "subjectAltName=$(IFS=,; echo "${names[*]}")"
   ) 2> /dev/null
 
-chmod 755 "$folder"   # certificates are for everybody to read, keys for their owner
+if $ours; then chmod 755 "$folder"; fi   # certificates are for everybody to read, keys for their owner
 chmod 600 "$folder"/*.key
 chmod 644 "$folder/ca.crt" "$folder/server.pem"
 openssl verify -CAfile "$folder/ca.crt" "$folder/server.pem" > /dev/null || fail "the certificate does not verify"

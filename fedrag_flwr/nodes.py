@@ -167,8 +167,13 @@ class Node:
         name = self.device_name()
         home = fedrag_home(settings.home)
         root = deployed_root(home, name) if is_deployed(self.own) else store_root(settings, name)
-        sources = shlex.split(str(self.own.get("sources", "")))
-        return EdgeDevice(name, self._documents(), root, settings, toolbox, sources)
+        return EdgeDevice(name, self._documents(), root, settings, toolbox, self._sources())
+
+    def _sources(self) -> list[str]:
+        try:
+            return shlex.split(str(self.own.get("sources", "")))
+        except ValueError:
+            raise SettingError("a quote is not closed", where="sources", fix="quote a path that has one") from None
 
     def name(self) -> str:
         """What the device is called in replies, also where its settings are wrong."""

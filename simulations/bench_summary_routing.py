@@ -30,6 +30,7 @@ from fedrag_flwr.records import Answer
 from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
 from simulations.reporting.folders import out_folder
+from simulations.reporting.lines import cut_torn
 from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
@@ -68,7 +69,7 @@ class Spent:
 def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str) -> list[Row]:
     """The answers of a system; those given before are read back."""
     kept = _kept(made, system, where)
-    known = {row["id"]: Row(**row) for row in map(json.loads, kept.read_text().splitlines())} if kept.is_file() else {}
+    known = {row["id"]: Row(**row) for row in map(json.loads, cut_torn(kept))}
     golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}
     waiting = [name for name in golds if name not in known]
     if waiting:

@@ -11,6 +11,7 @@ cell is a row of ``privacy.json``; a second run goes on with the next, and with 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import tempfile
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.errors import SourceError
+from fedrag_flwr.errors import SourceError, StoreMismatchError
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.privacy import EntityPartition, SeededRandomness
 from fedrag_flwr.records import MemoryItem
@@ -94,7 +95,9 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
         row |= by_mechanism(list(names.values()), partition, mechanism.epsilon, rng)
         row["reading_on"] = asdict(by_reading_on(covered, partition, shared, rng))
         known = (bench.dataset, len(bench.corpus.items), partition.digest[:8], bench.attacks, bench.seed)
-        priors = bench.home / f"priors-{'-'.join(map(str, known))}.json"
+        asked = [bench.toolbox.generator_id, *(f"{slot.note}\x1f{slot.place}\x1f{slot.text}" for slot in attacked)]
+        mark = hashlib.sha256("\x1e".join(asked).encode()).hexdigest()[:12]  # of another model, or of other names
+        priors = bench.home / f"priors-{'-'.join(map(str, known))}-{mark}.json"
         if attacked:
             row |= both(attacked, partition, mechanism.epsilon, attacker, priors, rng)
     if mechanism.mode != "none" and attacked:
@@ -126,7 +129,10 @@ def run(
     partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
     public = sum(len(group.members) for group in partitions[sizes[0]].groups)
     key: dict[str, object] = {"rows": rows, "seed": seed, "public": public, "generator": toolbox.generator_id}
-    found = [row for row in found if all(row.get(name) == value for name, value in key.items())]
+    if any(row.get(name) != value for row in found for name, value in key.items()):
+        raise StoreMismatchError(
+            "the rows there are of other parameters, and would be lost", where=path.name, fix="choose another --out"
+        )
     done = {(row["dataset"], row["mechanism"]) for row in found if int(str(row["attacks"])) >= attacks}
     generator = toolbox.generator()
     for dataset in DATASETS:

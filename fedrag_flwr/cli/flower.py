@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,10 +96,15 @@ class Flower:
             errors="replace",
         ) as process:
             assert process.stdout is not None
-            for line in process.stdout:
-                tail = [*tail[-20:], line.rstrip()]
-                run_id = run_id or _found(RUN_ID, line)
-                follow(line.rstrip("\n"))
+            try:
+                for line in process.stdout:
+                    tail = [*tail[-20:], line.rstrip()]
+                    run_id = run_id or _found(RUN_ID, line)
+                    follow(line.rstrip("\n"))
+            except BaseException:  # interrupted: the run would go on without anybody who looks at it
+                if run_id:
+                    self.call("stop", run_id, *self._connection)
+                raise
         if not run_id:
             raise FederationError(
                 "Flower did not start a run: " + " | ".join(tail[-5:]), where="flwr run", fix="see `fedrag doctor`"
@@ -113,6 +119,27 @@ class Flower:
             return str(runs[0]["status"])
         except (ValueError, LookupError, TypeError):
             raise FederationError("Flower does not know the run", where=run_id, fix="see `fedrag doctor`") from None
+
+    def stop_superlink(self, before: int | None) -> None:
+        """Stop the local SuperLink that a run started, unless another run is under way there by now.
+
+        Parameters
+        ----------
+        before
+            The process id of the one that was there before, which is not ours; None where there was none.
+        """
+        started = superlink_pid()
+        if started is not None and started != before and not self._at_work():
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(started, signal.SIGTERM)
+
+    def _at_work(self) -> bool:
+        """Whether the SuperLink has a run that is not finished; so, too, where it does not say."""
+        try:
+            runs = json.loads(self.call("ls", *self._connection, "--format", "json").stdout)["runs"]
+            return any(not str(run["status"]).startswith("finished") for run in runs)
+        except (ValueError, LookupError, TypeError):
+            return True
 
     def register(self, public_key: Path, name: str) -> int:
         """Let the SuperLink know a device by its public key; gives the node's id.
@@ -190,18 +217,12 @@ def superlink_pid() -> int | None:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
+            own = process.stat().st_uid == os.getuid()
         except OSError:
             continue
-        if any(word.endswith(b"flower-superlink") for word in words[:2]) and b"--simulation" in words:
+        if own and any(word.endswith(b"flower-superlink") for word in words[:2]) and b"--simulation" in words:
             return int(process.name)
     return None
 
 
-def stop_superlink(before: int | None) -> None:
-    """Stop the local SuperLink that a run started; one that was there before, with that process id, is not ours."""
-    started = superlink_pid()
-    if started is not None and started != before:
-        os.kill(started, signal.SIGTERM)
-
-
-__all__: Sequence[str] = ("COMPLETED", "RUN_ID", "Flower", "app_directory", "stop_superlink", "superlink_pid")
+__all__: Sequence[str] = ("COMPLETED", "RUN_ID", "Flower", "app_directory", "superlink_pid")

@@ -9,7 +9,7 @@ import typer
 from rich.status import Status
 
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, with_errors
-from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, stop_superlink, superlink_pid
+from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, superlink_pid
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
@@ -51,7 +51,7 @@ def simulate(
             )
     finally:
         if not keep_superlink:
-            stop_superlink(before)
+            flower.stop_superlink(before)
     if outcome != COMPLETED:
         raise FederationError(f"the run ended as {outcome}", where=run_id, fix="see the log above, or --verbose")
     summary = read_summary(results / run_id)

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 Reader = Callable[[bytes], tuple[str, str]]  # bytes -> (title or "", text)
 
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
+_FRONT_LINE = re.compile(r"\s*(?:$|#|- |[\w.-]+\s*:)|\s+\S")  # of YAML; between two rules may stand text
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?=.*\w)(.+)\n=+\s*$", re.MULTILINE)
 _FILE_NAME = re.compile(r"\A\s*Microsoft \w+ - |\.[A-Za-z][A-Za-z0-9]{1,4}\s*\Z")
 _TEXTS = "p div section article main blockquote pre figure figcaption body hr h1 h2 h3 h4 h5 h6"
 _BLOCKS = frozenset(_TEXTS.split()) | {"li", "ul", "ol", "dl", "dt", "dd", "table", "tr"}
-_UNREAD = frozenset({"script", "style", "noscript", "template", "nav", "footer", "svg", "head", "form", "button"})
+_UNREAD = frozenset({"script", "style", "noscript", "template", "nav", "footer", "svg", "head"}) | {
+    *("button", "input", "select", "option", "textarea")
+}
 
 
 def decode(raw: bytes) -> str:
@@ -50,7 +53,7 @@ def read_markdown(raw: bytes) -> tuple[str, str]:
     """Read Markdown: the title from the front matter or the first heading; headings and lists stay, other marks go."""
     text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
     title = ""
-    if front := _FRONT_MATTER.match(text):
+    if (front := _FRONT_MATTER.match(text)) and all(map(_FRONT_LINE.match, front[1].split("\n"))):
         text = text[front.end() :]
         if named := _FRONT_TITLE.search(front[1]):
             title = named[1]

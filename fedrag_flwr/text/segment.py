@@ -133,13 +133,19 @@ def _join_lines(lines: list[str]) -> str:
     in_list = False
     for line in lines:
         bullet = _BULLET.match(line)
-        if bullet:
+        if bullet and (in_list or _opens_list(bullet[0], parts[-1:])):
             line = line[bullet.end() :]
             if in_list and parts and not re.search(r"[.!?;:,]$", parts[-1]):
                 parts[-1] += ";"
             in_list = True
         parts.append(line)
     return " ".join(parts)
+
+
+def _opens_list(mark: str, before: list[str]) -> bool:
+    """Whether an item's mark begins a list: "15." at the start of a wrapped line may be the end of a date."""
+    number = mark.strip(" ().")
+    return not number.isalnum() or number in ("1", "a") or not before or re.search(r"[.!?:;]$", before[0]) is not None
 
 
 def _join_fragments(fragments: list[str]) -> str:

@@ -116,7 +116,7 @@ class BenchPlan:
         return Settings.from_config({**needed, **self.changes})
 
     def hashes(self) -> dict[str, str]:
-        """The datasets with the start of each file's SHA-256, a pool's corpus after its questions; none on the hub."""
+        """The datasets with the start of each file's SHA-256, a pool's corpus after its questions; the hub's name's."""
         return {dataset_of(path): "+".join(map(_hash, self._files(path))) for path in self.data}
 
     def told(self) -> dict[str, object]:
@@ -133,7 +133,7 @@ def dataset_of(path: Path) -> str:
 
 
 def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else ""
+    return hashlib.sha256(path.read_bytes() if path.is_file() else str(path).encode()).hexdigest()[:12]
 
 
 def named(systems: str, known: Sequence[str], what: str = "system") -> tuple[str, ...]:

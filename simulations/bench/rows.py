@@ -15,6 +15,7 @@ from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
+from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.reporting.lines import cut_torn, whole_lines
 
@@ -88,10 +89,15 @@ class Rows:
         self._session = session
         self._path = folder / ROWS
         cut_torn(self._path)
-        self._rows = {(row.dataset, row.system, row.question_id): row for row in read_rows(folder)}
+        self._rows = {_key(row): row for row in read_rows(folder)}
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         return key in self._rows
+
+    def answered(self, dataset: str, system: str, question_id: str) -> bool:
+        """Whether a question has an answer; one that only an error kept from being given is asked again."""
+        row = self._rows.get((dataset, system, question_id))
+        return row is not None and row.answer is not None and not failed(row.answer)
 
     def of(self, dataset: str, system: str) -> list[Row]:
         """All rows of a system over a dataset, in the order in which they were made."""
@@ -114,18 +120,25 @@ class Rows:
             file.write(f"{line}\n")
             file.flush()
             os.fsync(file.fileno())
-        self._rows[row.dataset, row.system, row.question_id] = row
+        self._rows[_key(row)] = row
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """The rows of a results folder so far; a last line that is not whole, written now or torn by a crash, is left out.
+    """The rows of a results folder so far, of a question asked again the last.
+
+    A last line that is not whole, written now or torn by a crash, is left out.
 
     Raises
     ------
     StoreCorruptError
         Another line is no row.
     """
-    return [_row(number, line) for number, line in enumerate(whole_lines(folder / ROWS), 1)]
+    rows = [_row(number, line) for number, line in enumerate(whole_lines(folder / ROWS), 1)]
+    return list({_key(row): row for row in rows}.values())
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row.dataset, row.system, row.question_id
 
 
 def _digest_in(plan: Path) -> object:

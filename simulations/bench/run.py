@@ -85,7 +85,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 def _run_world(names: Sequence[str], world: World, rows: Rows, tell: Tell) -> None:
     left = {
-        name: [gold.question_id for gold in world.gold if (world.name, name, gold.question_id) not in rows]
+        name: [gold.question_id for gold in world.gold if not rows.answered(world.name, name, gold.question_id)]
         for name in names
     }
     waiting = {name: frozenset(ids) for name, ids in left.items() if ids}

@@ -52,6 +52,7 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
 from simulations.corpora.retrieval_pool import hipporag_pool, own_tuples, token_table
 from simulations.corpora.sentences import DATASETS, encoded
+from simulations.reporting.lines import cut_torn
 
 FIRST_STAGES = ("BM25", "dense", "late interaction")
 SECOND_HOP = "second hop"  # over `dense`
@@ -278,9 +279,7 @@ def _rows(path: Path, split: str) -> Iterator[dict[str, Any]]:
 
 
 def _kept(path: Path) -> Iterator[_Row]:
-    if not path.is_file():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in cut_torn(path):
         fields = json.loads(line)
         rankings = {
             name: tuple(RankedPassage(one["passage_id"], one["score"]) for one in ranking)

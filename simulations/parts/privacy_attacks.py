@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SeededRandomness, SurrogateMemo
 from fedrag_flwr.privacy.attack import (
     Counts,
@@ -197,7 +198,7 @@ def _priors(slots: Sequence[Slot], partition: EntityPartition, attacker: Attacke
         number, _ = _place(slot, partition)
         prior = attacker.prior(slot.note, slot.place, partition.groups[number].members)
         known.append([round(float(value), 6) for value in prior])
-        kept.write_text(json.dumps(known), encoding="utf-8")
+        replace_file(kept, json.dumps(known).encode())
     return [np.array(prior) for prior in known]
 
 

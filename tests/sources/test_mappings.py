@@ -141,6 +141,21 @@ def test_a_mapping_is_proposed_that_works(tmp_path: Path, tools: SearchTools) ->
     assert texts.keys() == {"ward/conditions/10", "ward/patients/1"}
 
 
+def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "field.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE airport (iata TEXT PRIMARY KEY, city TEXT)")
+        database.execute("CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT)")
+        database.execute("CREATE TABLE incident (id INTEGER PRIMARY KEY, type TEXT, place TEXT)")
+        database.execute("INSERT INTO airport VALUES ('CDG', 'Paris')")
+        database.execute("INSERT INTO incident VALUES (1, 'fire', 'hall')")
+    mapping = proposed_mapping(url_of(str(path)))
+    assert isinstance(mapping, SqlMapping)
+    texts = {document.id: document.text for document in SqlSource(mapping, tools).read().documents}
+    assert texts["field/airport/CDG"] == "The iata is CDG. The city is Paris."
+    assert texts["field/incident/1"] == "The type is fire. The place is hall."
+
+
 WRONG_MAPPINGS = [
     ({"table": "no"}, "no such table"),
     ({"key": ("no",)}, "no such column"),

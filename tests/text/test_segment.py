@@ -27,6 +27,21 @@ def test_headings_join_the_running_title_and_very_long_ones_are_text(text: str, 
     assert "It left" in found[-1].text
 
 
+WRAPPED = [
+    ("It ended on September\n15. It had lasted twenty years.", "It ended on September 15. It had lasted twenty years."),
+    ("There are\n12) of them in all.", "There are 12) of them in all."),
+    ("Bring\n1. salt\n2. bread", "Bring salt; bread"),
+    ("Bring these:\n3. salt\n4. bread", "Bring these: salt; bread"),
+    ("7. salt\n8. bread", "salt; bread"),
+    ("Bring\n- salt\n- bread", "Bring salt; bread"),
+]
+
+
+@pytest.mark.parametrize(("text", "joined"), WRAPPED)
+def test_a_number_at_the_start_of_a_wrapped_line_is_no_item(text: str, joined: str) -> None:
+    assert [block.text for block in blocks("V", text)] == [joined]
+
+
 HOSTILE = {
     "fragments": "Apple pie\n\n" * 20_000,
     "word": "x" * 1_100_000,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fedrag_flwr.memory.synthesis.classes import is_era
 from fedrag_flwr.memory.synthesis.inflection import plural
 from fedrag_flwr.memory.synthesis.lexicon import (
     ADJECTIVE_MEASURES,
@@ -101,7 +102,7 @@ def dates_of(
         yield Candidate(text, "DATE" if decade else "YEAR", gone, prep, phrases)
         return
     yield Candidate(text, "DATE", gone, prep, (Wh("When"), Wh("On what date", "drop", 0.7)))
-    if len(years) == 1:
+    if len(years) == 1 and not any(map(is_era, kept)):
         yield Candidate(years[-1].text, "YEAR", gone, prep, (Wh("In what year", "drop", 0.9),))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fedrag_flwr.memory.synthesis.inflection import singular
 from fedrag_flwr.memory.synthesis.lexicon import (
     COUNTRIES,
+    ERAS,
     MONTHS,
     ORG_NOUNS,
     PERSON_NOUNS,
@@ -44,7 +45,15 @@ def plain(text: str) -> str:
 
 def is_name_token(token: Token) -> bool:
     """Whether a token can be part of a name: a proper noun, or a capitalised or numeric word beside one."""
-    return token.pos_ == "PROPN" and token.lower_ not in MONTHS and token.lower_ not in UNITS
+    return token.pos_ == "PROPN" and token.lower_ not in MONTHS and token.lower_ not in UNITS and not is_era(token)
+
+
+def is_era(token: Token) -> bool:
+    """Whether a token is what follows, or goes before, a year: "753 BC", "AD 79"."""
+    if token.text not in ERAS:
+        return False
+    beside = [token.nbor(step) for step in (-1, 1) if 0 <= token.i + step < len(token.doc)]
+    return any(other.text[:1].isdigit() for other in beside)
 
 
 def name_span(head: Token) -> list[Token]:

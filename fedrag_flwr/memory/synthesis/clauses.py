@@ -109,6 +109,8 @@ def _subject(verb: Token) -> tuple[Part | None, Token | None]:
         if own is not None and own.lower_ in _RELATIVES:
             return _antecedent(verb.head, verb), None
         if pronoun is not None and pronoun.dep_ == "dobj" and own is not None:
+            if any(child.dep_ == "dobj" and child.i > verb.i for child in verb.children):
+                return None, None  # "the theory that he killed her": a clause with an object of its own tells no gap
             gap = _referred(verb.head)
         elif any(
             child.lower_ in ("whose", "whom") or child.tag_ == "WP$" for child in verb.subtree if child.i < verb.i

@@ -16,7 +16,7 @@ from itertools import chain, combinations, product
 from fedrag_flwr.memory.synthesis.composition import CONTEXT
 from fedrag_flwr.memory.synthesis.descriptions import statement
 from fedrag_flwr.memory.synthesis.grounding import NUMBERS, STOP, name_list, normalise
-from fedrag_flwr.memory.synthesis.inflection import is_past, singular
+from fedrag_flwr.memory.synthesis.inflection import singular
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.segment import document_of
@@ -25,6 +25,13 @@ _WHEN = re.compile(r"^(?:When|In what year) (?P<verb>was|were|did) (?P<rest>.+)\
 _YEAR = re.compile(r"(?:(?:[A-Z][a-z]+ )?(?:\d{1,2},? )?(?:[A-Z][a-z]+,? )?)(1\d{3}|20\d{2})")
 _SUBJECT = re.compile(r"(?:the )?(?:[A-Z0-9][^\s]*)(?: (?:[A-Z0-9][^\s]*|(?:of|and|the|de|von)(?= [A-Z])))*")
 _MORE = re.compile(r"\b(?:includ\w+|such as|among|like|other|others|especially|e\.g)\b")
+_ONCE = frozenset(  # "was born", "did die": what is said of one thing for one year alone
+    (
+        *("born", "die", "founded", "established", "incorporated", "built", "constructed", "erected", "completed"),
+        *("discovered", "invented", "launched", "commissioned", "opened", "open", "premiered", "premiere"),
+        *("demolished", "dissolved", "abolished"),
+    )
+)
 _NAMED = frozenset(("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "NORP", "EVENT", "WORK_OF_ART", "PRODUCT"))
 _MOST_WORDS = 24
 _MOST_DATED = (
@@ -72,16 +79,13 @@ class Derivation:
         self._facts = facts
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
-        self._words = {text: frozenset(normalise(text).split()) for text in self._types}
+        self._words = {text: frozenset(normalise(text).split()) for text in self._types if self._types[text] == "YEAR"}
         self._saying: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # word -> sentences, without titles
         for unit in self._units:
             said = frozenset(normalise(texts[unit].partition(". ")[2] or texts[unit]).split())
             for word in said:
                 self._saying[word].append(said)
-        self._of_type: defaultdict[str, list[str]] = defaultdict(list)
-        for text in sorted(self._types, key=lambda text: (len(text), text)):
-            if self._types[text] != "PERSON" or " " in text:  # a single word may stand for no person, or for the same
-                self._of_type[self._types[text]].append(text)
+        self._years = sorted(text for text, type_ in self._types.items() if type_ == "YEAR")
         self._events = _events(drafts)
 
     def drafts(self) -> list[Draft]:
@@ -93,13 +97,19 @@ class Derivation:
         for draft in self._drafts:
             names = name_list(draft.answer)
             word, _, rest = draft.question.partition(" ")
-            if draft.kind != "set" or not 2 <= len(names) <= 10 or any(map(_MORE.search, self._told(draft))):
+            if draft.kind != "set" or not 2 <= len(names) <= 10 or not self._is_whole(draft, len(names)):
                 continue
             noun = rest.split()[0]
             if word == "Which" and noun.islower() and singular(noun) != noun:
                 yield _draft(f"How many {rest}", NUMBERS[len(names)], "aggregation", "CARDINAL", draft)
             elif word == "Who" and all(self._types.get(name) == "PERSON" for name in names):
                 yield _draft(f"How many people {rest}", NUMBERS[len(names)], "aggregation", "CARDINAL", draft)
+
+    def _is_whole(self, draft: Draft, count: int) -> bool:
+        """Whether its text says itself that the list has so many: what it does not name another sentence may."""
+        told = " ".join(self._told(draft))
+        closed = rf"\b(?:{NUMBERS[count]}|{count}|only|all{'|both' if count == 2 else ''})\b"
+        return not _MORE.search(told) and re.search(closed, told, re.IGNORECASE) is not None
 
     def _spans(self) -> Iterator[Draft]:
         """Two dated events: how many years after the one was the other?"""
@@ -112,20 +122,19 @@ class Derivation:
                 )
 
     def _denials(self) -> Iterator[Draft]:
-        """A year or a person that the document tells of elsewhere in the place of the true one."""
-        for event in self._events:
-            yield from self._denied(event.draft, "YEAR", f"{event.verb.capitalize()} {event.rest} in ", "?")
-        for draft in self._drafts:
-            word, _, rest = draft.question.partition(" ")
-            verb = rest.partition(" ")[0]
-            if word == "Who" and draft.answer_type == "PERSON" and is_past(verb) and verb != "did":
-                yield from self._denied(draft, "PERSON", "Was it ", f" who {rest}")
+        """A year that the document tells of elsewhere in the place of that of what happens once.
 
-    def _denied(self, draft: Draft, type_: str, before: str, after: str) -> Iterator[Draft]:
-        """The shortest question about a fact of the document of which the draft's own support holds no word."""
+        Nobody is denied to have done a thing: who else did it another sentence may tell in other words.
+        """
+        for event in self._events:
+            if not _ONCE.isdisjoint(event.rest.split()):
+                yield from self._denied(event.draft, f"{event.verb.capitalize()} {event.rest} in ")
+
+    def _denied(self, draft: Draft, before: str) -> Iterator[Draft]:
+        """The shortest question about a year of the document of which the draft's own support holds no word."""
         own = frozenset(normalise(" ".join(self._told(draft))).split())
-        for other in self._of_type[type_]:
-            question = f"{before}{other}{after}"
+        for other in self._years:
+            question = f"{before}{other}?"
             fits = not self._words[other] & own and len(question.split()) <= _MOST_WORDS
             if fits and not self._may_be_so(draft, self._words[other]):
                 yield _draft(question, "No", "false-premise", "YESNO", draft)

@@ -69,6 +69,7 @@ RELATED_NOUNS = tuple(
         "battle war conflict campaign",
     )
 )
+ERAS = frozenset(("BC", "BCE", "B.C.", "AD", "A.D.", "CE"))
 MONTHS = words_of(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec"

@@ -21,6 +21,7 @@ from fedrag_flwr.records import Fact
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
+_AT_A_TIME = frozenset(("in", "on", "at", "during"))
 _MAX_REST = 18
 
 
@@ -153,8 +154,8 @@ def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker) -> tuple[str, 
     """Choose a wh-phrase, and whether the preposition before the fact goes."""
     noun = asker.classes.of(fact.text)
     if fact.type in ("DATE", "YEAR"):
-        if prep is None:
-            return None
+        if prep is None or prep.lower_ not in _AT_A_TIME:
+            return None  # what was "before 1500" was not then
         return ("In what year" if len(span) == 1 and is_year(span[0]) else "When"), True
     if fact.type == "QUANTITY":
         unit = next((token for token in span if singular_unit(token)), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis.classes import is_name_token
+from fedrag_flwr.memory.synthesis.classes import is_era, is_name_token
 from fedrag_flwr.memory.synthesis.lexicon import APPROXIMATE, DETERMINERS, MONTHS, UNITS, VAGUE_NOUNS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def is_date(tokens: Sequence[Token]) -> bool:
     """Whether tokens are a calendar date or a year."""
     has_month = any(token.lower_ in MONTHS and token.text[:1].isupper() for token in tokens)
-    years = [token for token in tokens if is_year(token)]
+    years = [token for token in tokens if is_year(token) or is_era(token)]
     names = [token for token in tokens if is_name_token(token)]
     return ((has_month and any(token.text[:1].isdigit() for token in tokens)) or bool(years)) and not names
 
@@ -58,6 +58,7 @@ def calendar_tokens(tokens: Sequence[Token]) -> list[Token]:
         fits = (
             token.lower_ in MONTHS
             or token.text[:1].isdigit()
+            or is_era(token)
             or token.text in (",", "–", "-", "'s")
             or token.lower_
             in (

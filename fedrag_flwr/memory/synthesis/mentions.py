@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _PERSONAL = frozenset(("he", "she", "him", "himself", "herself"))
 _PERSONAL_POSSESSIVE = frozenset(("his", "her", "hers"))
 _THING = frozenset(("it", "itself"))
+_PLACES = frozenset(("GPE", "LOC", "FAC"))
+_ACTING = (*SUBJECTS, "dobj", "dative", "conj", "appos")
 _TITLES = frozenset(("dr.", "mr.", "mrs.", "ms.", "sir", "lady", "lord", "saint", "st.", "prof.", "professor"))
 _PRONOUN_LEMMAS = _PERSONAL | _PERSONAL_POSSESSIVE | _THING | {"its", "they", "them", "their", "theirs", "themselves"}
 
@@ -63,7 +65,7 @@ class Mentions:
         self._by_token: dict[int, Referent] = {}
         self._unresolved: set[int] = set()
         self.last_subject = carried
-        self._last_person = ""
+        self._people: list[str] = []  # the names so far that may be a person's, each once
         self._first = parsed.spans[0] if opening and parsed.spans else None
         self._focus = Focus(topic.gender if topic is not None else "")
         for start, end in parsed.spans:
@@ -102,8 +104,7 @@ class Mentions:
                 self._put(chunk.start, chunk.end, referent, chunk[-1].tag_ == "POS")
             named = self.entity(head)
             self._note(head, named)
-            if named and self._classes.type_of(named) == "PERSON":
-                self._last_person = named
+            self._meets(head, named)
             if head.dep_ in ("nsubj", "nsubjpass") and head.lower_ not in ("that", "which", "who") and not subject:
                 subject = named or ("" if head.pos_ == "PRON" else self._described(chunk.text))
         for token in doc[start:end]:
@@ -117,6 +118,22 @@ class Mentions:
         for token in doc[start:end]:
             self._pronoun(token, subject)
         self.last_subject = subject or self.last_subject
+
+    def _meets(self, head: Token, named: str) -> None:
+        """Take note of a name that "he" or "she" may mean; the parse takes some for places ("Leo Park")."""
+        if not named or self._is_topic(named):  # a topic that is a person is kept elsewhere
+            return
+        type_ = self._classes.type_of(named)
+        may_act = head.dep_ in _ACTING and (type_ == "NAME" or (type_ in _PLACES and len(named.split()) == 2))
+        if type_ != "PERSON" and not may_act:
+            return
+        words = set(plain(named).split())
+        for place, known in enumerate(self._people):
+            whole = set(plain(known).split())
+            if words <= whole or whole <= words:
+                self._people[place] = max(known, named, key=len)
+                return
+        self._people.append(named)
 
     def _note(self, head: Token, named: str) -> None:
         """Tell the paragraph's focus whom a noun phrase names."""
@@ -230,7 +247,7 @@ class Mentions:
         if pronoun in _PERSONAL or pronoun in _PERSONAL_POSSESSIVE:
             if topic is not None and topic.person:
                 return topic.name if self._focus.may_be_topic(token) else ""
-            return self._last_person
+            return self._people[0] if len(self._people) == 1 and self._is_person(self._people[0]) else ""
         if pronoun in _THING or pronoun == "its":
             for text in (subject, self.last_subject):
                 if text and self._may_be_it(text):
@@ -239,6 +256,9 @@ class Mentions:
                     return ""
             return topic.name if topic is not None and not topic.person and not topic.plural else ""
         return topic.name if topic is not None and topic.plural else ""
+
+    def _is_person(self, name: str) -> bool:
+        return self._classes.type_of(name) == "PERSON"
 
     def _is_another_thing(self, text: str, topic: Topic) -> bool:
         """Whether a subject is a thing of another name than the topic's, which "it" may mean as well."""

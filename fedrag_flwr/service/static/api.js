@@ -37,8 +37,9 @@ function askForToken(wrong) {
     input.value = "";
     dialog.returnValue = "";
     document.getElementById("token-form").onsubmit = () => {
-      sessionStorage.setItem(KEY, input.value.trim());
-      resolve(input.value.trim());
+      const token = input.value.replace(/[^\x21-\x7e]/g, ""); // what is pasted may bring signs that no header may hold
+      sessionStorage.setItem(KEY, token);
+      resolve(token);
     };
     dialog.onclose = () => {
       asking = null;

@@ -18,9 +18,12 @@ const button = document.getElementById("ask-button");
 const status = document.getElementById("ask-status");
 const answers = document.getElementById("answers");
 
-export async function startAsking(showTrouble) {
+export async function showEarlier(showTrouble) {
   const { answers: earlier } = await call("/v1/answers");
   for (const answer of earlier.filter((one) => one.question).slice(0, HISTORY).reverse()) put(answer, showTrouble);
+}
+
+export function listen(showTrouble) {
   question.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
@@ -67,6 +70,7 @@ async function poll(first, card, showTrouble) {
     status.textContent = helped ? `The federation answered “${first.question}”: ${now.answer}` : `No help came for “${first.question}”.`;
   } catch (error) {
     showTrouble(error);
+    if (error.status === 0 || error.status === 503) setTimeout(() => poll(first, card, showTrouble), POLL_MS);
   }
 }
 

@@ -1,7 +1,7 @@
 // Which view is shown: the part of the address after "#", so that links, the back button and bookmarks work.
 
 import { call, Refused } from "./api.js";
-import { startAsking } from "./ask.js";
+import { listen, showEarlier } from "./ask.js";
 import { documentView, hyperedgeView, memoryListView, memoryView } from "./memory.js";
 import { sharedView } from "./shared.js";
 import { stateView } from "./state.js";
@@ -59,5 +59,6 @@ async function nameDevice() {
 }
 
 addEventListener("hashchange", () => show(true));
-nameDevice().then(() => startAsking(showTrouble)).catch(showTrouble);
+listen(showTrouble);
+nameDevice().then(() => showEarlier(showTrouble)).catch(showTrouble);
 show(false);

@@ -11,7 +11,16 @@ from fedrag_flwr.errors import DocumentError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import Failure, Reading, make_document
 from fedrag_flwr.sources.graph.mapping import GraphMapping
-from fedrag_flwr.sources.graph.paths import Path, Statement, Vertex, name_of, path_query, shown_path, statements_of
+from fedrag_flwr.sources.graph.paths import (
+    Path,
+    Statement,
+    Vertex,
+    name_of,
+    named_columns,
+    path_query,
+    shown_path,
+    statements_of,
+)
 from fedrag_flwr.sources.graph.store import GraphSession, quoted
 from fedrag_flwr.sources.searching import content_version
 
@@ -52,7 +61,8 @@ def read_graph(session: GraphSession, mapping: GraphMapping, paths: Sequence[Pat
         rows = session.rows(path_query(path, mapping, None, mapping.most_rows + 1), {})
         if len(rows) > mapping.most_rows:
             kinds = ", ".join(step.kind.type for step in path)
-            failures.append(Failure(kinds, f"only {mapping.most_rows} paths were read (raise most-rows)"))
+            reason = f"only {mapping.most_rows} paths were read (raise most-rows)"
+            failures.append(Failure(kinds, reason, guessed=True))  # whatever is not there may be beyond
         for statement in statements_of(path, rows[: mapping.most_rows], mapping):
             if statement.subject in told:
                 told[statement.subject][statement.text] = None
@@ -83,16 +93,19 @@ def _vertices(session: GraphSession, mapping: GraphMapping, failures: list[Failu
     """All vertices that a key of their own tells from all others of their label; the others are failures."""
     found: list[Named] = []
     for label, one in mapping.label.items():
-        columns = ", ".join(f"v.{quoted(name)}" for name in (one.key, *one.name, *one.show))
-        query = f"MATCH (v:{quoted(label)}) RETURN {columns} LIMIT {mapping.most_rows + 1}"
+        columns = named_columns(f"v.{quoted(name)}" for name in (one.key, *one.name, *one.show))
+        query = f"MATCH (v:{quoted(label)}) RETURN {columns} ORDER BY c0 LIMIT {mapping.most_rows + 1}"
         rows = session.rows(query, {})
         if len(rows) > mapping.most_rows:
-            failures.append(Failure(label, f"only {mapping.most_rows} vertices were read (raise most-rows)"))
+            reason = f"only {mapping.most_rows} vertices were read (raise most-rows)"
+            failures.append(Failure(label, reason, guessed=True))
         keys = Counter(str(row[0]) for row in rows[: mapping.most_rows] if row[0] is not None)
         if without := min(len(rows), mapping.most_rows) - keys.total():
             failures.append(Failure(label, f"{without} without {one.key}, by which they would be known"))
         failures += [
-            Failure(f"{label} {key}", f"{count} have this {one.key}") for key, count in keys.items() if count > 1
+            Failure(f"{label} {key}", f"{count} have this {one.key}", document_id(mapping, Vertex(label, key)))
+            for key, count in keys.items()
+            if count > 1
         ]
         for row in rows[: mapping.most_rows]:
             if keys[str(row[0])] != 1 or row[0] is None:

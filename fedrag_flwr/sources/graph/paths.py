@@ -96,12 +96,17 @@ def path_query(path: Path, mapping: GraphMapping, end: End | None, limit: int) -
     for number, label in enumerate(_labels(path)):
         one = mapping.label[label]
         columns += [f"v{number}.{quoted(name)}" for name in (one.key, *one.name)]
-    columns += [f"r{number}" for number in range(1, len(path) + 1)]
-    where = ""
+    told = ", ".join((named_columns(columns), *(f"r{number}" for number in range(1, len(path) + 1))))
+    where, order = "", " ORDER BY c0"
     if end is not None:
         place = 0 if end == "entity" else len(path)
-        where = f" WHERE v{place}.{quoted(mapping.label[_labels(path)[place]].key)} IN $keys"
-    return f"MATCH {pattern}{where} RETURN {', '.join(columns)} LIMIT {limit}"
+        where, order = f" WHERE v{place}.{quoted(mapping.label[_labels(path)[place]].key)} IN $keys", ""
+    return f"MATCH {pattern}{where} RETURN {told}{order} LIMIT {limit}"
+
+
+def named_columns(columns: Iterable[str]) -> str:
+    """Columns to return under names of their own, c0 and so on: a database may refuse two of one name."""
+    return ", ".join(f"{column} AS c{number}" for number, column in enumerate(columns))
 
 
 def statements_of(path: Path, rows: Iterable[Sequence[object]], mapping: GraphMapping) -> list[Statement]:

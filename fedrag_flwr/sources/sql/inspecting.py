@@ -48,7 +48,8 @@ def _record(inspector: Inspector, table: str, tables: Sequence[str]) -> RecordMa
     key = _key(inspector, table)
     joins = _joins(inspector, table, tables)
     referring = {own for join in joins.values() for own in join.on}
-    shown = {name: f"{{{name}}}" for name in columns if name not in key and name not in referring}
+    hidden = {*key, *referring} - _texts(inspector, table)  # a number that stands for a row says nothing, a code does
+    shown = {name: f"{{{name}}}" for name in columns if name not in hidden}
     if not key or not shown:
         return None
     for alias, join in joins.items():
@@ -62,6 +63,13 @@ def _record(inspector: Inspector, table: str, tables: Sequence[str]) -> RecordMa
 
 def _shown_columns(inspector: Inspector, table: str) -> list[str]:
     return [column["name"] for column in inspector.get_columns(table) if _shows(column)]
+
+
+def _texts(inspector: Inspector, table: str) -> set[str]:
+    """The columns that hold text."""
+    from sqlalchemy import String
+
+    return {column["name"] for column in inspector.get_columns(table) if isinstance(column["type"], String)}
 
 
 def _key(inspector: Inspector, table: str) -> tuple[str, ...]:
@@ -82,7 +90,9 @@ def _joins(inspector: Inspector, table: str, tables: Sequence[str]) -> dict[str,
         other = _called_like(own, tables)
         if own in declared or other is None or other == table:
             continue
-        if len(key := _key(inspector, other)) == 1:
+        if len(key := _key(inspector, other)) == 1 and (own in _texts(inspector, table)) == (
+            key[0] in _texts(inspector, other)
+        ):
             found[own.lower()] = JoinMapping(table=other, on={own: key[0]})
     return found
 

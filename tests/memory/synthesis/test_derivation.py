@@ -56,19 +56,21 @@ def test_what_happened_twice_is_not_denied() -> None:
         "cup#0.0": "Kestrel FC. Kestrel FC won the Amber Cup in 1990.",
         "cup#0.1": "Kestrel FC. Kestrel FC took the Amber Cup once more in 1995.",
         "cup#0.2": "Kestrel FC. A new stand was opened in 1997.",
+        "cup#0.3": "Kestrel FC. Kestrel FC was founded in 1884.",
     }
     years = {unit: (Fact(text[-5:-1], "YEAR", text[-5:-1]),) for unit, text in texts.items()}
     won = Draft("When did Kestrel FC win the Amber Cup?", "1990", "single", "YEAR", ("cup#0.0",))
     told = Draft("Who took the Amber Cup in 1995?", "Kestrel FC", "single", "ORG", ("cup#0.1",))
     opened = Draft("When was a new stand opened?", "1997", "single", "YEAR", ("cup#0.2",))
-    denied = {draft.question for draft in derive((won, told, opened), texts, years) if draft.answer == "No"}
-    assert denied == {"Did Kestrel FC win the Amber Cup in 1997?"}
+    founded = Draft("When was Kestrel FC founded?", "1884", "single", "YEAR", ("cup#0.3",))
+    denied = {draft.question for draft in derive((won, told, opened, founded), texts, years) if draft.answer == "No"}
+    assert denied == {"Was Kestrel FC founded in 1997?"}  # a cup may be won in a year of which nothing is told
 
 
 @pytest.mark.parametrize(
     ("drafts", "expected"),
     [
-        ((MOONS,), {("aggregation", "How many moons orbit Pluto?", "three")}),
+        ((MOONS,), set()),  # another sentence may name a fourth
         (
             (PLUTO, CHARON),
             {
@@ -79,8 +81,7 @@ def test_what_happened_twice_is_not_denied() -> None:
         ),
         ((PLUTO, CERES), {("comparison", "Which was discovered first, Ceres or Pluto?", "Ceres")}),
         ((CERES, VOLBEAT), set()),  # neither the same event nor a shared name
-        ((FINDER,), set()),  # nobody else is told of
-        ((FINDER, CHARON), {("false-premise", "Was it James Christy who discovered Pluto?", "No")}),
+        ((FINDER, CHARON), set()),  # nobody is denied to have done a thing
     ],
 )
 def test_what_is_derived(drafts: Sequence[Draft], expected: set[tuple[str, str, str]]) -> None:
@@ -101,21 +102,20 @@ def test_what_is_not_certain_enough_gives_nothing(draft: Draft) -> None:
     assert made(draft, CERES) == set()
 
 
-@pytest.mark.timeout(60)
-def test_a_long_register_takes_one_denial_a_fact() -> None:
-    units = [f"list#0.{number}" for number in range(3_000)]
-    people = [f"Ann{number} Bell{number}" for number in range(3_000)]
-    texts = {unit: f"List. {one} discovered moon {unit}." for unit, one in zip(units, people, strict=True)}
-    facts = {unit: (Fact(one, "PERSON", one.lower()),) for unit, one in zip(units, people, strict=True)}
-    drafts = [
-        Draft(f"Who discovered moon {unit}?", one, "single", "PERSON", (unit,))
-        for unit, one in zip(units, people, strict=True)
-    ]
-    found = derive(drafts, texts, facts)
-    assert len(found) == 3_000
-    asked = {one.support[0]: one.question for one in found}
-    assert asked[units[0]] == "Was it Ann1 Bell1 who discovered moon list#0.0?"
-    assert asked[units[1]] == "Was it Ann0 Bell0 who discovered moon list#0.1?"
+CLOSED = [
+    ("Pluto. Three moons, Kerberos, Styx and Nix, orbit Pluto.", True),
+    ("Pluto. Only Kerberos, Styx and Nix orbit Pluto.", True),
+    ("Pluto. Kerberos, Styx and Nix orbit Pluto.", False),
+    ("Pluto. Both observers say that Kerberos, Styx and Nix orbit Pluto.", False),
+    ("Pluto. Three moons such as Kerberos, Styx and Nix orbit Pluto.", False),
+]
+
+
+@pytest.mark.parametrize(("text", "closed"), CLOSED)
+def test_a_list_is_counted_where_its_text_says_that_it_is_whole(text: str, closed: bool) -> None:
+    found = derive([MOONS], TEXTS | {"pluto#0.2": text}, FACTS)
+    told = [(draft.question, draft.answer) for draft in found]
+    assert told == ([("How many moons orbit Pluto?", "three")] if closed else [])
 
 
 def test_a_list_that_the_text_leaves_open_is_not_counted() -> None:

@@ -151,7 +151,28 @@ TOLD = [
     ("Nix Ltd", "As Bob Roe claims, Ann Lee founded Nix Ltd in 1990.", "Who founded Nix Ltd?", "Ann Lee"),
     ("Nix Ltd", "According to legend, Ann Lee founded Nix Ltd in 1990.", "Who founded Nix Ltd?", "Ann Lee"),
 ]
+OTHERWISE = [  # what the words say in another sense than a careless reader takes
+    ("Aron Castle", "Aron Castle was abandoned before 1500.", "In what year was Aron Castle abandoned?", "1500"),
+    ("Aron Castle", "Aron Castle was rebuilt after 1620.", "When was Aron Castle rebuilt?", "1620"),
+    ("Aron Castle", "Aron Castle was sold between 1700 and 1710.", "In what year was Aron Castle sold?", "1700"),
+    ("Acme", "Acme was founded by Leo Park before 1900.", "In what year was Acme founded?", "1900"),
+    ("Acme Corporation", "Leo Park met Ann Wu after he left IBM.", "Who left IBM?", "Ann Wu"),
+    (
+        "Acme Corporation",
+        "Ann Wu sued Leo Park because he had stolen the Mira Diamond.",
+        "Who had stolen the Mira Diamond?",
+        "Ann Wu",
+    ),
+    ("Case", "The theory that Leo Park killed Ann Wu was rejected.", "Who did Leo Park kill?", "Ann Wu"),
+    ("Case", "The theory that Leo Park killed Ann Wu was rejected.", "What did Leo Park kill?", "theory"),
+    ("Rome", "Rome was founded in 753 BC by Romulus.", "Where was Rome founded?", "753 BC"),
+    ("Rome", "Rome was founded in 753 BC by Romulus.", "Which organisation was Rome founded in?", "753 BC"),
+    ("Uruk", "Uruk was sacked in 1200 BC by raiders.", "In what year was Uruk sacked?", "1200"),
+]
 STATED = [
+    ("Rome", "Rome was founded in 753 BC by Romulus.", "When was Rome founded?", "753 BC"),
+    ("Acme Corporation", "Ann Wu joined in 1990. She left IBM in 1989.", "Who left IBM?", "Ann Wu"),
+    ("Aron Castle", "Aron Castle was abandoned in 1500.", "In what year was Aron Castle abandoned?", "1500"),
     ("Nix Ltd", "Nix Ltd was founded not by Ann Lee but by Bob Roe in 1990.", "Who founded Nix Ltd?", "Bob Roe"),
     ("Nix Ltd", "Nix Ltd moved to Rome, not Paris, in 1990.", "Where did Nix Ltd move?", "Rome"),
     (
@@ -200,7 +221,7 @@ def says_to(question: str, answer: str) -> Callable[[tuple[str, str]], bool]:
     return lambda item: item[1] == answer and words <= set(item[0].rstrip("?").lower().split())
 
 
-@pytest.mark.parametrize(("title", "text", "question", "answer"), DENIED + ASKED + SHARED + TOLD)
+@pytest.mark.parametrize(("title", "text", "question", "answer"), DENIED + ASKED + SHARED + TOLD + OTHERWISE)
 def test_what_is_not_stated_is_no_memory(title: str, text: str, question: str, answer: str) -> None:
     assert not list(filter(says_to(question, answer), asked_of(title, text)))
 
