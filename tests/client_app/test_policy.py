@@ -284,6 +284,12 @@ def test_a_file_name_never_leaves_even_where_nothing_is_masked(tmp_path: Path) -
     assert b"Ottilie" not in said
 
 
+def test_a_quote_that_is_not_closed_is_named_with_its_key() -> None:
+    own: dict[str, Plain] = {"device-name": "ward", "sources": "sqlite:////srv/o'brien.db"}
+    with pytest.raises(SettingError, match="sources: a quote is not closed"):
+        Node(own, BASE).device()
+
+
 def test_a_deployed_devices_store_depends_on_its_name_and_home_alone(tmp_path: Path) -> None:
     folder = _write(tmp_path / "ward", WARD)
     own: dict[str, Plain] = {"data-path": str(folder), "home": str(tmp_path / "home")}

@@ -26,7 +26,7 @@ from fedrag_flwr.errors import (
 )
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
-from fedrag_flwr.records import Answer, because
+from fedrag_flwr.records import Answer, because, declined
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
@@ -253,6 +253,25 @@ def test_a_killed_run_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
     assert lines[: len(finished)] == finished
     keys = [(row["system"], row["question_id"]) for row in map(json.loads, lines)]
     assert len(keys) == len(set(keys)) == 2 * (6 + 1)
+
+
+def test_what_only_an_error_answered_is_asked_again(data: Path, tmp_path: Path) -> None:
+    plan = BenchPlan((data,), (MEMORIZER,), "local", devices=1, questions=3, changes=SMALL)
+    [world], rows = run_plan(plan, tmp_path / "out", silent)
+    first, second, third = (row for row in rows.of(world.name, MEMORIZER) if row.question_id)
+    rows.add(replace(first, answer=declined(first.question_id, "failed: StoreFullError")))
+    rows.add(replace(second, answer=None))
+    _, again = run_plan(plan, tmp_path / "out", silent)
+    assert all(again.answered(world.name, MEMORIZER, one.question_id) for one in (first, second, third))
+    kept = [row for row in read_rows(tmp_path / "out") if row.question_id]
+    assert sorted(row.question_id for row in kept) == sorted(one.question_id for one in (first, second, third))
+    lines = (tmp_path / "out" / ROWS).read_text(encoding="utf-8").splitlines()
+    assert sum(json.loads(line)["question_id"] == third.question_id for line in lines) == 1
+
+
+def test_datasets_of_the_hub_are_told_apart_by_their_whole_names() -> None:
+    names = ("hub:a/qa.v2:alpha", "hub:a/qa.v2:beta", "hub:b/qa.v2:alpha")
+    assert len({BenchPlan((Path(name),), FAST, changes=SMALL).digest for name in names}) == len(names)
 
 
 def test_two_at_one_folder_are_refused(data: Path, tmp_path: Path) -> None:
