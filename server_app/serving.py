@@ -150,4 +150,5 @@ def serve(grid: Grid, run_id: str, settings: Settings) -> None:
     try:
         Serving(grid, run_id, strategy, settings).run()
     finally:
+        strategy.close()
         tools.close()

@@ -157,6 +157,9 @@ class FederatedRag(Strategy):
             self._note_answers()
             self.resolve()
 
+    def close(self) -> None:
+        """End what the strategy has started beside the run; there is nothing here."""
+
     def outcome(self) -> RunOutcome:
         """What the run has brought so far."""
         return RunOutcome(

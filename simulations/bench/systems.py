@@ -110,8 +110,9 @@ class Federated:
         return Asked(answer, sent, worked)
 
     def close(self) -> None:
-        """Close the devices and what the server holds."""
+        """Close the devices, what the strategy has started, and what the server holds."""
         self._devices.close()
+        self._strategy.close()
         self._tools.close()
 
 
