@@ -147,6 +147,10 @@ def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path,
         database.execute("CREATE TABLE airport (iata TEXT PRIMARY KEY, city TEXT)")
         database.execute("CREATE TABLE types (id INTEGER PRIMARY KEY, name TEXT)")
         database.execute("CREATE TABLE incident (id INTEGER PRIMARY KEY, type TEXT, place TEXT)")
+        database.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)")
+        database.execute("CREATE TABLE visit (id INTEGER PRIMARY KEY, people_id INTEGER, reason TEXT, day TEXT)")
+        database.execute("INSERT INTO people VALUES (7, 'Odile Varro')")
+        database.execute("INSERT INTO visit VALUES (1, 7, 'asthma', 'Monday'), (2, NULL, 'a cough', NULL)")
         database.execute("INSERT INTO airport VALUES ('CDG', 'Paris')")
         database.execute("INSERT INTO incident VALUES (1, 'fire', 'hall')")
     mapping = proposed_mapping(url_of(str(path)))
@@ -154,6 +158,20 @@ def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path,
     texts = {document.id: document.text for document in SqlSource(mapping, tools).read().documents}
     assert texts["field/airport/CDG"] == "The iata is CDG. The city is Paris."
     assert texts["field/incident/1"] == "The type is fire. The place is hall."
+    assert texts["field/visit/1"] == "The reason of Odile Varro is asthma. The day of Odile Varro is Monday."
+    assert texts["field/visit/2"] == "The reason is a cough."
+
+
+def test_without_a_title_a_text_keeps_its_words(tmp_path: Path, tools: SearchTools) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        for statement in MAKE:
+            database.execute(statement)
+        database.execute("INSERT INTO conditions VALUES (1, NULL, 'Asthma', NULL, NULL)")
+    record = {"table": "conditions", "key": ("id",), "title": "", "text": ("The name of it is {description}.",)}
+    mapping = SqlMapping(name="ward", url=f"sqlite:///{path}", record=(RecordMapping.model_validate(record),))
+    [document] = SqlSource(mapping, tools).read().documents
+    assert document.text == "The name of it is Asthma."
 
 
 WRONG_MAPPINGS = [

@@ -89,11 +89,14 @@ class RecordReader:
         keys = [_key(value) for value in row[: len(self._key)]]
         values = dict(zip(self._fields, map(_shown, row[len(self._key) :]), strict=False))
         value = partial(_value, values)
-        sentences = (filled(template, value) for template in self.mapping.text)
+        title = filled(self.mapping.title, value)
+        nameless = self.mapping.title and not title  # it is told without a name, rather than not at all
+        whose = f" of {self.mapping.title}" if nameless else ""
+        sentences = (filled(template.replace(whose, ""), value) for template in self.mapping.text)
         named = ", ".join(f"{name}={key}" for name, key in zip(self.mapping.key, keys, strict=True))
         return SqlRecord(
             "/".join((self._source, self.mapping.table, *(quote(key, safe="") for key in keys))),
-            filled(self.mapping.title, value),
+            title,
             " ".join(sentence for sentence in sentences if sentence),
             f"{self.mapping.table}[{named}]",
         )
