@@ -149,7 +149,6 @@ class EnclaveProcess:
         told = json.dumps({"run": run, "settings": flat})
         self._run = run
         self._child = Child(__name__, [told], settings.federation.round_timeout, _MOST_BYTES)
-        self._starts = 1
         [self.public] = self._told([b"key"])
 
     @property
@@ -187,7 +186,7 @@ class EnclaveProcess:
 
     def _told(self, frames: Sequence[bytes]) -> list[bytes]:
         error, *found = self._child.call(frames)
-        if self._child.starts != self._starts:
+        if self._child.starts > 1:
             raise CipherError("it died, and another has another key", where=_SELF, fix="confide anew")
         if error or len(found) != 1:
             raise CipherError(error[:200].decode(errors="replace") or "no single reply", where=_SELF)

@@ -18,7 +18,7 @@ class Failure:
     """A document that could not be read: its file name (with line or id) and the reason, never its text.
 
     `document_id` is the one that it would have, where that is known: what was remembered of it stays meanwhile. If it
-    is `guessed` the document may have had another, and none of those that were remembered may be taken for removed.
+    is `guessed` the document may have had another: where none of this id is remembered, none is taken for removed.
     """
 
     name: str

@@ -116,7 +116,7 @@ class BenchPlan:
         return Settings.from_config({**needed, **self.changes})
 
     def hashes(self) -> dict[str, str]:
-        """The datasets with the start of each file's SHA-256, a pool's corpus after its questions; the hub's name's."""
+        """The start of the SHA-256 of each dataset's file, with a pool's corpus after it; on the hub, of its name."""
         return {dataset_of(path): "+".join(map(_hash, self._files(path))) for path in self.data}
 
     def told(self) -> dict[str, object]:

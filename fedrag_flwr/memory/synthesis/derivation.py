@@ -79,13 +79,14 @@ class Derivation:
         self._facts = facts
         self._units = sorted({unit for draft in drafts for unit in draft.support})
         self._types = {fact.text: fact.type for unit in self._units for fact in facts[unit]}
-        self._words = {text: frozenset(normalise(text).split()) for text in self._types if self._types[text] == "YEAR"}
         self._saying: defaultdict[str, list[frozenset[str]]] = defaultdict(list)  # word -> sentences, without titles
         for unit in self._units:
             said = frozenset(normalise(texts[unit].partition(". ")[2] or texts[unit]).split())
             for word in said:
                 self._saying[word].append(said)
-        self._years = sorted(text for text, type_ in self._types.items() if type_ == "YEAR")
+        self._years = {
+            text: frozenset(normalise(text).split()) for text, type_ in sorted(self._types.items()) if type_ == "YEAR"
+        }
         self._events = _events(drafts)
 
     def drafts(self) -> list[Draft]:
@@ -133,10 +134,10 @@ class Derivation:
     def _denied(self, draft: Draft, before: str) -> Iterator[Draft]:
         """The shortest question about a year of the document of which the draft's own support holds no word."""
         own = frozenset(normalise(" ".join(self._told(draft))).split())
-        for other in self._years:
+        for other, words in self._years.items():
             question = f"{before}{other}?"
-            fits = not self._words[other] & own and len(question.split()) <= _MOST_WORDS
-            if fits and not self._may_be_so(draft, self._words[other]):
+            fits = not words & own and len(question.split()) <= _MOST_WORDS
+            if fits and not self._may_be_so(draft, words):
                 yield _draft(question, "No", "false-premise", "YESNO", draft)
                 return
 
