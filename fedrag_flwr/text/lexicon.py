@@ -33,6 +33,11 @@ POSSESSED = words("comet college cathedral hospital castle palace law theorem da
 
 CONNECTORS = words("of de la le du des von van der den di da del della dos al el bin ibn y")
 
+DOUBTING = words(  # adverbs by which a sentence states only that something may be so
+    "reportedly allegedly supposedly possibly perhaps maybe probably presumably likely unlikely apparently seemingly "
+    "potentially conceivably"
+)
+
 SHORT_STOP = words("new old north south east west great little big united saint first national")
 
 APPROXIMATORS = words(

@@ -11,11 +11,12 @@ from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.facts import typed_spans
+from fedrag_flwr.text.lexicon import DOUBTING
 from fedrag_flwr.text.mentions import PRONOUNS, Mention
 from fedrag_flwr.text.segment import document_title
-from fedrag_flwr.text.tuples import DENYING, HEDGES, MODALS, Relation, evidence_tuple
+from fedrag_flwr.text.tuples import DENYING, MODALS, Relation, evidence_tuple
 
-PROMPT = "model-tuples-1"
+PROMPT = "model-tuples-2"
 MOST = 5  # tuples of a passage (HKVM-RAG IV-E)
 _TOKENS = 160  # most output tokens of a passage
 _WORD = re.compile(r"\w+")
@@ -126,7 +127,7 @@ class PassageReading:
         if normalise_anchor(head.text) == normalise_anchor(tail.text):
             return "ends are the same"
         place = self._sentence(head, tail)
-        hedged = bool((MODALS | HEDGES) & set(words.split()) or HEDGES & set(self._lines[place].split()))
+        hedged = bool((MODALS | DOUBTING) & set(words.split()) or DOUBTING & set(self._lines[place].split()))
         relation = Relation(self._here(head, place), words, self._here(tail, place), hedged)
         return evidence_tuple(relation, self._parsed.passage.id, 1.0 - place / len(self._lines))
 

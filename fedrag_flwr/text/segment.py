@@ -58,8 +58,8 @@ def blocks(title: str, text: str) -> list[Block]:
     """Split a document into paragraphs.
 
     Blank lines separate paragraphs. Headings (Markdown, or one short line without a full stop before a longer
-    paragraph) join the running title. Items of a list and runs of short fragments become one paragraph. A run of
-    text too long to parse in one piece is cut at a sentence end.
+    paragraph) join the running title; one with nothing under it is a paragraph by itself. Items of a list and runs of
+    short fragments become one paragraph. A run of text too long to parse in one piece is cut at a sentence end.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def blocks(title: str, text: str) -> list[Block]:
     headings: dict[int, str] = {}
     found: list[Block] = []
     fragments: list[str] = []
+    bare = 0  # level of the last heading as long as nothing stands under it
 
     def running_title() -> str:
         parts = [title, *(headings[level] for level in sorted(headings))]
@@ -82,14 +83,22 @@ def blocks(title: str, text: str) -> list[Block]:
             found.extend(Block(running_title(), piece) for piece in _pieces(_join_fragments(fragments)))
             fragments.clear()
 
+    def close(level: int) -> None:
+        """End what stands under headings of a level and deeper."""
+        if bare and level <= bare:
+            fragments.append(headings.pop(bare))
+        flush()
+
     for level, chunk in _chunks(normalise_text(text)):
         if level:
-            flush()
+            close(level)
             for deeper in [key for key in headings if key >= level]:
                 del headings[deeper]
-            if chunk.casefold() != title.casefold():
+            bare = level if chunk.casefold() != title.casefold() else 0
+            if bare:
                 headings[level] = chunk
             continue
+        bare = 0
         if _is_fragment(chunk):
             fragments.append(chunk)
             continue
@@ -97,7 +106,7 @@ def blocks(title: str, text: str) -> list[Block]:
             headings[_PLAIN_LEVEL] = fragments.pop()
         flush()
         found.extend(Block(running_title(), piece) for piece in _pieces(chunk))
-    flush()
+    close(bare)
     return found
 
 

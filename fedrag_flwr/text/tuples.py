@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 from fedrag_flwr.records import EvidenceTuple
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.facts import typed_spans
+from fedrag_flwr.text.lexicon import DOUBTING
 from fedrag_flwr.text.mentions import Mention, Mentions
 from fedrag_flwr.text.segment import document_title
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-RULES = "tuples-1"
+RULES = "tuples-2"
 RESOLVED = 0.7  # how far a pronoun's or a class noun's referent is believed
 HEDGED = 0.5  # how far a clause under "may", "reportedly" and the like is
 BRIDGES = {"NAME": 1.0, "CONCEPT": 0.4, "DATE": 0.2}  # of an end, by the kind of its type
@@ -25,7 +26,6 @@ _NUMBERS = frozenset({"CARDINAL", "ORDINAL", "QUANTITY", "MONEY", "PERCENT", "TI
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "oprd", "dative", "npadvmod"})
 MODALS = frozenset({"may", "might", "could", "would", "should", "must"})
-HEDGES = frozenset({"reportedly", "allegedly", "possibly", "perhaps", "probably", "supposedly"})
 DENYING = frozenset({"never", "hardly", "barely", "neither"})
 _CLAUSES = frozenset({"acl", "relcl"})
 _PLACES = frozenset({"GPE", "LOC"})
@@ -131,7 +131,9 @@ def _verbal(verb: Token, mentions: Mentions) -> Iterator[Relation]:
     if any(child.dep_ == "neg" or child.lower_ in DENYING for child in verb.children):
         return
     subjects = [mention for token in _subjects(verb) for mention in mentions.conjuncts(token)]
-    hedged = any((child.dep_ == "aux" and child.lower_ in MODALS) or child.lower_ in HEDGES for child in verb.children)
+    hedged = any(
+        (child.dep_ == "aux" and child.lower_ in MODALS) or child.lower_ in DOUBTING for child in verb.children
+    )
     words = _verb_words(verb)
     for relation, token in _complements(verb):
         for head, tail in product(subjects, mentions.conjuncts(token)):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.text.segment import TITLE_SEPARATOR, blocks
+from fedrag_flwr.text.segment import blocks
 
 LONG = 6_000
 
@@ -25,6 +27,25 @@ def test_headings_join_the_running_title_and_very_long_ones_are_text(text: str, 
     found = blocks("V", text)
     assert found[-1].title == title
     assert "It left" in found[-1].text
+
+
+BARE = [
+    (
+        "# Letter\n## Allergy: penicillin\n## Plan\nReview in clinic in two weeks time.",
+        [("V › Letter", "Allergy: penicillin"), ("V › Letter › Plan", "Review in clinic in two weeks time.")],
+    ),
+    ("It left.\n\n## Allergy: penicillin", [("V", "It left."), ("V", "Allergy: penicillin")]),
+    ("# A\n\n## B\n\n### C\n\n# D\n\nIt left.", [("V › A › B", "C"), ("V › D", "It left.")]),
+    ("# A\n\n# B", [("V", "A"), ("V", "B")]),
+    ("# A\n\ncamera\n\n# B\n\nlens", [("V › A", "camera"), ("V › B", "lens")]),
+    ("# V\n\n# A\n\nIt left.", [("V › A", "It left.")]),
+    ("# V", []),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), BARE)
+def test_a_heading_with_nothing_under_it_is_text_under_its_parent(text: str, wanted: list[tuple[str, str]]) -> None:
+    assert [(block.title, block.text) for block in blocks("V", text)] == wanted
 
 
 WRAPPED = [
@@ -63,8 +84,8 @@ def test_no_block_is_too_long_to_be_parsed(kind: str) -> None:
 
 
 @given(st.text(alphabet="ab.#!- \n", max_size=400))
-def test_blocks_hold_all_words_but_those_of_headings(text: str) -> None:
+def test_blocks_and_their_titles_hold_all_words(text: str) -> None:
     found = blocks("", text)
-    said = "".join(block.text + block.title.replace(TITLE_SEPARATOR, "") for block in found)
-    assert said.count("b") <= text.count("b") or any(block.title for block in found)
+    said = " ".join(f"{block.title} {block.text}" for block in found)
+    assert all(word in said for word in re.findall(r"[ab]+", text))
     assert all(block.text.strip() == block.text and block.text for block in found)

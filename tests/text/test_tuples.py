@@ -88,6 +88,15 @@ def test_confidences_follow_their_definitions(pipeline: SpacyPipeline) -> None:
     assert third.bridge == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(
+    "doubt", ["likely", "unlikely", "presumably", "apparently", "seemingly", "probably", "perhaps"]
+)
+def test_a_clause_of_doubt_is_believed_by_half(pipeline: SpacyPipeline, doubt: str) -> None:
+    (found,) = extract(pipeline, f"The stroke was {doubt} caused by warfarin.")
+    (stated,) = extract(pipeline, "The stroke was caused by warfarin.")
+    assert (found.factual, stated.factual) == (0.5, 1.0)
+
+
 def test_the_demo_corpus(pipeline: SpacyPipeline) -> None:
     documents = FolderSource(Path(fedrag_flwr.demo.__file__).parent / "corpus" / "missions").read().documents
     for document, passages in zip(documents, pipeline.parse(documents), strict=True):

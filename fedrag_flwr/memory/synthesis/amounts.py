@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fedrag_flwr.memory.synthesis.classes import is_era
+from fedrag_flwr.memory.synthesis.denial import next_word
 from fedrag_flwr.memory.synthesis.inflection import plural
 from fedrag_flwr.memory.synthesis.lexicon import (
     ADJECTIVE_MEASURES,
@@ -15,6 +16,7 @@ from fedrag_flwr.memory.synthesis.lexicon import (
     DURATION_VERBS,
     MEASURE_ADJECTIVES,
     WEIGHT_VERBS,
+    words_of,
 )
 from fedrag_flwr.memory.synthesis.measures import (
     calendar_tokens,
@@ -29,6 +31,9 @@ from fedrag_flwr.memory.synthesis.parts import Clause, Part
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+
+_DATING = words_of("ago after before later earlier prior previously afterwards")
+_LASTING = words_of("last take spend endure")
 
 Mode = Literal["drop", "strand", "front", "whole"]
 
@@ -72,25 +77,13 @@ def dates_of(
     if word is None:
         yield Candidate(text, "DATE", gone, prep, (Wh("Which date", "drop", 0.7),))
         return
-    if word is not None and word.lower_ in (
-        "since",
-        "until",
-        "from",
-        "to",
-        "by",
-        "before",
-        "after",
-        "between",
-        "during",
-    ):
-        whs: tuple[Wh, ...] = (
-            (Wh(f"{word.lower_.capitalize()} when", "drop", 0.9),)
-            if word.lower_ in ("since", "until")
-            else (Wh("When", "drop", 0.6),)
-        )
-        if word.lower_ in ("between", "before", "after"):
-            return
-        yield Candidate(text, "DATE", gone, prep, whs)
+    if word.lower_ in ("between", "before", "after", "by", "to"):
+        return  # it was not then: "completed by 1450", "postponed to 1451"
+    if word.lower_ in ("since", "until", "from"):
+        yield Candidate(text, "DATE", gone, prep, (Wh(f"{word.lower_.capitalize()} when", "drop", 0.9),))
+        return
+    if word.lower_ == "during":
+        yield Candidate(text, "DATE", gone, prep, (Wh("When", "drop", 0.6),))
         return
     if len(kept) == 1 and years:
         decade = text.endswith("s")
@@ -115,6 +108,8 @@ def amounts_of(
     prep = part.prep
     index = prep.i if prep is not None else None
     unit = next((token for token in inner if singular_unit(token)), inner[-1])
+    if dimension == "time" and tells_when(unit, clause):
+        return
     unit_text = unit.lower_ if unit.lower_.endswith("s") or len(unit) < 4 else plural(unit.lower_)
     whs: list[Wh] = []
     substance = next(
@@ -161,9 +156,21 @@ def amounts_of(
             whs.append(Wh({"length": "How far", "speed": "How fast"}[dimension], "drop", 0.6))
         if clause.lemma != "be":
             whs.append(Wh(f"How many {unit_text}", "drop", 0.8))
-    if part.role in ("attribute",) and clause.lemma == "be":
+    if part.role == "attribute" and clause.lemma == "be" and part.head in inner:
         whs.append(Wh("What"))
     yield Candidate(text, type_, gone, index, tuple(whs), dimension=dimension, measured=noun)
+
+
+def tells_when(unit: Token, clause: Clause) -> bool:
+    """Whether an amount of time dates what a clause tells: "ago", or how long before or after something else it was.
+
+    How long it went on it tells behind "for", and as all that a verb takes ("the trial took two years after that").
+    """
+    following, first = next_word(unit), unit.left_edge.i
+    if following not in _DATING or (first and unit.doc[first - 1].lower_ in ("for", "over", "during")):
+        return False
+    others = [part for part in clause.parts if part.role == "object" and unit not in part.tokens]
+    return following == "ago" or clause.lemma not in _LASTING or bool(others)
 
 
 def counts_of(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.amounts import Candidate, Mode, Wh, adjective_measure, amounts_of, counts_of, dates_of
 from fedrag_flwr.memory.synthesis.classes import Classes, is_name_token, name_span, name_text, type_of_noun
+from fedrag_flwr.memory.synthesis.denial import is_left_out
 from fedrag_flwr.memory.synthesis.inflection import plural, singular
 from fedrag_flwr.memory.synthesis.lexicon import (
     ADJECTIVE_MEASURES,
@@ -42,10 +43,14 @@ def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Class
     found = list(_of_phrase(part.head, part.tokens, part, clause, mentions, classes))
     as_name = part.role == "attribute" or (part.prep is not None and part.prep.lower_ == "as")
     if clause.lemma in NAMING_VERBS and (as_name or (part.role == "object" and clause.passive)):
-        of_person = clause.subject.head is not None and type_of_noun(clause.subject.head.lemma_) == "PERSON"
+        of_person = _is_person(clause.subject, mentions, classes)
         mode: Mode = "strand" if part.prep is not None else "drop"
+        title = clause.lemma == "name" and not name_span(part.head) and _name_before(part.head) is None
+        named = clause.passive and not of_person and not title  # who is "named director" has no new name
         return [
-            replace(item, type=item.type if of_person or not item.type else "NAME", whs=(Wh("What", mode),), named=True)
+            replace(
+                item, type=item.type if of_person or not item.type else "NAME", whs=(Wh("What", mode),), named=named
+            )
             for item in found[:1]
         ]
     if part.role in ("attribute", "object"):
@@ -53,12 +58,17 @@ def candidates_of(part: Part, clause: Clause, mentions: Mentions, classes: Class
     return found
 
 
+def _is_person(subject: Part, mentions: Mentions, classes: Classes) -> bool:
+    head = subject.head
+    return head is not None and "PERSON" in (type_of_noun(head.lemma_), classes.type_of(mentions.entity(head)))
+
+
 def _of_phrase(
     head: Token, tokens: Sequence[Token], part: Part, clause: Clause, mentions: Mentions, classes: Classes
 ) -> Iterator[Candidate]:
     prep = part.prep
     noun_tokens = [token for token in tokens if (prep is None or token.i > prep.i)]
-    if not noun_tokens or (head.pos_ == "PRON" and mentions.referent(head) is None):
+    if not noun_tokens or mentions.unresolved(head) or (head.pos_ == "PRON" and mentions.referent(head) is None):
         return
     gone = frozenset(token.i for token in noun_tokens)
     prep_index = prep.i if prep is not None else None
@@ -150,7 +160,7 @@ def _nominal(
         (
             child
             for child in head.children
-            if child.dep_ == "appos" and child.pos_ == "NOUN" and child.i > head.i and child.tag_ == "NN"
+            if child.dep_ == "appos" and child.tag_ == "NN" and child.i > head.i and not is_left_out(child)
         ),
         None,
     )

@@ -20,6 +20,7 @@ from fedrag_flwr.memory.synthesis.lexicon import (
     VAGUE_NOUNS,
     words_of,
 )
+from fedrag_flwr.memory.synthesis.stating import is_said_to_be
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -232,7 +233,7 @@ class Classes:
 
     def _class_noun(self, name: Sequence[Token], noun: Token, weight: int) -> None:
         head = class_head(noun)
-        if head is not None and not any(child.dep_ == "neg" for child in noun.head.children):
+        if head is not None and is_said_to_be(noun):
             self.vote(name_text(name), head.lemma_, weight)
 
 

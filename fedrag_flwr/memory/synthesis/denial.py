@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.lexicon import words_of
+from fedrag_flwr.text.lexicon import DOUBTING
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -17,24 +18,36 @@ _NOT = frozenset(("not", "never", "nor"))
 _DETERMINING = frozenset(("det", "poss", "quantmod"))
 _ALL = words_of("all every everyone everybody everything everywhere any anyone anybody anything")
 _MODALS = frozenset(("would", "could", "might", "may", "should", "'d", "must", "ought"))
-_DOUBTING = words_of("hardly barely scarcely nearly almost allegedly reportedly supposedly possibly perhaps probably")
+_NOT_QUITE = DOUBTING | words_of("hardly barely scarcely nearly almost")
 _ONLY = words_of("only just merely simply")
 _SUBJECTS = ("nsubj", "nsubjpass")
+_OPENING = frozenset((":", ";", "-", "–", "—", "(", "[", "•", "*", "·"))  # behind these a sentence may begin
 
 
 def denies(token: Token) -> bool:
     """Whether a word denies or excepts: "no", "neither", "few" (not "a few"), "everyone but"; not within a name."""
     word = token.lower_
-    named = token.ent_type_ == "WORK_OF_ART" or token.pos_ in ("PROPN", "INTJ")
-    if token.text[:1].isupper() and (named or not token.is_sent_start):
-        return False
-    following = token.nbor(1).lower_ if token.i + 1 < len(token.doc) else ""
     before = token.nbor(-1).lower_ if token.i > token.sent.start else ""
+    if _is_named(token, before):
+        return False
     if word in _NO:
-        return following not in _ONLY
+        return next_word(token) not in _ONLY
     if word in _SCARCE:
         return word not in ("few", "little") or (token.dep_ != "advmod" and not _counted(token))
     return word in _EXCEPT or (word == "but" and before in _ALL | _NO)
+
+
+def next_word(token: Token) -> str:
+    """Give the word behind a token in lower case, "" behind a text's last."""
+    return str(token.nbor(1).lower_) if token.i + 1 < len(token.doc) else ""
+
+
+def _is_named(token: Token, before: str) -> bool:
+    """Whether a capital makes a word part of a name ("joined No Doubt"); "NO stroke" is only said loudly."""
+    if not token.text[:1].isupper() or token.text.isupper():
+        return False
+    opens = token.is_sent_start or before in _OPENING
+    return not opens or token.ent_type_ == "WORK_OF_ART" or token.pos_ in ("PROPN", "INTJ")
 
 
 def _counted(token: Token) -> bool:
@@ -76,8 +89,8 @@ def is_denied(verb: Token) -> bool:
     return _is_turned(verb) or any(
         child.dep_ == "neg"
         or (child.dep_ == "aux" and child.lower_ in _MODALS)
-        or (child.lower_ == "yet" and child.nbor(1).lower_ == "to")
-        or (child.dep_ == "advmod" and (child.lower_ in _DOUBTING or any(denies(inner) for inner in child.children)))
+        or (child.lower_ == "yet" and next_word(child) == "to")
+        or (child.dep_ == "advmod" and (child.lower_ in _NOT_QUITE or any(denies(inner) for inner in child.children)))
         for child in verb.children
     )
 

@@ -8,8 +8,14 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-PERSON_NOUNS = words_of(
-    "person human man woman boy girl astronomer astrophysicist cosmologist physicist scientist engineer astronaut "
+# nouns for people: what all are, what one is to another, and what one does
+HUMANS = words_of("person human man woman boy girl child")
+RELATIONS = words_of(
+    "son daughter father mother brother sister wife husband cousin grandson granddaughter nephew niece successor "
+    "predecessor colleague rival friend"
+)
+PROFESSIONS = words_of(
+    "astronomer astrophysicist cosmologist physicist scientist engineer astronaut "
     "cosmonaut mathematician chemist biologist geologist inventor explorer pilot commander director producer writer "
     "author novelist poet playwright actor actress singer songwriter musician composer guitarist drummer rapper "
     "artist painter sculptor architect photographer journalist politician president minister chancellor senator "
@@ -19,11 +25,10 @@ PERSON_NOUNS = words_of(
     "professor researcher scholar student founder leader designer programmer developer comedian model dancer "
     "filmmaker screenwriter editor critic activist saint bishop pope priest monk administrator farmer amateur "
     "pioneer merchant clergyman pupil schoolgirl crew crewman nobleman lord baron count earl publisher illustrator "
-    "translator diplomat ambassador secretary deputy successor predecessor colleague rival friend assistant "
-    "discoverer aviator balloonist naturalist botanist geographer surveyor mechanic optician glassmaker brewer "
-    "organist son daughter father mother brother sister wife husband cousin grandson granddaughter nephew niece "
-    "child"
+    "translator diplomat ambassador secretary deputy assistant discoverer aviator balloonist naturalist botanist "
+    "geographer surveyor mechanic optician glassmaker brewer organist"
 )
+PERSON_NOUNS = HUMANS | RELATIONS | PROFESSIONS
 ORG_NOUNS = words_of(
     "agency company organisation organization corporation firm manufacturer contractor institute institution "
     "university college school laboratory lab consortium administration bureau department ministry committee council "

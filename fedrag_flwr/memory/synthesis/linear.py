@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fedrag_flwr.memory.synthesis.amounts import tells_when
 from fedrag_flwr.memory.synthesis.clauses import clauses_of
 from fedrag_flwr.memory.synthesis.denial import any_denies
 from fedrag_flwr.memory.synthesis.inflection import plural
@@ -106,7 +107,7 @@ def _after_verb(clause: Clause, clauses: Sequence[Clause], span: Span, fact: Fac
     while first - 1 > clause.verb.i and doc[first - 1].lower_ in ("the", "a", "an", "only", "about", "just"):
         first -= 1
     prep = doc[first - 1] if doc[first - 1].pos_ == "ADP" and first - 1 > clause.verb.i else None
-    found = _wh(fact, span, prep, asker)
+    found = _wh(fact, span, prep, asker, clause)
     if found is None:
         return
     phrase, drops = found
@@ -150,7 +151,7 @@ def _before_verb(clause: Clause, clauses: Sequence[Clause], span: Span, fact: Fa
     yield asker.question(f"{phrase} {' '.join(finite_words(clause))} {text}", fact.text, fact.type, 0.8)
 
 
-def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker) -> tuple[str, bool] | None:
+def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker, clause: Clause) -> tuple[str, bool] | None:
     """Choose a wh-phrase, and whether the preposition before the fact goes."""
     noun = asker.classes.of(fact.text)
     if fact.type in ("DATE", "YEAR"):
@@ -159,7 +160,7 @@ def _wh(fact: Fact, span: Span, prep: Token | None, asker: Asker) -> tuple[str, 
         return ("In what year" if len(span) == 1 and is_year(span[0]) else "When"), True
     if fact.type == "QUANTITY":
         unit = next((token for token in span if singular_unit(token)), None)
-        if unit is None:
+        if unit is None or (singular_unit(unit) == "time" and tells_when(unit, clause)):
             return None
         name = unit.text if unit.text.endswith("s") or len(unit) < 4 else plural(unit.text)
         return f"How many {name}", prep is not None and prep.lower_ == "for"

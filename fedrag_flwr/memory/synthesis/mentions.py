@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis.classes import Classes, is_name_token, name_span, name_text, plain
+from fedrag_flwr.memory.synthesis.classes import Classes, is_name_token, name_span, name_text, plain, type_of_noun
 from fedrag_flwr.memory.synthesis.focus import SUBJECTS, Focus
 from fedrag_flwr.memory.synthesis.topic import Topic
 from fedrag_flwr.text.base import ParsedPassage
@@ -67,6 +67,7 @@ class Mentions:
         self.last_subject = carried
         self._people: list[str] = []  # the names so far that may be a person's, each once
         self._first = parsed.spans[0] if opening and parsed.spans else None
+        self._acting: Token | None = None  # the head of the sentence's subject
         self._focus = Focus(topic.gender if topic is not None else "")
         for start, end in parsed.spans:
             self._sentence(parsed.doc, start, end)
@@ -88,7 +89,7 @@ class Mentions:
 
     def _sentence(self, doc: Doc, start: int, end: int) -> None:
         chunks = list(doc[start:end].noun_chunks)
-        subject = ""
+        subject, self._acting = "", None
         self._aliases(doc, start, end)
         for chunk in chunks:
             head = chunk.root
@@ -97,7 +98,7 @@ class Mentions:
                 named = self.entity(head)
                 self._note(head, named)
                 if head.dep_ in ("nsubj", "nsubjpass") and not subject:
-                    subject = named
+                    subject, self._acting = named, head
                 continue
             referent = self._resolve(chunk[0], chunk[-1], head, subject)
             if referent:
@@ -106,18 +107,27 @@ class Mentions:
             self._note(head, named)
             self._meets(head, named)
             if head.dep_ in ("nsubj", "nsubjpass") and head.lower_ not in ("that", "which", "who") and not subject:
-                subject = named or ("" if head.pos_ == "PRON" else self._described(chunk.text))
+                subject = named or ("" if head.pos_ == "PRON" else self._described(chunk))
+                others = [token.text for token in head.conjuncts if token.i > head.i]
+                subject = " and ".join([subject, *others]) if subject else ""
+                self._acting = head
         for token in doc[start:end]:
-            if (
-                token.tag_ == "POS"
-                and token.i > start
-                and topic_noun(token.nbor(-1), self.topic, start)
-                and token.i - 1 not in self._by_token
-            ):
-                self._put(token.i - 2, token.i + 1, self.topic.name if self.topic is not None else "", True)
+            if self.topic is None or token.tag_ != "POS" or token.i == start or token.i - 1 in self._by_token:
+                continue
+            if topic_noun(token.nbor(-1), self.topic, start):
+                if self._is_rivalled(token.nbor(-1), self.topic, ""):
+                    self._unresolved.add(token.i - 1)
+                else:
+                    self._put(token.i - 2, token.i + 1, self.topic.name, True)
         for token in doc[start:end]:
             self._pronoun(token, subject)
+        if self._acting is not None and not self.entity(self._acting) and self._names_topic(start, end):
+            subject = self.topic.name if self.topic is not None else ""
         self.last_subject = subject or self.last_subject
+
+    def _names_topic(self, start: int, end: int) -> bool:
+        referents = filter(None, map(self._by_token.get, range(start, end)))
+        return self.topic is not None and any(referent.text == self.topic.name for referent in referents)
 
     def _meets(self, head: Token, named: str) -> None:
         """Take note of a name that "he" or "she" may mean; the parse takes some for places ("Leo Park")."""
@@ -200,10 +210,22 @@ class Mentions:
                 possessive = span.end < end and doc[span.end].tag_ == "POS"
                 self._put(first, span.end + possessive, topic.name, possessive)
 
-    def _described(self, text: str) -> str:
-        """A subject without a name ("the primary mirror") blocks "it" only when nothing ties it to the topic."""
-        del text
-        return self.topic.name if self.topic and not self.topic.person else ""
+    def _described(self, chunk: Span) -> str:
+        """Give what "it" means behind a subject without a name: the topic, where "the" or an owner ties it to that.
+
+        Any other single thing ("a fire") it may mean as well; people, and several things, it never means.
+        """
+        topic, head = self.topic, chunk.root
+        if topic is None or topic.person:
+            return ""
+        owner = next((token for token in chunk if token.dep_ == "poss"), None)
+        owned = owner is not None and self._is_topic(self.entity(owner))
+        if owned or chunk[0].lower_ in ("the", "this") or not self._is_another_thing(chunk.text, topic):
+            return topic.name
+        several = head.tag_ in ("NNS", "NNPS") or any(child.dep_ == "conj" for child in head.children)
+        if several or type_of_noun(head.lemma_) == "PERSON":
+            return ""
+        return chunk.text if chunk[0] == head else plain(chunk.text)
 
     def _put(self, start: int, end: int, text: str, possessive: bool) -> None:
         referent = Referent(text, possessive, start, end)
@@ -239,8 +261,20 @@ class Mentions:
                     for child in head.children
                 )
                 if not restricted and (head.tag_ in ("NN", "NNP") or head.lower_.endswith("craft")):
-                    return topic.name
+                    if not self._is_rivalled(head, topic, subject):
+                        return topic.name
+                    self._unresolved.add(head.i)
         return ""
+
+    def _is_rivalled(self, noun: Token, topic: Topic, subject: str) -> bool:
+        """Whether "the film" may mean the last subject as well: another film, or a name that nothing tells of."""
+        text = self.last_subject if self._is_acted_on(noun) else subject or self.last_subject
+        if " and " in text or not text or not self._is_another_thing(text, topic):
+            return False
+        if text.islower():
+            return text.split()[-1] == noun.lower_
+        kind, own, called = self._classes.type_of(text), self._classes.type_of(topic.name), self._classes.of(text)
+        return called in topic.nouns if called else kind in ("NAME", own) or {kind, own} <= _PLACES
 
     def _antecedent(self, token: Token, subject: str) -> str:
         topic, pronoun = self.topic, token.lower_
@@ -249,13 +283,21 @@ class Mentions:
                 return topic.name if self._focus.may_be_topic(token) else ""
             return self._people[0] if len(self._people) == 1 and self._is_person(self._people[0]) else ""
         if pronoun in _THING or pronoun == "its":
-            for text in (subject, self.last_subject):
+            for text in ("" if self._is_acted_on(token) else subject, self.last_subject):
                 if text and self._may_be_it(text):
                     return text
                 if text and topic is not None and self._is_another_thing(text, topic):
                     return ""
             return topic.name if topic is not None and not topic.person and not topic.plural else ""
         return topic.name if topic is not None and topic.plural else ""
+
+    def _is_acted_on(self, mention: Token) -> bool:
+        """Whether "it" or "the film" is an object of the sentence's subject, or within it, and so does not mean it."""
+        subject = self._acting
+        if subject is None or mention.dep_ not in ("dobj", "dative", "pobj") or mention.lower_ == "itself":
+            return False
+        over = mention.head.head if mention.dep_ == "pobj" else mention.head
+        return over == subject.head or subject in mention.ancestors
 
     def _is_person(self, name: str) -> bool:
         return self._classes.type_of(name) == "PERSON"
@@ -272,4 +314,4 @@ class Mentions:
         topic = self.topic
         if topic is None or text == topic.name or plain(text) in topic.aliases:
             return True
-        return topic.person or bool(self._classes.of(text))
+        return topic.person or (not text.islower() and bool(self._classes.of(text)))

@@ -172,8 +172,10 @@ def parts_of(verb: Token) -> tuple[Part, ...]:
             )
         elif child.dep_ in ("acomp", "prt") or (child.dep_ in ("xcomp",) and child.i > verb.i):
             target.append(Part("complement", child, _complement_tokens(child), needed=True))
-        elif child.lower_ in ("later", "earlier", "afterwards") or any(
-            g.lower_ in ("later", "earlier") for g in child.subtree if child.dep_ == "npadvmod"
+        elif (
+            child.lower_ in ("later", "earlier", "afterwards")
+            or any(g.lower_ in ("later", "earlier") for g in child.subtree if child.dep_ == "npadvmod")
+            or (child.dep_ == "npadvmod" and child.i + 1 < verb.i and child.nbor(1).dep_ == "mark")
         ):
             continue
         elif child.dep_ == "npadvmod" or (child.dep_ == "advmod" and any(g.dep_ == "npadvmod" for g in child.children)):
@@ -246,8 +248,21 @@ def prep_parts(prep: Token, *, needed: bool = False) -> list[Part]:
     if amounts:
         amount = tuple(sorted(amounts[0].subtree, key=lambda token: token.i))
         rest = _prep_part(prep, needed=needed)
+        if UNITS[amounts[0].lemma_] == "time" and rest:  # "two weeks" alone is not what "two weeks after it" says
+            lone = _lone_preposition(amount[0])
+            before = () if lone is None else (lone,)
+            return [
+                Part("measure", amounts[0], (*before, *amount, *rest[0].tokens), prep=lone, needed=True),
+                *rest[1:],
+            ]
         return [Part("measure", amounts[0], amount, needed=True), *rest]
     return _prep_part(prep, needed=needed)
+
+
+def _lone_preposition(first: Token) -> Token | None:
+    """Give the preposition before an amount that the parse hangs elsewhere ("for two days before admission")."""
+    before = first.doc[first.i - 1] if first.i > first.sent.start else None
+    return before if before is not None and before.dep_ == "prep" and not list(before.children) else None
 
 
 def _prep_part(prep: Token, *, needed: bool) -> list[Part]:
@@ -276,7 +291,8 @@ def _prep_part(prep: Token, *, needed: bool) -> list[Part]:
     if any_denies(phrase_tokens(noun, without=split)):
         return []
     by = prep.lower_ == "by" and (prep.head.tag_ == "VBN" or prep.head.dep_ == "agent")
-    agent = prep.dep_ == "agent" or (by and noun.lower_ not in MONTHS and not noun.like_num)
+    dated = noun.lower_ in MONTHS or noun.like_num or noun.ent_type_ == "DATE"  # "completed by 1450"
+    agent = not dated and (prep.dep_ == "agent" or by)
     tokens = (prep, *phrase_tokens(noun, without=split))
     parts = [Part("agent" if agent else "prep", noun, tokens, prep=prep, needed=needed and not agent)]
     for inner_prep in split:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fedrag_flwr.memory.synthesis.amounts import Candidate, Wh, measure_adjective
 from fedrag_flwr.memory.synthesis.answers import candidates_of
-from fedrag_flwr.memory.synthesis.classes import is_name_token, plain, type_of_noun
-from fedrag_flwr.memory.synthesis.parts import Clause, Part
+from fedrag_flwr.memory.synthesis.classes import is_name_token, plain
+from fedrag_flwr.memory.synthesis.lexicon import PLACE_PREPOSITIONS, PROFESSIONS, TIME_NOUNS, VAGUE_NOUNS
+from fedrag_flwr.memory.synthesis.measures import is_date
+from fedrag_flwr.memory.synthesis.parts import Clause, Part, phrase_tokens
 from fedrag_flwr.memory.synthesis.sharing import own_part
 from fedrag_flwr.memory.synthesis.voice import finite_words, inverted_words, to_active, to_passive, variants
 from fedrag_flwr.memory.synthesis.wording import Asked, Wording
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
 
 
 class Asker(Wording):
@@ -69,9 +75,23 @@ class Asker(Wording):
             for rest, weight in self._rests(clause, candidate.gone, attribute, ""):
                 if rest:
                     yield self._asked(f"{phrase} {be} there {rest}", candidate, weight, "single")
-            if topic is not None and not topic.person:
+            if topic is not None and not topic.person and not self._is_elsewhere(clause):
                 verb = "did" if clause.past else ("do" if topic.plural else "does")
                 yield self._asked(f"{phrase} {verb} {topic.name} have", candidate, 0.9, "single")
+
+    def _is_elsewhere(self, clause: Clause) -> bool:
+        """Whether a clause names another place than the topic: "in Ossland", "in the county", not "on board"."""
+        preps = [token for token in clause.verb.subtree if token.dep_ == "prep" and token.lower_ in PLACE_PREPOSITIONS]
+        places = [noun for prep in preps for noun in prep.children if noun.dep_ == "pobj"]
+        return any(self._is_another_place(noun) for noun in places)
+
+    def _is_another_place(self, noun: Token) -> bool:
+        topic, named = self.mentions.topic, self.mentions.entity(noun)
+        if is_date(phrase_tokens(noun)) or noun.lower_ in TIME_NOUNS | VAGUE_NOUNS:
+            return False
+        if named and topic is not None:
+            return plain(named) not in topic.aliases | {plain(topic.name)}
+        return any(child.dep_ in ("det", "poss") for child in noun.lefts)
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -208,7 +228,7 @@ class Asker(Wording):
             or len(candidate.text.split()) < 2
         ):
             return
-        if type_of_noun(head.lemma_) == "PERSON" and not clause.plural_subject:
+        if head.lemma_.lower() in PROFESSIONS and not clause.plural_subject:
             profession = replace(candidate, text=head.text, type="")
             be = "was" if clause.past else "is"
             yield self._asked(f"What {be} the profession of {subject}", profession, 0.8, "single")
@@ -220,6 +240,8 @@ class Asker(Wording):
     def _measure_questions(self, clause: Clause, part: Part, candidate: Candidate, subject: str) -> Iterator[Asked]:
         """Ask "What is the diameter of X" and "How wide is X" where X has, or is, a measured amount."""
         noun = candidate.measured
+        if noun and not _is_own(clause, part, candidate):
+            return
         be = "was" if clause.past and clause.lemma not in ("have",) else "is"
         if noun and (
             clause.lemma in ("have", "be", "reach", "measure", "span")
@@ -280,6 +302,18 @@ class Asker(Wording):
 
     def _asked(self, question: str, candidate: Candidate, score: float, kind: str) -> Asked:
         return self.question(question, candidate.text, candidate.type, score, kind)
+
+
+def _is_own(clause: Clause, part: Part, candidate: Candidate) -> bool:
+    """Whether a measure that a clause tells is its subject's, and not that of an object ("has a moon with a ...")."""
+    prep = part.prep
+    if part.role == "attribute":  # "is a telescope with a mass of ..."
+        prep = next((token for token in part.tokens if token.lower_ == "with"), None)
+    if prep is None or prep.lower_ != "with":
+        return True
+    moves = measure_adjective(candidate.measured) == "fast"  # "crossed it with a speed of ..."
+    objects = [other for other in clause.parts if other.role == "object"]
+    return prep.head == part.head or (prep.head == clause.verb and (moves or not objects))
 
 
 def _definite(part: Part) -> bool:

@@ -58,7 +58,7 @@ class RuleSynthesizer:
     @property
     def id(self) -> str:
         """Name and version of the rules and of what is derived and rejected by rules, stored with what they made."""
-        return f"rules-5/{self.per_sentence}"
+        return f"rules-6/{self.per_sentence}"
 
     def drafts(self, passages: Sequence[ParsedPassage]) -> list[Draft]:
         """Make the drafts of one document, sentence by sentence, the best first within a sentence.

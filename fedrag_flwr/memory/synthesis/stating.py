@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.memory.synthesis.denial import is_denied
+from fedrag_flwr.memory.synthesis.denial import any_denies, is_denied, is_left_out
 from fedrag_flwr.memory.synthesis.lexicon import HEDGES, TIME_NOUNS, words_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,16 @@ def is_stated(verb: Token) -> bool:
     complement = first.dep_ == "relcl" and any(child.dep_ == "mark" for child in first.children)
     if (first.dep_ == "acl" or complement) and marks & {"that", "if", "whether"}:  # "no evidence that it prevents it"
         return _is_fact(first.head)
-    return True
+    return first.dep_ not in ("relcl", "acl") or is_said_to_be(first.head)
+
+
+def is_said_to_be(noun: Token) -> bool:
+    """Whether something is said to be what a noun tells, also behind a copula ("may be the drug that")."""
+    of_one = noun.dep_ == "pobj" and noun.head.lower_ == "of" and noun.head.head.lower_ == "one"
+    told = noun.head.head if of_one else noun
+    if is_left_out(told) or any_denies(told.lefts):
+        return False
+    return told.dep_ not in ("attr", "acomp") or is_stated(told.head)
 
 
 def _is_fact(noun: Token) -> bool:
@@ -70,7 +79,8 @@ def _states(head: Token, clause: Token) -> bool:
     if any(child.lower_ in _WRONG for child in head.children):
         return False
     if clause.i < head.i and not any(child.dep_ == "mark" for child in clause.children):
-        return head.lemma_.lower() not in _TELLING  # two sentences in one: the parser hangs the first on the second
+        # two sentences in one: the parser hangs the first on the second
+        return head.lemma_.lower() not in _TELLING or any(token.text == ";" for token in head.doc[clause.i : head.i])
     if head.lemma_ == "be":
         held = {child.lemma_.lower() for child in head.children if child.dep_ in ("acomp", "attr", "nsubj")}
         return bool(held & (_FACTS | _TRUE))

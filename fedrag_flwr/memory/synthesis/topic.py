@@ -18,6 +18,7 @@ from fedrag_flwr.memory.synthesis.classes import (
 )
 from fedrag_flwr.memory.synthesis.focus import gender_of
 from fedrag_flwr.memory.synthesis.lexicon import RELATED_NOUNS
+from fedrag_flwr.memory.synthesis.stating import is_said_to_be
 from fedrag_flwr.text.segment import document_title
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ def _learn_topic(aliases: set[str], name: str, docs: Sequence[Doc], classes: Cla
             if root.dep_ != "nsubj" or root.head.lemma_ != "be" or plain(chunk.text) not in aliases:
                 continue
             for attribute in root.head.children:
-                if attribute.dep_ in ("attr", "acomp") and (head := class_head(attribute)) is not None:
+                head = class_head(attribute) if attribute.dep_ in ("attr", "acomp") else None
+                if head is not None and is_said_to_be(attribute):
                     classes.vote(name, head.lemma_, 3)
 
 
