@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fedrag_flwr.inference.senses import denials
 from fedrag_flwr.memory.fusion.fusing import owners
 from fedrag_flwr.memory.fusion.statements import holds
 from fedrag_flwr.records import Match
 from fedrag_flwr.text.numbers import told_words
-
-_DENYING = frozenset(("no", "not", "never", "none", "nobody", "neither", "nor", "without", "except", "cannot"))
 
 
 @dataclass(slots=True)
@@ -71,13 +70,10 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
 def _agree(one: str, other: str) -> bool:
     """Whether both say something, and one says what the other does and does not deny it."""
-    if not (told_words(one) and told_words(other)) or _denials(one) != _denials(other):
+    here, there = told_words(one), told_words(other)
+    if not (here and there) or denials(here) != denials(there):
         return False
     return holds(one, other) or holds(other, one)
-
-
-def _denials(answer: str) -> frozenset[str]:
-    return _DENYING.intersection(told_words(answer))
 
 
 def _length(match: Match) -> int:

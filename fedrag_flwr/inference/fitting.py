@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import InitVar, dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.inference.senses import content, misses, untold_events
 from fedrag_flwr.inference.support import is_choice, tokens
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.synthesis.lexicon import words_of
@@ -18,7 +22,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import GENERIC, HEAD_ANSWERS, is_person
 from fedrag_flwr.text.numbers import numbers_in
 
-LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city" are nearer, "rocket" and "observatory" are not
+LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city", "die" and "killed" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
 _MOST_KEPT = 4_096
 
@@ -57,7 +61,7 @@ class Fitting:
     Parameters
     ----------
     encoder
-        Tells how near two nouns are.
+        Tells how near two words are.
     items
         All memories: the nouns that their questions ask for say what their answers are called.
     supported_by
@@ -86,7 +90,7 @@ class Fitting:
             return "PERSON" in types if types else None
         if types == {"PERSON"}:
             return False if noun in HEAD_ANSWERS else None  # "which hero" may be a person
-        return any(self._near(noun, called) for called in nouns) if nouns else None
+        return self._near({noun}, nouns) if nouns else None
 
     def is_true(self, item: MemoryItem) -> bool:
         """Whether an item's embedding is that of its question, as far as half precision tells."""
@@ -107,6 +111,10 @@ class Fitting:
         item
             The memory; the noun that its question asks for is among its anchors.
         """
+        if missed := misses(question, item.question):
+            return missed
+        if event := self._unknown_event(question, item):
+            return f"it tells nothing of {event}"
         if untold := self._untold(question, item):
             return f"it tells nothing of {untold}"
         return self.leads_astray(question, analysis, item)
@@ -131,6 +139,15 @@ class Fitting:
             return "the question holds the answer itself"
         return self._noun_misfit(analysis, item)
 
+    def _unknown_event(self, question: str, item: MemoryItem) -> str:
+        """A beginning or an end of which the question asks and the memory does not tell in any words, or "".
+
+        Whatever else is known of a patient comes as near to "When did Mr Jones die?" as the day of his death.
+        """
+        told = content(item.question)
+        untold = (event for event in untold_events(question, item.question) if not self._near(event, told))
+        return min(next(untold, ()), default="")
+
     def _untold(self, question: str, item: MemoryItem) -> str:
         """A number of the question of which neither the memory nor the one sentence behind it tells, or "".
 
@@ -153,21 +170,25 @@ class Fitting:
         if analysis.answer_type == "CARDINAL" and not offered:
             return "" if asked in tokens(item.question) else f"it does not count {asked}"
         nouns = {offered} if offered else self.called.get(_key(item.answer), set())
-        if not nouns or any(self._near(asked, noun) for noun in nouns):
+        if not nouns or self._near({asked}, nouns):
             return ""
         return f"it tells a {min(nouns)}, a {asked} is asked for"
 
-    def _near(self, first: str, second: str) -> bool:
-        return float(self._vector(first) @ self._vector(second)) >= LEAST_NOUN_SIMILARITY
+    def _near(self, first: Collection[str], second: Collection[str]) -> bool:
+        """Whether a word of one kind is near to one of the other."""
+        if not first or not second:
+            return False
+        return bool((self._vectors(first) @ self._vectors(second).T).max() >= LEAST_NOUN_SIMILARITY)
 
-    def _vector(self, noun: str) -> Vector:
-        vector = self.nouns.get(noun)
-        if vector is None:
-            vector = self.encoder.encode([noun])[0]
-            if len(self.nouns) >= _MOST_KEPT:
-                self.nouns.clear()
-            self.nouns[noun] = vector
-        return vector
+    def _vectors(self, nouns: Collection[str]) -> NDArray[np.float32]:
+        """Vectors of shape (len(nouns), dimension); those not seen before are encoded together."""
+        kept = self.nouns
+        if len(kept) + len(nouns) > _MOST_KEPT:
+            kept = self.nouns = {}  # another question may be read with those that were kept
+        new = sorted(noun for noun in nouns if noun not in kept)
+        if new:
+            kept.update(zip(new, self.encoder.encode(new), strict=True))
+        return np.stack([kept[noun] for noun in nouns])
 
 
 def _key(name: str) -> str:

@@ -15,6 +15,7 @@ from fedrag_flwr.text.signs import spell_signs
 
 _WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"\b[Oo][Rr]\b|^Between .+ and .+,|\bout of \W?[A-Z].* and \W?[A-Z]")
+_LEAST_WORDS = 12  # what is left of a unit below that says nothing
 _LONGEST = 1_500  # characters of a unit that are read: a table without stops, or a hostile reply, may have pages
 _YES_NO = {"yes", "no"}
 
@@ -79,6 +80,25 @@ def statement(unit: EvidenceUnit) -> tuple[str, str]:
 def shortened(unit: EvidenceUnit) -> EvidenceUnit:
     """What is read of a unit: the start of a very long one, so that it leaves room in the prompt for the others."""
     return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
+
+
+def within(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
+    """The first units that hold at most so many words, titles included; the last is cut where the words end.
+
+    A unit of which fewer than twelve words would be left is dropped, and with it all that follow.
+    """
+    kept: list[EvidenceUnit] = []
+    left = most
+    for unit in units:
+        words = unit.text.split()
+        room = left - len(unit.title.split())
+        if room < min(len(words), _LEAST_WORDS):
+            break
+        if len(words) > room:
+            return [*kept, replace(unit, text=" ".join(words[:room]))]
+        kept.append(unit)
+        left = room - len(words)
+    return kept
 
 
 def distinct(units: Iterable[EvidenceUnit], home: str = "") -> list[EvidenceUnit]:

@@ -24,6 +24,7 @@ CASES: list[tuple[str, list[Said], str]] = [
     ("nor for two that contradict", [("a", "Eve and Ada", "q"), ("b", "Ada", "q"), ("c", "Eve", "q")], "Ada"),
     ("who denies has another voice", [("a", "Eve, never Ada", "q"), ("b", "Ada", "q")], ""),
     ("a finding and its denial", [("a", "benign", "q"), ("b", "not benign", "q")], ""),
+    ("a shortened denial", [("a", "Ada won", "q"), ("b", "Ada hasn't won", "q")], ""),
     ("a denial outvoted", [("a", "not approved", "q"), ("b", "approved", "q"), ("c", "approved", "q")], "approved"),
     ("two denials agree", [("a", "not at all benign", "q"), ("b", "not benign", "q")], "not benign"),
     ("no words agree with nothing", [("a", "…", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),

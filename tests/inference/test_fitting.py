@@ -90,6 +90,122 @@ def test_a_composed_memory_answers_only_what_turns_on_the_same_names_and_numbers
     assert (said == "") is answers, said
 
 
+TURNED: list[tuple[str, Row, str]] = [  # question, memory, part of the reason ("" where it fits)
+    ("When did Ann Lee die?", ("When was Ann Lee born?", "1900", "YEAR"), "it tells of "),
+    ("When was Ann Lee born?", ("When did Ann Lee die?", "1980", "YEAR"), "it tells of "),
+    ("When was the birth of Ann Lee?", ("When was Ann Lee born?", "1900", "YEAR"), ""),
+    ("What was the year of Ann Lee's death?", ("When did Ann Lee die?", "1980", "YEAR"), ""),
+    ("When did Ann Lee, born in Foo, die?", ("When was Ann Lee born?", "1900", "YEAR"), "it tells of "),
+    ("When was Ann Lee, who died in Foo, born?", ("When did Ann Lee die?", "1980", "YEAR"), "it tells of "),
+    ("When did Ann Lee die?", ("When did Ann Lee sign the treaty?", "1920", "YEAR"), "nothing of die"),
+    ("When did Ann Lee die?", ("In which year was Ann Lee killed?", "1980", "YEAR"), ""),
+    ("When did Ann Lee die?", ("When was Ann Lee discharged?", "1980", "YEAR"), "nothing of die"),
+    ("Where was Ann Lee born?", ("What is the birthplace of Ann Lee?", "Lund", "GPE"), ""),
+    ("When did Mr Jones die of Foo fever?", ("When did Mr Jones have Foo fever?", "1995", "YEAR"), "nothing of die"),
+    ("When was Mr Jones discharged?", ("When did Mr Jones have Foo fever?", "1995", "YEAR"), "nothing of discharged"),
+    ("When did the Foo mission begin?", ("When was the Foo mission launched?", "1995", "YEAR"), ""),
+    ("How close did Foo come to Bar?", ("How near was Foo to Bar?", "5 km", "QUANTITY"), ""),
+    ("When was Warfarin stopped?", ("When was Warfarin started?", "3 May 2019", "DATE"), "it tells of "),
+    ("When was Warfarin discontinued?", ("When was Warfarin begun?", "3 May 2019", "DATE"), "it tells of "),
+    ("When did Warfarin begin?", ("In what year was Warfarin started?", "2019", "YEAR"), ""),
+    ("When was Warfarin ended?", ("When was Warfarin stopped?", "4 June 2019", "DATE"), ""),
+    ("When did they give Warfarin?", ("When was Warfarin started?", "3 May 2019", "DATE"), ""),
+    ("When did Tarn Bridge close?", ("When did Tarn Bridge open?", "1924", "YEAR"), "it tells of "),
+    ("When did the Open Hall open?", ("When did the Open Hall close?", "1924", "YEAR"), "it tells of "),
+    ("When did the Hall close?", ("When did the Open Hall close?", "1924", "YEAR"), ""),
+    ("When was Mr Jones discharged?", ("When was Mr Jones admitted?", "4 June 2020", "DATE"), "it tells of "),
+    ("When did Mr Jones leave Lund?", ("When did Mr Jones enter Lund?", "4 June 2020", "DATE"), "it tells of "),
+    ("When did the Windhover leave Lund?", ("When was the Windhover launched at Lund?", "1911", "YEAR"), ""),
+    ("When was the Foo Club dissolved?", ("When was the Foo Club founded?", "1911", "YEAR"), "it tells of "),
+    ("When was the Foo Club established?", ("When was the Foo Club founded?", "1911", "YEAR"), ""),
+    ("When was the Foo Club founded?", ("When did Ann Lee found the Foo Club?", "1911", "YEAR"), ""),
+    (
+        "When did Ann Lee dissolve the Foo Club?",
+        ("When did Ann Lee found the Foo Club?", "1911", "YEAR"),
+        "it tells of ",
+    ),
+    ("When was the body found in Lund?", ("When did they find the body in Lund?", "1911", "YEAR"), ""),
+    ("Who was the last mayor of Lund?", ("Who was the first mayor of Lund?", "Ann Lee", "PERSON"), "it tells of "),
+    ("Who was the mayor of Lund first?", ("Who was the first mayor of Lund?", "Ann Lee", "PERSON"), ""),
+    ("Who ruled Lund before Bo?", ("Who ruled Lund after Bo?", "Ann Lee", "PERSON"), "it tells of "),
+    ("After whom is the Lee Hall named?", ("Who is the Lee Hall named after?", "Ann Lee", "PERSON"), ""),
+    ("Which moon of Foo is smallest?", ("Which is the largest moon of Foo?", "Bar", "NAME"), "it tells of "),
+    ("Which moon of Foo is biggest?", ("Which is the largest moon of Foo?", "Bar", "NAME"), ""),
+    ("What decreased in Lund?", ("What increased in Lund?", "rainfall", ""), "it tells of "),
+    ("Who lost the Foo Cup?", ("Who won the Foo Cup?", "Ann Lee", "PERSON"), "it tells of "),
+    ("Who was the winner of the Foo Cup?", ("Who won the Foo Cup?", "Ann Lee", "PERSON"), ""),
+    ("Who bought Tarn Hall?", ("Who sold Tarn Hall?", "Ann Lee", "PERSON"), "it tells of "),
+    ("What prevents Foo fever?", ("What causes Foo fever?", "bad water", ""), "it tells of "),
+    ("What treats Foo fever?", ("Which drug is the treatment of Foo fever?", "Bar", "NAME"), ""),
+    ("Who was the first woman in Lund?", ("Who was the first man in Lund?", "Ann Lee", "PERSON"), "it tells of "),
+    ("When was the right knee seen?", ("When was the left knee seen?", "1990", "YEAR"), "it tells of "),
+    ("Who left Lund?", ("Who arrived in Lund?", "Ann Lee", "PERSON"), "it tells of "),
+    ("Which tumour was benign?", ("Which tumour was malignant?", "Bar", "NAME"), "it tells of "),
+    (
+        "Who did not sign the treaty of Foo?",
+        ("Who signed the treaty of Foo?", "Ann Lee", "PERSON"),
+        "denial is asked for",
+    ),
+    (
+        "Who didn't sign the treaty of Foo?",
+        ("Who signed the treaty of Foo?", "Ann Lee", "PERSON"),
+        "denial is asked for",
+    ),
+    (
+        "Who never signed the treaty of Foo?",
+        ("Who signed the treaty of Foo?", "Ann Lee", "PERSON"),
+        "denial is asked for",
+    ),
+    (
+        "Who signed the treaty of Foo?",
+        ("Who did not sign the treaty of Foo?", "Ann Lee", "PERSON"),
+        "denial is asked for",
+    ),
+    ("Who never signed the treaty of Foo?", ("Who didn’t sign the treaty of Foo?", "Ann Lee", "PERSON"), ""),
+    ("Who not only wrote but signed the treaty of Foo?", ("Who signed the treaty of Foo?", "Ann Lee", "PERSON"), ""),
+    ("Who wrote No Way to Lund?", ("Who is the author of the novel No Way to Lund?", "Ann Lee", "PERSON"), ""),
+    ('Who wrote "No Way to Lund"?', ("Who is the author of the novel Way to Lund?", "Ann Lee", "PERSON"), ""),
+    ("What is the room no. of Bo?", ("Which room number does Bo have?", "12", "CARDINAL"), ""),
+    ("Who wrote the Foo sonata no. 5?", ("Who composed the fifth Foo sonata?", "Ann Lee", "PERSON"), ""),
+    (
+        "When did Mr Jones have a stroke?",
+        ("When did the mother of Mr Jones have a stroke?", "1990", "YEAR"),
+        "kin: mother",
+    ),
+    ("When did Mr Jones's mother have a stroke?", ("When did Mr Jones have a stroke?", "1990", "YEAR"), "kin: mother"),
+    (
+        "When did his sister have a stroke?",
+        ("When did Mr Jones' brother have a stroke?", "1990", "YEAR"),
+        "kin: sister and brother",
+    ),
+    ("When did his mum have a stroke?", ("When did the mother of Mr Jones have a stroke?", "1990", "YEAR"), ""),
+    ("When did both wives of Mr Jones die?", ("When did Mr Jones' wife die?", "1990", "YEAR"), ""),
+    ("Who was the husband of Ann Lee?", ("Who was Ann Lee married to?", "Bo Lee", "PERSON"), ""),
+    ("When was Teresa of Foo born?", ("When was Mother Teresa of Foo born?", "1900", "YEAR"), ""),
+    ("When was mother Teresa of Foo born?", ("When was Mother Teresa of Foo born?", "1900", "YEAR"), ""),
+    ("WHEN DID ANN LEE DIE?", ("When was Ann Lee born?", "1900", "YEAR"), "it tells of "),
+]
+
+
+@pytest.mark.parametrize(("question", "row", "reason"), TURNED)
+def test_a_memory_must_not_tell_the_opposite_or_of_kin(
+    question: str, row: Row, reason: str, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    said = Fitting(encoder).misfit(question, pipeline.question(question), memory(row, encoder, pipeline))
+    assert reason in said
+    assert bool(said) == bool(reason)
+
+
+def test_the_sentence_behind_a_memory_does_not_say_whose_fact_it_is(encoder: Encoder, pipeline: Pipeline) -> None:
+    """Many tell of both, so the memory's question alone counts."""
+    fitting = Fitting(
+        encoder, (), lambda _: ("Ann Lee, whose mother died in 1910 and never saw Lund, was born in 1900.",)
+    )
+    item = memory(("When was Ann Lee born?", "1900", "YEAR"), encoder, pipeline)
+    for question, fits in (("In what year was Ann Lee born?", True), ("When was Ann Lee's mother born?", False)):
+        assert (fitting.misfit(question, pipeline.question(question), item) == "") is fits
+
+
 NUMBERED: list[tuple[str, Row, tuple[str, ...], str]] = [  # question, memory, its support, the number it lacks
     ("Who won the Foo Cup in 1912?", ("Who won the Foo Cup in 1912?", "Ann Lee", "PERSON"), (), ""),
     ("Who won the Foo Cup in 1950?", ("Who won the Foo Cup in 1912?", "Ann Lee", "PERSON"), (), "1950"),

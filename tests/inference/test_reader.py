@@ -214,6 +214,73 @@ def test_two_things_and_who_made_them(
         assert agree(question, pool, scores) is yes
 
 
+SAID_OF_BOTH: list[tuple[str, list[tuple[str, str]], bool | None]] = [  # question, titles and texts, whether it holds
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [("Aspirin", "Aspirin causes constipation."), ("Warfarin", "Warfarin often causes constipation.")],
+        True,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [("Aspirin", "Aspirin does not cause constipation."), ("Warfarin", "Warfarin doesn't cause constipation.")],
+        False,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [("Aspirin", "Aspirin causes constipation."), ("Warfarin", "Warfarin never causes constipation.")],
+        False,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [("Aspirin", "No trial saw Aspirin cause constipation."), ("Warfarin", "Warfarin causes constipation.")],
+        False,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [("Aspirin", "Aspirin causes constipation."), ("Warfarin", "Warfarin acts without a cause of constipation.")],
+        False,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [
+            ("Aspirin", "Aspirin is not new."),
+            ("Aspirin", "Aspirin causes constipation."),
+            ("Warfarin", "Warfarin does not cause fever, but it causes constipation."),
+        ],
+        True,
+    ),
+    (
+        "Do Aspirin and Warfarin both cause constipation?",
+        [
+            ("Aspirin", "Aspirin causes not only fever but constipation."),
+            ("Warfarin", "Warfarin causes constipation, whereas Aspirin does not."),
+        ],
+        True,
+    ),
+    (
+        "Are No Way Home and Red Kite both films?",
+        [("No Way Home", "No Way Home is a film."), ("Red Kite", "Red Kite is a film after No Way Home.")],
+        True,
+    ),
+    (
+        "Do Aspirin and Warfarin both not cause constipation?",
+        [("Aspirin", "Aspirin does not cause constipation."), ("Warfarin", "Warfarin causes constipation.")],
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "texts", "yes"), SAID_OF_BOTH)
+def test_what_a_passage_denies_it_does_not_say(
+    question: str, texts: list[tuple[str, str]], yes: bool | None, pipeline: Pipeline
+) -> None:
+    found = [
+        Candidate(EvidenceUnit(f"{title}#0.{n}", text, "home", 0.5, title), ()) for n, (title, text) in enumerate(texts)
+    ]
+    pool = Pool.of(question, pipeline.question(question), found)
+    assert agree(question, pool, np.zeros(len(texts))) is yes
+
+
 @pytest.mark.parametrize(
     ("question", "titles", "found"),
     [
