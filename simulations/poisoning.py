@@ -22,7 +22,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.memory.fusion.fusing import FusionRules, merge
+from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
@@ -113,7 +113,8 @@ def measure(
     quota, voices = DEFENCES[defence]
     memory = settings.memory
     rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
-    asker = Asker(merge([*bank, *false], rules, toolbox.encoder.encode).items, settings, toolbox)
+    words = Words(toolbox.encoder.encode, toolbox.pipeline.questions)
+    asker = Asker(merge([*bank, *false], rules, words).items, settings, toolbox)
     of_top = wrong = right = 0.0
     for question, _ in targets:
         matches, known = asker.ask(question.text, voices=voices)

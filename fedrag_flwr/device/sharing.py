@@ -18,20 +18,32 @@ SHARED = "shared"  # meta key: the latest version of the store that others may k
 
 
 class OpaqueIds:
-    """The store's opaque ids as a function, with many made in one write."""
+    """The store's opaque ids as a function, with many made in one write.
+
+    They are made anew of each version of the store, which forgets them with what goes, even where that comes again.
+    """
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._made: dict[str, str] = {}
+        self._version = -1  # of the store that they were made of
 
     def prepare(self, *groups: Iterable[str]) -> None:
         """Make opaque ids for many own ids at once."""
-        self._made.update(self._store.opaque("own", {own for group in groups for own in group} - self._made.keys()))
+        made = self._present()
+        made |= self._store.opaque("own", {own for group in groups for own in group} - made.keys())
 
     def __call__(self, own_id: str) -> str:
-        if own_id not in self._made:
-            self.prepare([own_id])
-        return self._made[own_id]
+        made = self._present()
+        if own_id not in made:
+            made |= self._store.opaque("own", [own_id])
+        return made[own_id]
+
+    def _present(self) -> dict[str, str]:
+        """What was made of the store as it is."""
+        if self._version != (version := self._store.version):
+            self._made, self._version = {}, version
+        return self._made
 
 
 @dataclass(frozen=True, slots=True)

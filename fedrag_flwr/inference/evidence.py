@@ -146,8 +146,8 @@ class EvidenceShelf:
         return self._sentences(members, vector)
 
     def offered(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
-        """The sentences of own hyperedges; without any those nearest to a vector of shape (dimension,), best first."""
-        return self.units_of(hyperedges, vector) if hyperedges else self.nearest_sentences(vector, POOL)
+        """The sentences of own hyperedges, best first; without any those nearest to a vector of shape (dimension,)."""
+        return self.units_of(hyperedges, vector) or self.nearest_sentences(vector, POOL)
 
     def sentences_of(self, passages: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
         """The sentences of passages, those nearest to a vector first."""

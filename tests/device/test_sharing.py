@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedrag_flwr.device.sharing import bank_of, take_bank
+from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.memory import Change
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Cursor, Delta, MemoryItem
+from tests.memory.store.samples import new_document, open_store, two_documents
 
 VECTOR = np.array([1, 0, 0, 0], dtype=np.float32)
 
@@ -54,3 +56,17 @@ def test_what_found_no_room_comes_again_once_there_is_some(tmp_path: Path) -> No
         assert bank_of(store) == ("bank-1", 0)
         assert take_bank(store, Delta("bank-1", 0, 6, (item("b"),), ())).refused == ()
         assert held(store) == (("bank-1", 6), ["b"])
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_an_opaque_id_leads_back_also_where_its_document_went_and_came_again(prepared: bool, tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as store:
+        store.apply(two_documents())
+        hide = OpaqueIds(store)
+        before = hide("d1/0/0")
+        store.apply(Change(removed=("d1",)))
+        store.apply(Change(documents=(new_document("d1"),)))
+        if prepared:
+            hide.prepare(["d1/0/0"])
+        assert hide("d1/0/0") == before
+        assert store.resolve_opaque([before]) == {before: ("own", "d1/0/0")}

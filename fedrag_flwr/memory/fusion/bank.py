@@ -12,7 +12,7 @@ import numpy as np
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, owned
+from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, Words, owned
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
@@ -36,7 +36,7 @@ BANK_ID = "bank-id"
 MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FORM = 5  # of what fusion makes; a bank that was made in another form is fused anew
+_FORM = 6  # of what fusion makes; a bank that was made in another form is fused anew
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
@@ -84,7 +84,7 @@ class MemoryBank:
     ledger
         What fusion knows of each memory that devices shared.
     encoder, pipeline
-        Encode and analyse the questions that fusion composes.
+        Encode and analyse the questions that fusion composes, and those whose devices do not agree.
     bridges_per_item
         Two-hop memories composed for each memory; 0 for none.
     rules
@@ -204,7 +204,8 @@ class MemoryBank:
             self._fused.set_meta(_MERGING, "yes")  # if this is cut, the ledger no longer fits
             if whole:
                 self._ledger.clear()
-            refusion = Refusion(self._received, self._ledger, self._rules, self._encoder.encode)
+            words = Words(self._encoder.encode, self._pipeline.questions)
+            refusion = Refusion(self._received, self._ledger, self._rules, words)
             there = set(self._fused.ids()) - self._composed_ids() if whole else set()
             gone = self._not_shown(there) if whole else refusion.gone()
             now = self._fused.put_made(refusion.made(int(self._ledger.meta("version") or 0)), gone)

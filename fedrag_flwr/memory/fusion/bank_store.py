@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.memory.fusion.nearness import unit
 from fedrag_flwr.memory.store import MemoryStore, item_rows, reading, staging
 from fedrag_flwr.memory.store.schema import unpack_vectors
 from fedrag_flwr.records import Cursor, MemoryItem
@@ -28,7 +29,9 @@ class Statement:
 
 
 class BankStore(MemoryStore):
-    """A store without documents of its own: all of its memories are others'."""
+    """A store without documents of its own: all of its memories are others', and go on to others."""
+
+    _passes_on = True
 
     def items_at(self, rows: Sequence[int]) -> list[MemoryItem]:
         """Memories by the rows that `changes` gave."""
@@ -36,7 +39,7 @@ class BankStore(MemoryStore):
             return item_rows.items_at(connection, self._dimension, rows)
 
     def vectors_at(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """The vectors of memories by the rows that `changes` gave, (n, dimension)."""
+        """The vectors of memories by the rows that `changes` gave, (n, dimension), unit rows."""
         with self._database.reading() as connection:
             found = dict(
                 connection.execute(
@@ -44,10 +47,10 @@ class BankStore(MemoryStore):
                     (reading.listed(rows),),
                 )
             )
-        return unpack_vectors([found[row] for row in rows], self._dimension)
+        return unit(unpack_vectors([found[row] for row in rows], self._dimension))
 
     def statements(self, since: int, after: Cursor, most: int) -> tuple[list[Statement], NDArray[np.float32]]:
-        """What at most so many memories say that are later than a version and after a cursor, and (n, dimension)."""
+        """What at most so many memories say that are later than a version and after a cursor, and their unit rows."""
         rows: list[tuple[int, int, str, str, str, str, bytes]] = []
         with self._database.reading() as connection:
             for where, values in item_rows.spans(since, after, own=False):
@@ -56,7 +59,7 @@ class BankStore(MemoryStore):
                     f" WHERE {where} ORDER BY version, number LIMIT ?",
                     (*values, most - len(rows)),
                 ).fetchall()
-        vectors = unpack_vectors([row[-1] for row in rows], self._dimension)
+        vectors = unit(unpack_vectors([row[-1] for row in rows], self._dimension))
         return [Statement(Cursor(0, *row[:2]), *row[2:6]) for row in rows], vectors
 
     def items_by_id(self, ids: Sequence[str]) -> list[MemoryItem]:
@@ -75,7 +78,9 @@ class BankStore(MemoryStore):
     def drop_pages(self) -> None:
         """Forget the pages of deltas that are not whole yet; their senders begin again."""
         with self._database.writing() as connection:
-            staging.drop_all(connection)
+            dropped = staging.drop_all(connection)
+        if dropped:
+            self._forget()
 
     def put_made(self, items: Iterable[MemoryItem], gone: Iterable[str]) -> int:
         """Put memories of other origins that this side made or checked itself, and remove others, in one step.

@@ -15,10 +15,12 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion.nearness import near_products
+from fedrag_flwr.memory.fusion.nearness import near_products, unit
 from fedrag_flwr.memory.fusion.statements import statement_key
 from fedrag_flwr.memory.store.change import FUSED, fused_id
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.asking import item_anchors
+from fedrag_flwr.text.base import QuestionAnalysis
 
 FUSION = "fusion"  # the origin of memories that fusion made
 COMPOSED = f"-composed{FUSED}"  # ends the ids of those that it composed of two; the others are merged
@@ -26,8 +28,23 @@ MOST_EDGES = 16
 _LONGEST = 200  # characters of a reference, as the wire allows them
 _BLOCK = 512
 _LEAST_TRUTH = 0.99  # cosine of an embedding with that of its own words
+_EQUAL = 1 - 1e-3  # of two vectors of equal words; what speaks for others has to pass as true wherever it is read
 
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]  # questions to unit rows
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the words of questions say, whatever the devices send along with them.
+
+    Parameters
+    ----------
+    encode
+        Gives the vectors of questions, unit rows.
+    analyse
+        Gives their analyses, of which anchors are made.
+    """
+
+    encode: Callable[[Sequence[str]], NDArray[np.float32]]
+    analyse: Callable[[Sequence[str]], Sequence[QuestionAnalysis]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +71,7 @@ class Merging:
     over_quota: int
 
 
-def merge(items: Sequence[MemoryItem], rules: FusionRules, encode: Encode) -> Merging:
+def merge(items: Sequence[MemoryItem], rules: FusionRules, words: Words) -> Merging:
     """Merge what several devices say alike, and cut what one device says too often.
 
     Parameters
@@ -63,8 +80,8 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules, encode: Encode) -> Me
         Memories of all devices, each with hyperedges of its own origin.
     rules
         What counts as alike.
-    encode
-        Gives the vectors of questions.
+    words
+        Tells what questions say.
 
     Returns
     -------
@@ -77,7 +94,7 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules, encode: Encode) -> Me
     for item in kept:
         by_key[statement_key(item.question, item.answer)].append(item)
     alike = (group for members in by_key.values() for group in same_statements(members, rules.near))
-    merged = [one_of(voices) for group in alike for voices in of_one_voice(group, encode)]
+    merged = [one_of(voices, words) for group in alike for voices in of_one_voice(group, rules.near, words)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 
@@ -118,8 +135,8 @@ def _parts(reference: str) -> list[str]:
 
 
 def stacked(items: Sequence[MemoryItem]) -> NDArray[np.float32]:
-    """The vectors of memories, (n, d)."""
-    return np.stack([item.embedding for item in items]).astype(np.float32, copy=False)
+    """The vectors of memories, (n, d), unit rows."""
+    return unit(np.stack([item.embedding for item in items]).astype(np.float32, copy=False))
 
 
 def owned(item: MemoryItem) -> MemoryItem:
@@ -173,11 +190,11 @@ def same_statements(items: Sequence[MemoryItem], near: float) -> list[list[Memor
     return list(groups.values())
 
 
-def of_one_voice(group: Sequence[MemoryItem], encode: Encode) -> list[list[MemoryItem]]:
+def of_one_voice(group: Sequence[MemoryItem], near: float, words: Words) -> list[list[MemoryItem]]:
     """Split what says the same by kind and type of answer, and take out what is worded otherwise than its vector says.
 
-    For one of them speaks for all in the end: a device that sends others' vectors under words of its own would silence
-    them. Equal words need no vector to tell that they are equal, so they are not encoded.
+    For one of them speaks for all in the end: a device that sends others' vectors under words of its own, or their
+    words with another vector, would silence them. Those that are left are grouped again, for their middle may be gone.
     """
     if len(group) == 1:
         return [list(group)]
@@ -186,18 +203,19 @@ def of_one_voice(group: Sequence[MemoryItem], encode: Encode) -> list[list[Memor
         parts[item.kind, item.answer_type].append(item)
     split = []
     for members in parts.values():
-        honest = _are_as_worded(members, encode)
+        honest = _are_as_worded(members, words)
         split += [[item] for item, fits in zip(members, honest, strict=True) if not fits]
-        split += [kept] if (kept := list(compress(members, honest))) else []
+        split += same_statements(list(compress(members, honest)), near)
     return split
 
 
-def _are_as_worded(items: Sequence[MemoryItem], encode: Encode) -> list[bool]:
-    questions = list(dict.fromkeys(item.question for item in items))
-    if len(questions) == 1:
+def _are_as_worded(items: Sequence[MemoryItem], words: Words) -> list[bool]:
+    """Whose vectors are those of their words; equal words with one vector, all true or all false, are not encoded."""
+    questions, vectors = list(dict.fromkeys(item.question for item in items)), stacked(items)
+    if len(questions) == 1 and np.all(vectors @ vectors[0] >= _EQUAL):
         return [True] * len(items)
-    vectors = dict(zip(questions, encode(questions), strict=True))
-    return [is_as_worded(item, vectors[item.question]) for item in items]
+    true = dict(zip(questions, words.encode(questions), strict=True))
+    return [float(true[item.question] @ vector) >= _EQUAL for item, vector in zip(items, vectors, strict=True)]
 
 
 def is_as_worded(item: MemoryItem, vector: NDArray[np.float32]) -> bool:
@@ -205,10 +223,11 @@ def is_as_worded(item: MemoryItem, vector: NDArray[np.float32]) -> bool:
     return float(vector @ item.embedding) >= _LEAST_TRUTH * float(np.linalg.norm(item.embedding))
 
 
-def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
+def one_of(members: Sequence[MemoryItem], words: Words) -> MemoryItem:
     """One memory for several: the shortest question speaks, and the hyperedges of all support it, owners in turn.
 
     Owners without a hyperedge are named, too, and those beyond the bound as far as the references have room for them.
+    Anchors on which the members differ are made of the question: false ones would hide what the others say.
     """
     if len(members) == 1:
         return members[0]
@@ -219,11 +238,16 @@ def one_of(members: Sequence[MemoryItem]) -> MemoryItem:
     names = sorted(by_owner)
     lists = [list(by_owner[name]) or [f"{name}/"] for name in names]
     turns = [edges[turn] for turn in range(MOST_EDGES) for edges in lists if turn < len(edges)]
+    anchors = speaker.anchors
+    if any(item.anchors != anchors for item in members):
+        [analysis] = words.analyse([speaker.question])
+        anchors = item_anchors(analysis, speaker.answer_type)
     return replace(
         speaker,
         id=fused_id("merged", *sorted(item.id for item in members)),
         origin=FUSION,
         hyperedges=_naming(names[MOST_EDGES:], turns[:MOST_EDGES]),
+        anchors=anchors,
     )
 
 

@@ -1,4 +1,4 @@
-"""What fusion knows of each memory that devices shared, so that a change costs no more than what it touches.
+"""What fusion knows of each memory that devices shared, so that a change reads few of the memories themselves.
 
 Everything here follows from the memories themselves: a ledger that is lost or torn is made anew.
 """
@@ -147,10 +147,9 @@ class Ledger:
 
     # --- parts ---
 
-    def take_out(self, ids: Iterable[str]) -> list[Part]:
-        """Remove parts by id and give them."""
-        where = f"id {LISTED}"
-        found = self._parts(where, list(ids))
+    def take_out(self, ids: Iterable[str], numbers: Iterable[int] = ()) -> list[Part]:
+        """Remove parts by id or row and give them."""
+        found = self._parts(f"id {LISTED} OR number {LISTED}", ids, numbers)
         self._removed |= bool(found)
         self._rows(f"DELETE FROM parts WHERE number {LISTED}", (listed(part.number for part in found),))
         return found
@@ -172,7 +171,7 @@ class Ledger:
 
     def labelled(self, label: Label, values: Iterable[int]) -> list[Part]:
         """The parts that share a crowd or a circle."""
-        return self._parts(f"{label} {LISTED}", [value for value in values if value])
+        return self._parts(f"{label} {LISTED}", (value for value in values if value))
 
     def regroup(self, label: Label, parts: Sequence[Part], value: int) -> None:
         """Give parts one crowd or circle, 0 for none."""
@@ -215,10 +214,9 @@ class Ledger:
         every, over, within, merged = map(int, row)
         return every - over - within + merged, merged, over
 
-    def _parts(self, where: str, values: Sequence[object]) -> list[Part]:
-        if not values:
-            return []
-        return [_part(row) for row in self._rows(f"SELECT {_COLUMNS} FROM parts WHERE {where}", (listed(values),))]
+    def _parts(self, where: str, *values: Iterable[object]) -> list[Part]:
+        rows = self._rows(f"SELECT {_COLUMNS} FROM parts WHERE {where}", [listed(group) for group in values])
+        return [_part(row) for row in rows]
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run a statement; its errors name this file, also where it runs while a store is written."""

@@ -21,6 +21,12 @@ Vectors = Callable[[Rows], NDArray[np.float32]]
 Pairs = NDArray[np.int64]  # of two rows, (m, 2)
 
 
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of (n, d) at length one, on which every bound here rests: a device's own may be a hundredth off it."""
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
+
+
 def sketches(vectors: NDArray[np.float32]) -> NDArray[np.float16]:
     """The first entries of (n, d) unit vectors and the norm of the rest, (n, min(d, 64) + 1).
 

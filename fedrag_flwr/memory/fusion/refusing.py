@@ -1,8 +1,9 @@
-"""Fusing again only what a change touches: equal to `fusing.merge` over everything, at the cost of the change.
+"""Fusing again only what a change touches: equal to `fusing.merge` over everything, without reading everything.
 
 Whether a memory stays within its device's quota depends on those of the device that ask the same, and what becomes of
 it on those of all devices that say the same. Both are connected through near pairs, so a change reaches no further than
-the components in which something came, changed or went; those are fused again, and all others stay as they are.
+the components in which something came, changed or went; those are fused again, and all others stay as they are. To
+find them, the ledger's rows of each device and each key in which something changed are read, all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import Encode, FusionRules, of_one_voice, one_of, same_statements, sparse
+from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, of_one_voice, one_of, same_statements, sparse
 from fedrag_flwr.memory.fusion.ledger import Group, Label, Ledger, Part
 from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs, sketches
 from fedrag_flwr.memory.fusion.statements import statement_key
@@ -52,15 +53,15 @@ class Refusion:
         What the last fusion knew, which is brought up to date.
     rules
         When memories say the same, and how often one device may say it.
-    encode
-        Gives the vectors of questions.
+    words
+        Tells what questions say.
     """
 
-    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules, encode: Encode) -> None:
+    def __init__(self, received: BankStore, ledger: Ledger, rules: FusionRules, words: Words) -> None:
         self._received = received
         self._ledger = ledger
         self._rules = rules
-        self._encode = encode
+        self._words = words
         self._leaving = _Leaving()
 
     def made(self, since: int) -> Iterator[MemoryItem]:
@@ -88,7 +89,8 @@ class Refusion:
             said, vectors = self._received.statements(since, place, _AT_ONCE)
             if not said:
                 return coming
-            self._leave(self._ledger.take_out(one.id for one in said))
+            # a row's number may have been another's that is to come again under a new one
+            self._leave(self._ledger.take_out((one.id for one in said), (one.place.row for one in said)))
             keys = [statement_key(one.question, one.answer) for one in said]
             parts = [
                 Part(one.place.row, one.id, one.origin, key, 0, True, 0, None)
@@ -169,8 +171,8 @@ class Refusion:
         shown = []
         for circle in circles:
             for group in same_statements([items[part.number] for part in circle], self._rules.near):
-                for voices in of_one_voice(group, self._encode):
-                    made = one_of(voices)
+                for voices in of_one_voice(group, self._rules.near, self._words):
+                    made = one_of(voices, self._words)
                     shown += [(by_id[item.id], made.id) for item in voices]
                     yield made
         self._leaving.shown.update(part.shown for part in members if part.shown is not None)

@@ -27,10 +27,9 @@ Rows = dict[str, list[dict[str, object]]]
 
 @dataclass(frozen=True, slots=True)
 class _Luggage:
-    """A file's content: the ids of the stores that it was packed from, their rows, and its digest; "" without one."""
+    """A file's content: the rows of each store that it was packed from, by its id, and its digest; "" without one."""
 
-    stores: tuple[str, ...] = ()
-    rows: Rows = field(default_factory=dict)
+    stores: dict[str, Rows] = field(default_factory=dict)
     digest: str = ""
 
 
@@ -41,19 +40,16 @@ def pack(root: Path) -> None:
     rebuild was cut, keeps what it holds of other stores.
     """
     store, held = _held(root)
-    before = _left(root)
-    left = {} if store in before.stores else before.rows
-    rows = {table: left.get(table, []) + held.get(table, []) for table in _TABLES}
-    if any(rows.values()):
-        stores = sorted({*before.stores, store} - {""})
-        replace_file(root / LUGGAGE, json.dumps({"stores": stores, "rows": rows}, default=_told).encode())
+    stores = _left(root).stores | {store: held}
+    if any(rows for tables in stores.values() for rows in tables.values()):
+        replace_file(root / LUGGAGE, json.dumps({"stores": stores}, default=_told).encode())
 
 
 def unpack(root: Path, database: Database) -> None:
     """Put what was packed, if anything, into a new store, and remove the file.
 
-    A store that was packed from and is still there, as the rebuild was cut, has it all, or what people left of it
-    since; so has one that took the file in before.
+    A store that was packed from and is still there, as the rebuild was cut, has its own rows, or what people left of
+    them since; one that took the file in before has all of them.
 
     Raises
     ------
@@ -66,8 +62,8 @@ def unpack(root: Path, database: Database) -> None:
     with database.writing() as connection:
         [store] = connection.execute(_STORE).fetchone()
         taken = connection.execute("SELECT 1 FROM meta WHERE key = ? AND value = ?", (_TAKEN, left.digest)).fetchone()
-        new = store not in left.stores and taken is None
-        for table, packed in left.rows.items() if new else ():
+        others = [rows for name, rows in left.stores.items() if name != store and taken is None]
+        for table, packed in (pair for rows in others for pair in rows.items()):
             connection.execute(_TABLES[table])
             for row in packed:
                 names = ", ".join(row)
@@ -101,7 +97,7 @@ def _left(root: Path) -> _Luggage:
     try:
         body = (root / LUGGAGE).read_bytes()
         told = json.loads(body, object_hook=_meant)
-        return _Luggage(tuple(told["stores"]), told["rows"], hashlib.sha256(body).hexdigest())
+        return _Luggage(dict(told["stores"]), hashlib.sha256(body).hexdigest())
     except FileNotFoundError:
         return _Luggage()
     except (ValueError, KeyError, TypeError):

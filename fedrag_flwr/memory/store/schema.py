@@ -104,7 +104,7 @@ CREATE INDEX held_support_by_unit ON held_support (unit, held);
 CREATE TABLE retractions (id TEXT PRIMARY KEY, version INTEGER NOT NULL, own INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE opaque (opaque TEXT PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL) WITHOUT ROWID;
 """
-MENDED = "mended "  # kind of a row that leads from a hyperedge's id, after this word, to that of what was left of it
+MENDED = "mended "  # kind of a row that leads from a hyperedge's id, after this word, to that of what took its place
 
 
 def pack_vector(vector: Vector) -> bytes:

@@ -38,17 +38,15 @@ def pending(connection: sqlite3.Connection, sender: str, most_pages: int) -> Pen
 def collect(connection: sqlite3.Connection, page: Delta, sender: str, most_pages: int) -> Iterable[Delta] | None:
     """Put a page to those that came before; give all of them once it is the last, each as a delta of its own.
 
-    What is given can be gone through more than once. A first page begins the sender's delta anew.
+    What is given can be gone through more than once. Before a first page the sender's others are to be dropped.
 
     Raises
     ------
     WireError
         If the page does not go on where the last one ended, or there are too many; what came before stays.
     """
-    if page.after == START:
-        drop(connection, sender)
-        if page.next == START:
-            return (page,)
+    if page.after == page.next == START:
+        return (page,)
     for table in _TABLES:
         connection.execute(table)
     before = pending(connection, sender, most_pages)
@@ -64,18 +62,20 @@ def collect(connection: sqlite3.Connection, page: Delta, sender: str, most_pages
     return None if page.next != START else _Staged(connection, page, sender)
 
 
-def drop(connection: sqlite3.Connection, sender: str) -> None:
-    """Forget a sender's pages."""
-    if _is_made(connection):
-        connection.execute("DELETE FROM staged WHERE sender = ?", (sender,))
-        connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,))
+def drop(connection: sqlite3.Connection, sender: str) -> int:
+    """Forget a sender's pages, and give how many there were."""
+    if not _is_made(connection):
+        return 0
+    connection.execute("DELETE FROM staged WHERE sender = ?", (sender,))
+    return connection.execute("DELETE FROM staged_pages WHERE sender = ?", (sender,)).rowcount
 
 
-def drop_all(connection: sqlite3.Connection) -> None:
-    """Forget the pages of all senders."""
-    if _is_made(connection):
-        connection.execute("DELETE FROM staged")
-        connection.execute("DELETE FROM staged_pages")
+def drop_all(connection: sqlite3.Connection) -> int:
+    """Forget the pages of all senders, and give how many there were."""
+    if not _is_made(connection):
+        return 0
+    connection.execute("DELETE FROM staged")
+    return connection.execute("DELETE FROM staged_pages").rowcount
 
 
 class _Staged:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -21,7 +22,7 @@ from fedrag_flwr.memory.store.opening import create_store, device_and_dimension,
 from fedrag_flwr.memory.store.paging import MOST_PAGES
 from fedrag_flwr.memory.store.schema import MENDED
 from fedrag_flwr.memory.store.writing import Writer
-from fedrag_flwr.records import Delta, ImportReport, Pending
+from fedrag_flwr.records import START, Delta, ImportReport, Pending
 from fedrag_flwr.sqlite_errors import own_errors
 
 _log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ class MemoryStore(StoreReader):
     jump
         By how much the version grows with a change.
     """
+
+    _passes_on = False  # whether what others share goes on from here
 
     def __init__(
         self,
@@ -207,25 +210,29 @@ class MemoryStore(StoreReader):
         """
         sender = delta.origin if one_origin else ""
         with self._database.writing() as connection:
+            dropped = staging.drop(connection, sender) if delta.after == START else 0  # it begins anew
             pages = staging.collect(connection, delta, sender, self._most_pages)
             if pages is None:
-                return ImportReport(self._device, 0, 0, (), reading.version(connection), delta.next)
-            done = importing.take(
-                connection,
-                pages,
-                self._writer(connection),
-                device=self._device,
-                dimension=self._dimension,
-                limit=self._foreign_limit,
-                one_origin=one_origin,
-                snapshot=snapshot,
-            )
-            staging.drop(connection, sender)
-            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+                done = importing.Import(0, 0, 0, Counter(), reading.version(connection))
+            else:
+                done = importing.take(
+                    connection,
+                    pages,
+                    self._writer(connection),
+                    device=self._device,
+                    dimension=self._dimension,
+                    limit=self._foreign_limit,
+                    one_origin=one_origin,
+                    snapshot=snapshot,
+                )
+                dropped += staging.drop(connection, sender)
+                connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         if done.removed:
             self._forget("item")
+        elif dropped:
+            self._forget()
         refused = tuple(f"{reason}={count}" for reason, count in sorted(done.refused.items()))
-        return ImportReport(self._device, done.accepted, done.retracted, refused, done.version)
+        return ImportReport(self._device, done.accepted, done.retracted, refused, done.version, delta.next)
 
     def pending(self, sender: str = "") -> Pending:
         """The pages that came of a delta which is not whole yet: one that speaks for its sender alone, or any other."""
@@ -249,7 +256,7 @@ class MemoryStore(StoreReader):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _writer(self, connection: sqlite3.Connection) -> Writer:
-        return Writer(connection, self._device, self._dimension, self._jump)
+        return Writer(connection, self._device, self._dimension, self._jump, passes_on=self._passes_on)
 
     def _forget(self, *kinds: IndexKind) -> None:
         """Clear the log and some indexes of what was removed; the change itself is committed, whatever happens here."""
@@ -283,9 +290,10 @@ class MemoryStore(StoreReader):
     def resolve_opaque(self, opaque_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Give kind and id behind opaque ids of this device; those it did not hand out are left out."""
         with self._database.reading() as connection:
+            # hyperedges that took each other's place in turn may lead in a circle: UNION comes by each of them once
             rows = connection.execute(
                 "WITH RECURSIVE led (opaque, kind, id) AS ("
-                f"SELECT opaque, kind, id FROM opaque WHERE kind <> ? AND opaque {reading.LISTED} UNION ALL"
+                f"SELECT opaque, kind, id FROM opaque WHERE kind <> ? AND opaque {reading.LISTED} UNION"
                 " SELECT led.opaque, led.kind, next.id FROM led JOIN opaque AS next ON next.opaque = ? || led.id"
                 " WHERE NOT EXISTS (SELECT 1 FROM hyperedges WHERE hyperedges.id = led.id)"
                 ") SELECT opaque, kind, id FROM led",

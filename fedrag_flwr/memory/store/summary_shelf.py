@@ -43,6 +43,7 @@ class SummaryShelf:
             self._connection = sqlite3.connect(root / _FILE, isolation_level=None)
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA secure_delete = ON")  # what is deleted is not left on free pages
                 for table in _TABLES:
                     self._connection.execute(table)
             except TORN:
@@ -61,7 +62,7 @@ class SummaryShelf:
             return SummaryRequest(row[0] if row else "", tuple(name for (name,) in ids))
 
     def take(self, batch: SummaryBatch) -> None:
-        """Take a device's answer, whole or not at all.
+        """Take a device's answer, whole or not at all; what it takes back or replaces is in no file then.
 
         Raises
         ------
@@ -77,25 +78,28 @@ class SummaryShelf:
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")
             try:
-                self._write(batch)
+                removed = self._write(batch)
                 self._within_quota(batch.device)
                 connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+            if removed:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _write(self, batch: SummaryBatch) -> None:
+    def _write(self, batch: SummaryBatch) -> int:
+        """Write a device's answer, and give how many summaries went or were replaced."""
         connection, device = self._connection, batch.device
+        gone = [(device, name) for name in (*batch.retracted, *(one.id for one in batch.summaries))]
+        removed = connection.executemany("DELETE FROM summaries WHERE device = ? AND id = ?", gone).rowcount
         if self.known_of(device).generation != batch.generation:
-            connection.execute("DELETE FROM summaries WHERE device = ?", (device,))
+            removed += connection.execute("DELETE FROM summaries WHERE device = ?", (device,)).rowcount
         connection.execute("INSERT OR REPLACE INTO devices VALUES (?, ?, ?)", (device, batch.generation, batch.version))
-        connection.executemany(
-            "DELETE FROM summaries WHERE device = ? AND id = ?", [(device, name) for name in batch.retracted]
-        )
         connection.executemany(
             "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?)",
             [(device, one.id, one.text, pack_vector(one.vector)) for one in batch.summaries],
         )
+        return removed
 
     def _within_quota(self, device: str) -> None:
         """Raise where a device has too many; what it sent is taken back with it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,23 @@ class Writer:
         Length of a vector.
     jump
         By how much the store's version grows.
+    passes_on
+        Whether what others share goes on from here, so that it is told, too, where they withdraw it.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, device: str, dimension: int, jump: versions.Jump = versions.jump
+        self,
+        connection: sqlite3.Connection,
+        device: str,
+        dimension: int,
+        jump: versions.Jump = versions.jump,
+        *,
+        passes_on: bool = False,
     ) -> None:
         self._connection = connection
         self._device = device
         self._dimension = dimension
+        self._passes_on = passes_on
         self._version_before = reading.version(connection)
         self._version = self._version_before + jump()
         self._rows_before = connection.total_changes
@@ -69,12 +79,10 @@ class Writer:
         return self.settle()
 
     def retract_foreign(self, ids: Sequence[str]) -> int:
-        """Delete memories of other origins and remember that they went; give how many there were."""
+        """Delete memories of other origins, and remember it where they were passed on; give how many there were."""
         listed = (reading.listed(ids),)
-        self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ?, 0 FROM items WHERE +own = 0 AND id {LISTED}",
-            (self._version, *listed),
-        )
+        if self._passes_on:
+            self._withdraw(f"+own = 0 AND id {LISTED}", listed)
         gone = self._connection.execute(f"DELETE FROM items WHERE +own = 0 AND id {LISTED}", listed).rowcount
         self.removed += gone
         return gone
@@ -96,7 +104,7 @@ class Writer:
                 self._numbers(f"SELECT number FROM items WHERE own = 1 AND id {LISTED}", (reading.listed(ids),))
             ),
         )
-        self._withdraw(numbers)
+        self._withdraw(f"number {LISTED}", numbers)
         self._connection.execute(f"UPDATE items SET version = ? WHERE number {LISTED}", (self._version, *numbers))
 
     def settle(self) -> int:
@@ -147,13 +155,15 @@ class Writer:
 
     def _retract(self, statement: str, values: tuple[str, ...]) -> None:
         numbers = (reading.listed(self._numbers(statement, values)),)
-        self._withdraw(numbers)
+        self._withdraw(f"number {LISTED}", numbers)
         self._connection.execute(f"DELETE FROM items WHERE number {LISTED}", numbers)
 
-    def _withdraw(self, numbers: tuple[str]) -> None:
+    def _withdraw(self, where: str, values: tuple[str]) -> None:
+        # stores made before lack the index, without which each page of a delta reads all that ever went
+        self._connection.execute("CREATE INDEX IF NOT EXISTS retractions_by_version ON retractions (own, version)")
         self._connection.execute(
-            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE number {LISTED}",
-            (self._version, *numbers),
+            f"INSERT OR REPLACE INTO retractions SELECT id, ?, own FROM items WHERE {where}",
+            (self._version, *values),
         )
 
     def _numbers(self, statement: str, values: tuple[str, ...]) -> list[int]:
@@ -213,7 +223,10 @@ class Writer:
 
         It does so while the hyperedge before is away: where all of its units are there again, so may it be.
         """
-        renamed = dict(pair for number in numbers for pair in self._mend_hyperedge(number))
+        self._lead_on(dict(pair for number in numbers for pair in self._mend_hyperedge(number)))
+
+    def _lead_on(self, renamed: Mapping[str, str]) -> None:
+        """Let what others hold under ids before lead to those after."""
         self._connection.execute(
             "INSERT OR REPLACE INTO opaque SELECT ? || renamed.key, ?, renamed.value FROM json_each(?) AS renamed"
             " WHERE renamed.key IN (SELECT id FROM opaque)",
@@ -256,6 +269,7 @@ class Writer:
         numbers = reading.unit_numbers(self._connection, {unit for edge in changed for unit in edge.members})
         for edge in changed:
             self._add_hyperedge(edge, numbers)
+        self._lead_on(_heirs([edge for edge in there.values() if edge.id not in wanted], edges))
 
     def _add_hyperedge(self, edge: Hyperedge, numbers: dict[str, int]) -> None:
         check_vectors(self._dimension, edge.prototype[np.newaxis, :], 1, edge.id)
@@ -344,6 +358,16 @@ def same_item(one: MemoryItem, other: MemoryItem) -> bool:
         (one.id, one.question, one.answer, one.kind, one.answer_type, one.anchors, one.origin)
         == (other.id, other.question, other.answer, other.kind, other.answer_type, other.anchors, other.origin)
     ) and np.array_equal(one.embedding, other.embedding)
+
+
+def _heirs(gone: Iterable[Hyperedge], edges: Iterable[Hyperedge]) -> dict[str, str]:
+    """For hyperedges that went the ids of those that hold most of their members, where any holds one."""
+    holding: defaultdict[str, list[str]] = defaultdict(list)
+    for edge in sorted(edges, key=lambda edge: edge.id):
+        for unit in edge.members:
+            holding[unit].append(edge.id)
+    shared = {edge.id: Counter(name for unit in edge.members for name in holding[unit]) for edge in gone}
+    return {name: counts.most_common(1)[0][0] for name, counts in shared.items() if counts}
 
 
 def _same_edge(one: Hyperedge, other: Hyperedge) -> bool:

@@ -15,13 +15,16 @@ from fedrag_flwr.memory.fusion.fusing import (
     FUSION,
     FusionRules,
     Merging,
+    Words,
     merge,
     owned,
     owners,
     references,
     within_quota,
 )
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem, Vector
+from fedrag_flwr.text.asking import item_anchors
 from tests.memory.store.samples import unit_vector
 from tests.strategies.federation import toolbox
 
@@ -33,15 +36,22 @@ def item(number: int, origin: str, question: str = "Who rang?", answer: str = "A
     return MemoryItem(f"{origin}{number:03}", question, answer, "single", "PERSON", (f"e{number}",), (), vector, origin)
 
 
+def words_of(encoder: Encoder | None = None) -> Words:
+    """What questions say, as one encoder has it."""
+    models = toolbox()
+    return Words((encoder or models.encoder).encode, models.pipeline.questions)
+
+
 def fused(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
     """What is made of memories whose vectors are those of their questions."""
     vectors = {one.question: one.embedding for one in reversed(items)}
-    return merge(items, rules, lambda questions: np.stack([vectors[question] for question in questions]))
+    words = Words(lambda asked: np.stack([vectors[question] for question in asked]), toolbox().pipeline.questions)
+    return merge(items, rules, words)
 
 
 def turned(vector: Vector, cosine: float) -> Vector:
     """A unit vector at a cosine to another."""
-    other = unit_vector("another way")
+    other = unit_vector("another way", len(vector))
     across = other - (other @ vector) * vector
     across /= np.linalg.norm(across)
     return np.asarray(cosine * vector + np.sqrt(1 - cosine**2) * across, dtype=np.float32)
@@ -55,7 +65,8 @@ def test_equal_statements_of_two_devices_become_one_with_both_owners() -> None:
 
 
 def test_another_wording_of_the_same_statement_is_merged_and_a_far_one_is_not() -> None:
-    near, far = (replace(item(2, "b"), embedding=turned(unit_vector("rang"), cosine)) for cosine in (0.96, 0.94))
+    asked = item(2, "b", question="Who rang it?")
+    near, far = (replace(asked, embedding=turned(unit_vector("rang"), cosine)) for cosine in (0.96, 0.94))
     assert len(fused([item(1, "a"), near], RULES).items) == 1
     assert len(fused([item(1, "a"), far], RULES).items) == 2
 
@@ -82,15 +93,45 @@ def test_a_flood_of_one_device_is_cut_to_the_quota() -> None:
     assert {owners(one) for one in merging.items} == {frozenset(("mallory",)), frozenset(("a", "b"))}
 
 
+STEPS = ("chime", "gong", "horn", "drum", "pipe")
+
+
 def test_no_chain_of_near_questions_joins_far_ones() -> None:
     vector = unit_vector("rang")
     steps = [
-        replace(item(number, "ab"[number % 2]), embedding=turned(vector, float(np.cos(0.3 * number))))
-        for number in range(6)
+        replace(item(number, "ab"[number % 2], question), embedding=turned(vector, float(np.cos(0.3 * number))))
+        for number, question in enumerate(f"Who rang the {what}?" for what in ("bell", *STEPS))
     ]
     sizes = [len(one.hyperedges) for one in fused(steps, RULES).items if one.origin == FUSION]
     assert sizes
     assert max(sizes) <= 3
+
+
+@pytest.mark.parametrize(("field", "other"), [("question", "-"), ("answer_type", "YESNO"), ("kind", "set")])
+def test_far_ones_whose_middle_falls_out_come_apart(field: str, other: str) -> None:
+    vector = unit_vector("rang")
+    asked = [
+        replace(item(number, origin, f"Who rang the {what}?"), embedding=turned(vector, float(np.cos(turn))))
+        for number, origin, what, turn in ((1, "a", "bell", 0.3), (2, "b", "chime", 0.0), (3, "c", "gong", 0.6))
+    ]
+    vectors = {one.question: one.embedding for one in asked} | {"-": unit_vector("else")}
+    words = Words(lambda questions: np.stack([vectors[one] for one in questions]), toolbox().pipeline.questions)
+    assert [len(owners(one)) for one in merge(asked, RULES, words).items] == [3]
+    told = {"question": asked[0].question, "answer_type": "PERSON", "kind": "single"} | {field: other}
+    middle = replace(asked[0], question=told["question"], answer_type=told["answer_type"], kind=told["kind"])
+    assert {one.id for one in merge([middle, *asked[1:]], RULES, words).items} == {one.id for one in asked}
+
+
+@pytest.mark.parametrize("length", [0.991, 1.0, 1.009])
+def test_the_length_of_a_vector_moves_no_bound(length: float) -> None:
+    vector = unit_vector("rang")
+    first, near, far = (
+        replace(item(number, "a", question), embedding=np.float32(length) * turned(vector, cosine))
+        for number, question, cosine in ((1, "Who rang?", 1.0), (2, "Who rang it?", 0.955), (3, "Who sang?", 0.94))
+    )
+    assert fused([first, near, far], FusionRules(quota=1)).items == (first, far)
+    [one] = fused([first, replace(first, id="b1", origin="b")], FusionRules(near=1.0)).items
+    assert owners(one) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +200,8 @@ def test_the_order_of_arrival_changes_nothing(drawn: list[tuple[str, str, str]])
 
 @pytest.mark.parametrize(("field", "other"), [("question", "-"), ("answer_type", "YESNO"), ("kind", "set")])
 def test_nobody_speaks_for_another_in_words_that_its_vector_does_not_say(field: str, other: str) -> None:
-    encode = toolbox().encoder.encode
+    words = words_of()
+    encode = words.encode
     question = "Who commanded the frigate Windhover?"
     [vector] = encode([question])
     honest = replace(item(7, "b", question), embedding=vector)
@@ -167,9 +209,30 @@ def test_nobody_speaks_for_another_in_words_that_its_vector_does_not_say(field: 
     made_up = MemoryItem(
         "a1", told["question"], honest.answer, told["kind"], told["answer_type"], ("e1",), (), vector, "a"
     )
-    alone = merge([honest, made_up], RULES, encode).items
+    alone = merge([honest, made_up], RULES, words).items
     assert {one.id: one.question for one in alone} == {honest.id: question, made_up.id: made_up.question}
     also = replace(honest, id="c1", origin="c", question="Who commanded Windhover, the frigate?")
     also = replace(also, embedding=encode([also.question])[0])
-    kept = merge([honest, made_up, also], RULES, encode).items
+    kept = merge([honest, made_up, also], RULES, words).items
     assert sorted(sorted(owners(one)) for one in kept) == [["a"], ["b", "c"]]
+
+
+@pytest.mark.parametrize("cosine", [0.955, 0.9905])
+def test_nobody_speaks_for_another_with_a_vector_that_its_words_do_not_have(cosine: float) -> None:
+    words, question = words_of(), "Who commanded the frigate Windhover?"
+    [vector] = words.encode([question])
+    honest = replace(item(7, "b", question), embedding=vector)
+    false = replace(honest, id="a1", origin="a", embedding=turned(vector, cosine))
+    assert {one.id for one in merge([honest, false], RULES, words).items} == {honest.id, false.id}
+    travelled = replace(honest, id="a1", origin="a", embedding=vector.astype(np.float16).astype(np.float32))
+    [both] = merge([honest, travelled], RULES, words).items
+    assert owners(both) == {"a", "b"}
+
+
+def test_anchors_on_which_devices_do_not_agree_are_those_of_the_question() -> None:
+    words, question = words_of(), "Who commanded the frigate Windhover?"
+    [true] = [item_anchors(analysis, "PERSON") for analysis in words.analyse([question])]
+    honest = replace(item(7, "b", question), embedding=words.encode([question])[0], anchors=true)
+    for name, anchors in (("a1", ("asks:volcano",)), ("c1", ()), ("d1", true)):
+        [both] = merge([honest, replace(honest, id=name, origin=name[0], anchors=anchors)], RULES, words).items
+        assert both.anchors == true

@@ -7,15 +7,20 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedrag_flwr.inference.agreement import agreed
 from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
-from fedrag_flwr.memory.fusion.fusing import FUSION, owners, references
+from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, is_as_worded, owners, references
+from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.records import Cursor, Match, MemoryItem, ShareRequest
-from tests.memory.fusion.test_bank import item, kept, many, upload
+from fedrag_flwr.text.asking import item_anchors
+from tests.memory.fusion.test_bank import DIMENSION, item, kept, many, upload
+from tests.memory.fusion.test_fusing import turned
 from tests.memory.fusion.test_refusing import delta, open_bank
-from tests.memory.store.samples import plain_item
+from tests.memory.store.samples import plain_item, unit_vector
+from tests.strategies.federation import toolbox
 
 LIMIT = "fedrag_flwr.memory.fusion.bank.MOST_RECEIVED"
 PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini")
@@ -61,6 +66,25 @@ def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBa
     bank.fuse()
     assert {one.id: one.answer for one in made_by(bank)} == {name: one[2] for name, one in before.items()}
     assert not [one for one in bank.items() if one.origin == "evil"]  # it withdrew its own
+
+
+@pytest.mark.parametrize("lie", ["vector", "anchors"])
+def test_no_device_silences_a_memory_by_what_it_sends_along_with_the_same_words(lie: str, bank: MemoryBank) -> None:
+    models, said = toolbox(), delta("zeta", 0, [PLUMES])
+    [vector], [analysis] = models.encoder.encode([PLUMES[0]]), models.pipeline.questions([PLUMES[0]])
+    honest = replace(said.items[0], anchors=item_anchors(analysis, said.items[0].answer_type))
+    first = next(name for name in map(str, range(99)) if shared_id("evil", name) < shared_id("zeta", honest.id))
+    false = replace(honest, id=first, origin="evil")  # which of equal wordings speaks depends on the id
+    if lie == "vector":
+        false = replace(false, embedding=turned(vector, 0.955))
+    else:
+        false = replace(false, anchors=("asks:volcano",))
+    bank.take(replace(said, items=(honest,)))
+    assert bank.take(upload("evil", false)).refused == ()
+    bank.fuse()
+    [told] = [one for one in bank.delta_for("home", "", 0).items if "zeta" in owners(one)]
+    assert is_as_worded(told, vector)
+    assert told.anchors == honest.anchors
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["while they are withdrawn", "in a bank that is made anew"])
@@ -138,6 +162,24 @@ def test_a_hyperedge_is_its_owners_whatever_it_is_called() -> None:
         ("b", ""),
         ("c", ""),
     ]
+
+
+@pytest.mark.parametrize("length", [0.991, 1.0, 1.009])
+def test_no_device_moves_the_quota_by_the_length_of_its_vectors(length: float, tmp_path: Path) -> None:
+    first, near, far = (
+        replace(one, embedding=np.float32(length) * turned(unit_vector("bell", DIMENSION), cosine))
+        for one, cosine in zip(many("evil", 3), (1.0, 0.955, 0.94), strict=True)
+    )
+    with closing(open_bank(tmp_path / "one", rules=FusionRules(quota=1))) as bank:
+        bank.take(upload("evil", first, near))
+        assert bank.fuse().over_quota == 1
+    with closing(open_bank(tmp_path / "two", rules=FusionRules(quota=1))) as bank:
+        bank.take(upload("evil", first, far))
+        assert bank.fuse().over_quota == 0
+    with closing(open_bank(tmp_path / "three", rules=FusionRules(near=1.0))) as bank:
+        bank.take(upload("evil", first))
+        bank.take(upload("a", replace(first, id="a", origin="a")))
+        assert bank.fuse().merged == 1
 
 
 def test_one_device_leaves_room_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.fusion import nearness
+from fedrag_flwr.memory.fusion import nearness, refusing
 from fedrag_flwr.memory.fusion.bank import FusionReport, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge
 from fedrag_flwr.memory.fusion.ledger import FILE
@@ -21,6 +21,7 @@ from fedrag_flwr.memory.fusion.nearness import Components, Neighbourhood, Pairs,
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Delta, MemoryItem, Vector
+from tests.memory.fusion.test_fusing import words_of
 from tests.memory.store.samples import plain_item, unit_vector
 from tests.strategies.federation import toolbox
 
@@ -108,7 +109,7 @@ def test_after_each_change_the_bank_is_as_if_fused_from_scratch(drawn: list[Step
             known = bank.delta_for("d", "", 0).version
             bank.take(devices.delta(step))
             report = bank.fuse()
-            whole = merge(devices.items(), RULES, Rungs().encode)
+            whole = merge(devices.items(), RULES, words_of(Rungs()))
             assert plain(bank.items()) == plain(whole.items)
             merged = sum(one.origin == FUSION for one in whole.items)
             assert report == FusionReport(len(whole.items), merged, 0, whole.over_quota)
@@ -150,8 +151,23 @@ def test_a_ledger_that_does_not_fit_is_made_anew(lost: str, tmp_path: Path) -> N
     bank.take(devices.delta(("a", {"v": None})))
     bank.take(devices.delta(("b", {"x": None})))
     bank.fuse()
-    assert plain(bank.items()) == plain(merge(devices.items(), rules, Rungs().encode).items)
+    assert plain(bank.items()) == plain(merge(devices.items(), rules, words_of(Rungs())).items)
     assert bank.version > known
+    bank.close()
+
+
+def test_a_row_that_has_another_memory_now_is_no_longer_that_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusing, "_AT_ONCE", 1)
+    devices, bank = Devices(), open_bank(tmp_path, encoder=Rungs())
+    bank.take(devices.delta(("a", {"u": (0, "Ada"), "v": (1, "Ada")})))
+    bank.fuse()
+    later: list[Step] = [("a", {"v": None}), ("b", {"w": (2, "Ada")}), ("a", {"v": (1, "Ada")})]
+    for step in later:  # b's memory comes to the row that v had
+        bank.take(devices.delta(step))
+    bank.fuse()
+    assert plain(bank.items()) == plain(merge(devices.items(), RULES, words_of(Rungs())).items)
     bank.close()
 
 

@@ -7,6 +7,7 @@ import pytest
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owners
 from fedrag_flwr.memory.fusion.statements import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
+from tests.memory.fusion.test_fusing import words_of
 from tests.strategies.federation import toolbox
 
 APART = [
@@ -65,7 +66,7 @@ def merged(one: str, other: str, answer: str) -> tuple[MemoryItem, ...]:
         MemoryItem(origin, question, answer, "single", "", (f"e{origin}",), (), vector, origin)
         for origin, question, vector in zip("ab", (one, other), vectors, strict=True)
     ]
-    return merge(items, FusionRules(), toolbox().encoder.encode).items
+    return merge(items, FusionRules(), words_of()).items
 
 
 @pytest.mark.parametrize(("one", "other", "answer"), APART)

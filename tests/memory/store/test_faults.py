@@ -22,9 +22,12 @@ import pytest
 
 from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreFullError, StoreLockedError, StoreMismatchError
 from fedrag_flwr.memory import Change, MemoryStore
+from fedrag_flwr.memory.fusion.bank_store import BankStore
 from fedrag_flwr.memory.store.database import FILE, write_lock
 from fedrag_flwr.memory.store.opaque import SECRET
+from fedrag_flwr.records import Cursor
 from tests.memory.store.samples import (
+    DIMENSION,
     IDENTITY,
     delta,
     held_back,
@@ -420,6 +423,28 @@ def test_what_another_device_withdraws_is_in_no_file(how: str, device: Path) -> 
         store.import_delta(later, snapshot=how == "not among all there is")
         assert holding() == []
         assert (device / "sentence.faiss").read_bytes() == kept  # no other device's memory is in it
+
+
+@pytest.mark.parametrize("then", ["begun anew", "taken and refused", "dropped"])
+def test_pages_that_come_to_nothing_are_in_no_file(then: str, tmp_path: Path) -> None:
+    unfit = replace(memory("f1", origin="b"), answer="Oswin Xqwu", embedding=np.zeros(DIMENSION, dtype=np.float32))
+    place = Cursor(0, 2, 1)
+
+    def holding() -> list[str]:
+        files = (path for path in (tmp_path / "bank").iterdir() if path.is_file())
+        return [path.name for path in files if b"Oswin Xqwu" in path.read_bytes()]
+
+    with BankStore.open(tmp_path / "bank", IDENTITY) as store:
+        store.import_delta(replace(delta(unfit, version=2), next=place))
+        assert holding()
+        if then == "begun anew":
+            store.import_delta(replace(delta(memory("f2", origin="b"), version=3), next=Cursor(0, 3, 1)))
+        elif then == "taken and refused":
+            last = replace(delta(memory("f2", origin="b"), version=2), after=place)
+            assert store.import_delta(last).refused == ("norm=1",)
+        else:
+            store.drop_pages()
+        assert holding() == []
 
 
 def test_an_index_that_cannot_be_kept_still_answers(device: Path, caplog: pytest.LogCaptureFixture) -> None:

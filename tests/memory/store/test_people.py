@@ -72,6 +72,18 @@ def test_a_rebuild_cut_before_the_store_went_brings_nothing_back(tmp_path: Path)
     assert waiting(root) == {"c"}
 
 
+def test_two_cut_rebuilds_lose_nobodys_question(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    leave(root, "a", "b")
+    people.pack(root)
+    MemoryStore.erase(root)  # and the first was cut here
+    leave(root, "b", "c")
+    for withdrawn, left in (("", {"a", "b", "c"}), ("c", {"a", "b"})):
+        people.pack(root)  # and the next were cut here
+        assert waiting(root, withdrawn=withdrawn) == left
+        assert not (root / people.LUGGAGE).exists()
+
+
 def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
     people.pack(tmp_path)
     opened(tmp_path / "store").close()
@@ -79,15 +91,16 @@ def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob(people.LUGGAGE))
 
 
-def test_a_damaged_file_is_an_error_that_keeps_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", [b"{", b"{}", b'{"stores": ["one"]}'])
+def test_a_damaged_file_is_an_error_that_keeps_it(body: bytes, tmp_path: Path) -> None:
     root = tmp_path / "store"
     leave(root, "a")
-    (root / people.LUGGAGE).write_bytes(b"{")
+    (root / people.LUGGAGE).write_bytes(body)
     with opened(root) as store, pytest.raises(StoreCorruptError, match="damaged"):
         people.unpack(root, store.database)
     with pytest.raises(StoreCorruptError, match="damaged"):
         people.pack(root)
-    assert (root / people.LUGGAGE).read_bytes() == b"{"
+    assert (root / people.LUGGAGE).read_bytes() == body
 
 
 def test_of_a_store_whose_torn_names_cannot_be_read_nothing_is_packed(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreError, StoreMismatchError
 from fedrag_flwr.hypergraph import content_id
 from fedrag_flwr.memory import BANK_VERSION, Change, Contribution, Counts, MemoryStore
+from fedrag_flwr.memory.fusion.bank_store import BankStore
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.records import MemoryItem, Vector
 from tests.memory.store.samples import (
@@ -137,6 +138,43 @@ def test_what_was_left_twice_is_found(store: MemoryStore) -> None:
     store.apply(Change(removed=("d3",)))
     left = content_id("sentence", ["d2/0/0", "d2/0/1"])
     assert store.resolve_opaque([hidden, "mended torn"]) == {hidden: ("own", left)}
+
+
+@pytest.mark.parametrize(
+    ("learnt", "removed", "leads_to"),
+    [
+        ({"gained": ("d1/0/0", "d1/0/1", "d2/0/0", "d2/0/1"), "other": ("d1/0/0", "d1/1/0")}, (), "gained"),
+        ({"lost": ("d1/0/0", "d1/0/1"), "other": ("d2/0/0",)}, (), "lost"),
+        ({"lost": ("d1/0/0", "d1/0/1", "d1/1/0")}, ("d2",), "lost"),
+        ({"a": ("d1/0/0",), "b": ("d1/0/1", "d2/0/0")}, (), "b"),
+        ({"b": ("d2/0/0",), "a": ("d1/0/0",)}, (), "a"),
+        ({"paragraph": ("d1/0",), "other": ("d1/1/0",)}, (), "before"),
+        ({}, ("d1", "d2"), "before"),
+        ({"before": ("d1/0/0", "d1/0/1", "d2/0/0"), "more": ("d1/0/0", "d1/0/1", "d2/0/0", "d2/0/1")}, (), "before"),
+    ],
+)
+def test_a_hyperedge_that_others_hold_leads_to_the_one_that_took_its_place(
+    learnt: dict[str, tuple[str, ...]], removed: tuple[str, ...], leads_to: str, store: MemoryStore
+) -> None:
+    before = hyperedge("before", ["d1/0/0", "d1/0/1", "d2/0/0"])
+    store.apply(replace(two_documents(), hyperedges=(before,)))
+    [hidden] = store.opaque("own", ["before"]).values()
+    edges = tuple(hyperedge(name, members) for name, members in learnt.items())
+    store.apply(Change(removed=removed, hyperedges=edges))
+    assert store.resolve_opaque([hidden]) == {hidden: ("own", leads_to)}
+    store.verify()
+
+
+def test_hyperedges_that_took_each_others_place_lead_in_no_circle(store: MemoryStore) -> None:
+    one, other = (hyperedge(name, ["d1/0/0", unit]) for name, unit in (("one", "d1/0/1"), ("other", "d2/0/0")))
+    store.apply(replace(two_documents(), hyperedges=(one,)))
+    hidden = store.opaque("own", ["one", "other"])
+    for edge in (other, one, other, one):
+        store.apply(Change(hyperedges=(edge,)))
+        assert store.resolve_opaque(hidden.values()) == dict.fromkeys(hidden.values(), ("own", edge.id))
+    store.apply(Change(hyperedges=()))
+    found = store.resolve_opaque(hidden.values())
+    assert {name for _, name in found.values()} <= {"one", "other"}
 
 
 def test_no_id_is_kept_of_a_document_that_is_gone(store: MemoryStore, tmp_path: Path) -> None:
@@ -329,6 +367,31 @@ def test_an_import_replaces_and_retracts_foreign_memories_only(store: MemoryStor
     assert [item.id for item in store.items()] == ["f1", "m1", "m12", "m2"]
     assert store.item("f1").question.endswith("edition 1?")
     assert store.retracted_since(0) == []
+
+
+@pytest.mark.parametrize(("kind", "told"), [(MemoryStore, []), (BankStore, ["f2"])])
+def test_what_others_withdraw_is_told_only_from_where_it_goes_on(
+    kind: type[MemoryStore], told: list[str], tmp_path: Path
+) -> None:
+    with kind.open(tmp_path / "others", IDENTITY) as store:
+        store.import_delta(delta(memory("f1", origin="b"), memory("f2", origin="b")))
+        version = store.import_delta(delta(retracted=("f2",), version=2)).version
+        assert (store.retracted_since(version - 1, own=False), store.version) == (told, version)
+        assert [item.id for item in store.items()] == ["f1"]
+
+
+def test_what_went_later_than_a_version_is_found_without_reading_all_that_ever_went(store: MemoryStore) -> None:
+    store.apply(two_documents())
+    store.apply(Change(withdrawn=("m1",)))
+    with store.database.writing() as connection:
+        connection.execute("DROP INDEX retractions_by_version")  # as in a store from before
+    version = store.version
+    assert store.apply(Change()) == version
+    store.apply(Change(withdrawn=("m2",)))
+    assert store.retracted_since(version) == ["m2"]
+    with store.database.reading() as connection:
+        query = "EXPLAIN QUERY PLAN SELECT id FROM retractions WHERE version > ? AND own = ? ORDER BY id"
+        assert "retractions_by_version" in connection.execute(query, (version, True)).fetchone()[-1]
 
 
 def _with_vector(vector: Vector) -> MemoryItem:

@@ -1,0 +1,38 @@
+"""What the server keeps of devices' summaries, and what is left in its files of those that went."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.records import SubgraphSummary, SummaryBatch
+from tests.memory.store.samples import DIMENSION, unit_vector
+
+
+def batch(*texts: str, generation: str = "g", retracted: tuple[str, ...] = ()) -> SummaryBatch:
+    told = (SubgraphSummary(f"s{n}", text, unit_vector(text), "a") for n, text in enumerate(texts))
+    return SummaryBatch("a", generation, 1, tuple(told), retracted)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        batch("Bells of Lund.", retracted=("s1",)),
+        batch("Bells of Lund.", "Towers of Lund."),
+        batch("Bells of Lund.", generation="another"),
+    ],
+    ids=["retracted", "replaced", "of another generation"],
+)
+def test_a_summary_that_went_is_in_no_file(later: SummaryBatch, tmp_path: Path) -> None:
+    def holding() -> list[str]:
+        return [path.name for path in tmp_path.iterdir() if b"Oswin Xqwu" in path.read_bytes()]
+
+    with closing(SummaryShelf(tmp_path, DIMENSION)) as shelf:
+        shelf.take(batch("Bells of Lund.", "The life of Oswin Xqwu."))
+        assert holding()
+        shelf.take(later)
+        assert holding() == []
+        assert shelf.known_of("a").known == tuple(sorted(one.id for one in later.summaries))
