@@ -72,6 +72,7 @@ class InferenceSettings(_Group):
     """The Cognizer's evidence and when a device abstains (FD-RAG 4.2)."""
 
     passages: int = Field(5, ge=1, le=64)
+    evidence_words: int = Field(100_000, ge=1, le=100_000)
     evidence_units: int = Field(4, ge=1, le=64)
     least_units: int = Field(2, ge=1, le=64)
     memory_notes: int = Field(4, ge=0, le=64)
@@ -81,6 +82,7 @@ class InferenceSettings(_Group):
     least_trust: float = Field(0.0, ge=0, le=1)
     least_voices: int = Field(0, ge=0, le=1_000)
     read_above: float = Field(-0.9, ge=-100, le=100)
+    check: bool = True
     free_answers: bool = False
     second_look: int = Field(0, ge=0, le=64)
     mixing: Mixing = "half"

@@ -24,7 +24,7 @@ from fedrag_flwr.privacy.items import item_bundle, item_refusal
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.opening import read_names
-from fedrag_flwr.privacy.persons import PERSON, find_entities, is_written_as_name, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_entities, is_written_as_name
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.records import Fact, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
@@ -129,7 +129,7 @@ def _persons(bundles: Sequence[Bundle], public: Sequence[str], pipeline: Pipelin
     known = [f" {name} " for name in normal_names(public)]
     found = {form.text: None for forms in find_entities(bundles, pipeline, frozenset({PERSON})) for form in forms}
     named = [name for name in found if is_written_as_name(name, PERSON)]
-    persons = {normal_name(name): (name_tokens(name) or [""])[-1] for name in named}
+    persons = {normal_name(name): (family_tokens(name) or [""])[0] for name in named}
     return {name: last for name, last in persons.items() if not any(f" {name} " in one for one in known)}
 
 

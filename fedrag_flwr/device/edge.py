@@ -139,10 +139,18 @@ class EdgeDevice:
         self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
         outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
-        self._engines = Engines(name, self.store, settings, toolbox, self.orders)
+        self._engines = Engines(name, self.store, settings, toolbox, self.orders, named=not self.door.rewrites)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self._builds = DeviceBuilds(
-            name, self.store, lambda: self.sources, self.controller, self.orders, self.graph, toolbox, settings
+            name,
+            self.store,
+            lambda: self.sources,
+            self.controller,
+            self.orders,
+            self._sweep,
+            self.graph,
+            toolbox,
+            settings,
         )
         middles = PassageMiddles(self.doorkeeper, key.derived("groups of passages"))
         self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, middles)
@@ -380,6 +388,11 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
+
+    def _sweep(self) -> None:
+        """Drop kept answers and replies that may rest on documents that are gone."""
+        self.walks.sweep()
+        self.messages.forget()
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

@@ -40,16 +40,26 @@ class Engines:
         The models.
     orders
         Whose sentences the slow path reads.
+    named
+        As `Engine.named`.
     """
 
     def __init__(
-        self, device: str, store: MemoryStore, settings: Settings, toolbox: Toolbox, orders: EvidenceOrders
+        self,
+        device: str,
+        store: MemoryStore,
+        settings: Settings,
+        toolbox: Toolbox,
+        orders: EvidenceOrders,
+        *,
+        named: bool = False,
     ) -> None:
         self._device = device
         self._store = store
         self._settings = settings
         self._toolbox = toolbox
         self._orders = orders
+        self._named = named
         self._kept: dict[Memories, tuple[int, Engine]] = {}
         self._making = threading.Lock()
 
@@ -97,10 +107,11 @@ class Engines:
             hops=Hops(matcher, fitting.leads_astray),
             encoder=tools.encoder,
             pipeline=tools.pipeline,
-            limits=EvidenceLimits(inference.passages, memory.top_k, inference.memory_notes),
+            limits=EvidenceLimits(inference.passages, inference.evidence_words, memory.top_k, inference.memory_notes),
         )
         cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
-        return Engine(leads, shelf, cognizer, self._orders.chosen(), self._settings.retrieval.passages)
+        order, passages = self._orders.chosen(), self._settings.retrieval.passages
+        return Engine(leads, shelf, cognizer, order, passages, named=self._named)
 
     def _support(self, item: MemoryItem) -> list[str]:
         """The sentences from which one of this device's memories was made, each with its document's title."""

@@ -70,6 +70,13 @@ class MessageLog:
             _LOG.warning("the disk is full: a message that comes twice will be handled twice")
         return content
 
+    def forget(self) -> None:
+        """Drop the replies, if any were ever kept: they may tell of what is gone since, and can be made anew."""
+        if self._path.exists():
+            with self._file.writing() as connection:
+                connection.execute("UPDATE handled SET reply = NULL")
+            self._file.forget_log()
+
     def close(self) -> None:
         """Close the file, if it was opened."""
         if (opened := self.__dict__.pop("_file", None)) is not None:
@@ -98,3 +105,4 @@ class MessageLog:
                 "DELETE FROM handled WHERE run NOT IN (SELECT run FROM handled ORDER BY number DESC LIMIT ?)",
                 (MOST_RUNS,),
             )
+        self._file.forget_log()

@@ -38,6 +38,8 @@ class DeviceBuilds:
         Gives its sources.
     controller, orders
         What was fitted to the documents, and how evidence is ordered: both follow a change.
+    sweep
+        Drops what was made of documents that are gone.
     graph
         Its knowledge graph.
     toolbox, settings
@@ -49,6 +51,7 @@ class DeviceBuilds:
     sources: Callable[[], SourceSet]
     controller: DeviceController
     orders: EvidenceOrders
+    sweep: Callable[[], None]
     graph: DeviceGraph
     toolbox: Toolbox
     settings: Settings
@@ -61,6 +64,7 @@ class DeviceBuilds:
             reading = self._read(empty)
             plan = BuildPlan.of(self.settings, memories, self.toolbox.generator_id)
             report = self._builder().build(reading, plan, progress)
+            self.sweep()  # also where nothing has changed: the build that removed a document may have been killed here
             if report.added or report.changed or report.removed:
                 self.controller.forget()
                 if memories:

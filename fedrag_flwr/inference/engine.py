@@ -13,7 +13,7 @@ from fedrag_flwr.inference.leads import LEAST_REACH, Lead, Leads
 from fedrag_flwr.inference.open_looks import Look, OpenLooks
 from fedrag_flwr.inference.reader import Reading, read, shown_facts
 from fedrag_flwr.inference.reading import Candidate
-from fedrag_flwr.inference.support import shortened
+from fedrag_flwr.inference.support import shortened, within
 from fedrag_flwr.inference.trust import judged
 from fedrag_flwr.inference.voices import heard
 from fedrag_flwr.memory.fusion.fusing import references
@@ -59,6 +59,9 @@ class Engine:
         Seconds for timing.
     looks
         What was found for questions that stay open, so that whoever finishes them does not look again.
+    named
+        Whether a name out of home's documents may stand in a description's place where others are asked: not where a
+        door masks any.
     """
 
     leads: Leads
@@ -68,6 +71,7 @@ class Engine:
     ordered: int = 10
     clock: Clock = time.perf_counter
     looks: OpenLooks = field(default_factory=OpenLooks)
+    named: bool = False
 
     # --- the three modes ------------------------------------------------------------------------
 
@@ -85,6 +89,7 @@ class Engine:
             units = self.shelf.nearest("paragraph", asked.vector, most)
         else:
             units = self.shelf.passages([one.passage_id for one in retriever.rank(question.text, most)], asked.vector)
+        units = within(units, self.leads.limits.words)
         verdict = self.cognizer.answer(question.text, asked.analysis, units, always=True)
         verdict = verdict.timed(self.clock() - start)
         return self._answer(question, verdict, "cognizer", units)
@@ -97,7 +102,7 @@ class Engine:
             return self._recalled(question, lead, lead.known, self.clock() - start)
         if wants := self._wants(question, lead.matches):
             self.looks.keep(question, Look(lead))
-            return OpenQuestion(question.id, lead.asked.vector, wants, self.clock() - start)
+            return OpenQuestion(question.id, lead.abroad(named=self.named), wants, self.clock() - start)
         return self._reasoned(question, lead, (), start, self._read(lead, self._home(lead), ()))
 
     def assisted(
@@ -127,16 +132,17 @@ class Engine:
                 return answer
         self.looks.keep(question, Look(lead, home))
         wants = {want.owner: want for want in self._wants(question, lead.matches)} if owners else {}
-        for owner in near(lead.asked.vector) if near is not None else ():
+        vector = lead.abroad(named=self.named)
+        for owner in near(vector) if near is not None else ():
             wants.setdefault(owner, Want(question.id, owner, ()))
         named = tuple(wants.values())[:_MOST_WANTS]
-        return OpenQuestion(question.id, lead.asked.vector, named, self.clock() - start)
+        return OpenQuestion(question.id, vector, named, self.clock() - start)
 
     def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
-        """The vector by which others are asked, a description in the question resolved, and whom memory names."""
+        """The vector by which others are asked, and whom memory names."""
         look = self.looks.see(question)
         lead = self.leads.lead(question.text) if look is None else look.lead
-        return lead.asked.vector, self._wants(question, lead.matches)
+        return lead.abroad(named=self.named), self._wants(question, lead.matches)
 
     def at_home(self, question: Question) -> tuple[Answer, bool]:
         """Memory if it is near enough, else home's evidence; and whether that leaves no doubt."""

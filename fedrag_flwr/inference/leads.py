@@ -24,9 +24,10 @@ RECALLED = 3  # times top-k memories are looked through for one that fits
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLimits:
-    """How many passages and memories the model may read, and how many memories localise evidence (K)."""
+    """How many passages, words and memories the model may read, and how many memories localise evidence (K)."""
 
     passages: int
+    words: int
     top_k: int
     notes: int
 
@@ -54,12 +55,19 @@ class Lead:
         The memory that answers; None where none is near enough.
     via
         The first hop.
+    came
+        The vector of the question as it came, shape (dimension,), where that was another.
     """
 
     asked: Asked
     matches: Sequence[Match]
     known: Match | None = None
     via: Rewrite | None = None
+    came: Vector | None = None
+
+    def abroad(self, *, named: bool) -> Vector:
+        """The vector by which others are asked: a name that home put in may stand behind it only where `named`."""
+        return self.asked.vector if named or self.came is None else self.came
 
     def notes(self, units: Sequence[EvidenceUnit], most: int) -> list[MemoryItem]:
         """The memories that the model reads beside evidence units: those that tell something of their own.
@@ -130,7 +138,7 @@ class Leads:
             if score > best_score:
                 best_score = score
                 matches = _distinct(about[:FROM_EACH], first[:FROM_EACH], about[FROM_EACH:])
-                best = Lead(second, matches, known, rewrite)
+                best = Lead(second, matches, known, rewrite, asked.vector)
         return best
 
     def recall(self, asked: Asked) -> list[Match]:

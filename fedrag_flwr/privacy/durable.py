@@ -87,6 +87,11 @@ class DurableFile:
         with self._lock, self._errors():
             yield self._connection
 
+    def forget_log(self) -> None:
+        """Move the log into the file and empty it, unless a reader holds it: what was removed is then in neither."""
+        with self.reading() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

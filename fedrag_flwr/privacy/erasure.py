@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
 SENTENCE = "SENTENCE"
-_ERASED_TYPES = frozenset(
+ERASED_TYPES = frozenset(
     {"PERSON", "ORG", "GPE", "LOC", "FAC", "NORP", "DATE", "YEAR", "TIME", "EVENT", "PRODUCT", "WORK_OF_ART", "NAME"}
 )
 _WORDS_WEIGHT = 0.5  # of the question's words in a sentence, beside its nearness
@@ -139,7 +139,7 @@ class QueryFocusedErasure:
 
     @staticmethod
     def _is_idle(doc: Doc, span: TypedSpan, asked: QuestionAnalysis, title: frozenset[str]) -> bool:
-        if span.type not in _ERASED_TYPES or PLACEHOLDER.search(doc[max(0, span.start - 1) : span.end + 1].text):
+        if span.type not in ERASED_TYPES or PLACEHOLDER.search(doc[max(0, span.start - 1) : span.end + 1].text):
             return False
         if span.anchor in title or any(_share_word(span.anchor, anchor) for anchor in asked.anchors):
             return False

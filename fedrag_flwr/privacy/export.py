@@ -46,7 +46,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
-RULES = 6  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
+RULES = 7  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 FOREIGN = "foreign"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance
@@ -215,6 +215,8 @@ class ExportDoor:
             released = sorted(told, key=lambda unit: (-unit.score, unit.id))
         if not released or released[0].score < least:
             released = []
+        if not question:  # operators that keep what a question needs have kept all of these
+            self._counts["evidence passed without a question"] += len(released[:most])
         removed = Counter(change.type for bundle in rewritten for change in bundle.changes)
         return replace(
             self._released("evidence", tuple(released[:most]), withheld), removed=MappingProxyType(dict(removed))

@@ -14,6 +14,7 @@ from typing import Literal
 from fedrag_flwr.privacy.durable import DurableFile
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
+from fedrag_flwr.privacy.patterns import is_short
 from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, name_tokens
 from fedrag_flwr.privacy.register import Register
 from fedrag_flwr.text.anchors import normalise_anchor
@@ -23,7 +24,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS names (
     name TEXT PRIMARY KEY, lead TEXT NOT NULL, words INTEGER NOT NULL, type TEXT NOT NULL, pending INTEGER NOT NULL
     ) WITHOUT ROWID"""
 _WORD = re.compile(r"[^\W_]+")
-_BETWEEN = re.compile(r"[\s,.'-]{1,3}")  # what may stand between two words of a name, as in `patterns`
+_BETWEEN = re.compile(r"[\s,._'-]{1,3}")  # what may stand between two words of a name, as in `patterns`
 _MOST_WORDS = 8
 
 Place = Literal["prose", "anchor"]
@@ -73,13 +74,17 @@ class KnownNames:
         return self._register.doubts(name, types)
 
     def learn(self, forms: Iterable[tuple[str, str]]) -> None:
-        """Remember (name, type) pairs durably; a single everyday word tells nothing and is left out."""
-        wanted = {key: kind for name, kind in forms for key in _keys(name)}
+        """Remember (name, type) pairs durably; a single everyday word tells nothing and is left out.
+
+        What is known as something else and turns out to be a person's name counts as one more name.
+        """
+        persons_last = sorted(forms, key=lambda form: form[1] == PERSON)
+        wanted = {key: kind for name, kind in persons_last for key in _keys(name)}
         self._refresh()
         rows = [
-            (key.digest, key.lead, len(key.words), kind, 1)
+            (digest, key.lead, len(key.words), kind, 1)
             for key, kind in wanted.items()
-            if key.digest not in self._types
+            if (digest := self._missing(key, kind))
         ]
         if rows:
             with self._file.writing() as connection:
@@ -89,7 +94,8 @@ class KnownNames:
     def find(self, bundle: Bundle, among: frozenset[str] | None = None) -> list[Found]:
         """Find known names in a bundle's texts as they are written there.
 
-        A name of one word is found in prose only, and where it is not in lower case: there it is as often a word.
+        A name of one word is found in prose only, and where it is not in lower case: there it is as often a word. One
+        of two letters has to have a capital, and one only.
 
         Parameters
         ----------
@@ -127,6 +133,13 @@ class KnownNames:
         """Close the file."""
         self._file.close()
 
+    def _missing(self, key: _Key, kind: str) -> str:
+        """The digest under which a name is yet to be known; "" where nothing is missing."""
+        known = self._types.get(key.digest)
+        if known is None:
+            return key.digest
+        return key.person if known != PERSON == kind and key.person not in self._types else ""
+
     def _in_text(self, text: str, place: Place, among: frozenset[str] | None) -> Iterator[Found]:
         folded = probe(text)
         words = list(_WORD.finditer(folded))
@@ -134,15 +147,17 @@ class KnownNames:
         for start, first in enumerate(spelt):
             for count in self._lengths.get(_digest(place, (first,), "lead"), ()):
                 end = start + count
-                name = _digest(place, tuple(spelt[start:end])) if end <= len(spelt) else ""
-                if name not in self._types or (among is not None and name not in among):
+                key = _Key(place, tuple(spelt[start:end]))
+                if len(key.words) < count or key.digest not in self._types:
+                    continue
+                if among is not None and among.isdisjoint((key.digest, key.person)):
                     continue
                 form = folded[words[start].start() : words[end - 1].end()]
                 whole = all(
                     _BETWEEN.fullmatch(folded, words[i].end(), words[i + 1].start()) for i in range(start, end - 1)
                 )
-                if whole and (count > 1 or not form.islower()):
-                    yield Found(form, self._types[name], RULE)
+                if whole and (count > 1 or _is_written_as_one(form)):
+                    yield Found(form, self._types.get(key.person, self._types[key.digest]), RULE)
 
     def _refresh(self) -> None:
         """Read the file anew where another process has written to it."""
@@ -179,8 +194,18 @@ class _Key:
         return _digest(self.place, self.words)
 
     @property
+    def person(self) -> str:
+        """The digest of what was known as something else before."""
+        return _digest(self.place, self.words, "person")
+
+    @property
     def lead(self) -> str:
         return _digest(self.place, self.words[:1], "lead")
+
+
+def _is_written_as_one(word: str) -> bool:
+    """Whether a word by itself may be a name: one of two letters, such as "Ng", only with one capital."""
+    return word.istitle() if is_short(word) else not word.islower()
 
 
 def _keys(name: str) -> list[_Key]:

@@ -9,7 +9,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks, name_replacement
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, find_entities, name_tokens
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.rewriting import Replacement, rewrite
 from fedrag_flwr.text.base import Pipeline
@@ -105,7 +105,7 @@ def _standing(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
 def _wholes(forms: Sequence[Found]) -> list[Found]:
     """Leave out names that are a part of a longer person's name in the same bundle: they follow its surrogate."""
     parts = {
-        part.casefold() for form in forms if form.type == PERSON and " " in form.text for part in name_tokens(form.text)
+        part.casefold() for form in forms if form.type == PERSON for part in name_tokens(form.text) if part != form.text
     }
     kept: dict[str, Found] = {}
     for form in forms:
@@ -118,10 +118,12 @@ def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:
     """Replace an entity by its surrogate, and the words of a person's name by the surrogate's words."""
     rule = f"{form.rule}-{surrogate.origin}"
     found = [name_replacement(form.text, surrogate.name, form.type, rule, masked=False)]
-    if form.type == PERSON and " " in form.text:
-        others = name_tokens(surrogate.name) or [surrogate.name]
-        words = name_tokens(form.text)
-        for index, word in enumerate(words):
-            value = others[-1] if index == len(words) - 1 else others[0]
-            found.append(name_replacement(word, value, PERSON, f"{rule}-part", masked=False))
+    if form.type == PERSON:
+        first, *_ = name_tokens(surrogate.name) or [surrogate.name]
+        last, *_ = family_tokens(surrogate.name) or [surrogate.name]
+        family = family_tokens(form.text)
+        for word in name_tokens(form.text):
+            if word != form.text:
+                value = last if word in family else first
+                found.append(name_replacement(word, value, PERSON, f"{rule}-part", masked=False))
     return found

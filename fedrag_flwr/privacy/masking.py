@@ -16,8 +16,9 @@ from fedrag_flwr.privacy.patterns import (
     identifier_pattern,
     lower_pattern,
     surface_pattern,
+    upper_pattern,
 )
-from fedrag_flwr.privacy.persons import PERSON, Found, find_entities, is_written_as_name, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, find_entities, is_written_as_name, name_tokens
 from fedrag_flwr.privacy.public_names import PublicNames
 from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
 from fedrag_flwr.privacy.rules import Span
@@ -97,13 +98,13 @@ class TypeMasking:
         return [form for form in forms if not self._public.covers(form.text, present)]
 
     def _lasting(self, form: Found) -> list[tuple[str, str]]:
-        """What of a private form is masked in other texts too: the whole, and the last word of a person's name.
+        """What of a private form is masked in other texts too: the whole, and the family name of a person.
 
         A word of a public name alone is not, for it may be meant; nor is what describes and does not name.
         """
         if form.type == _CALENDAR or not is_written_as_name(form.text, form.type):
             return []
-        tokens = name_tokens(form.text)[-1:] if form.type == PERSON else []
+        tokens = family_tokens(form.text) if form.type == PERSON else []
         return [
             (name, form.type)
             for name in dict.fromkeys([form.text, *tokens])
@@ -136,7 +137,8 @@ def entity_masks(form: Found) -> list[Replacement]:
 
 def name_replacement(name: str, value: str, kind: str, rule: str, *, masked: bool) -> Replacement:
     """Put a value in the place of a name, or of one word of it, in texts and anchors."""
-    return Replacement(surface_pattern(name), anchor_pattern(name), value, kind, rule, masked, lower_pattern(name))
+    patterns = surface_pattern(name), anchor_pattern(name)
+    return Replacement(*patterns, value, kind, rule, masked, lower_pattern(name), upper_pattern(name))
 
 
 def _identifier_mask(surface: str, span: Span) -> Replacement:

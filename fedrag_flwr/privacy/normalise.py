@@ -10,6 +10,8 @@ from collections.abc import Iterable
 _INVISIBLE = frozenset(
     [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)]
 )
+# Marks over and under Latin, Greek and Cyrillic letters. Where NFC has no letter for both, they split a name in two.
+_MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _END_OF_ACCENTED = "\u0530"  # Latin, Greek and Cyrillic lie before it
 _KEPT_CONTROLS = frozenset("\n\t")
 _PLAIN = re.compile(r"[\n\t -~]*\Z")
@@ -20,10 +22,11 @@ _MOST_ROUNDS = 8
 
 
 def clean(text: str) -> str:
-    """Compose a text (NFC), spell out Latin ligatures and drop every invisible character."""
+    """Compose a text (NFC), spell out Latin ligatures, drop invisible characters and the marks that did not compose."""
     if _PLAIN.match(text):
         return text
-    kept = (char for char in unicodedata.normalize("NFC", text) if not _is_invisible(char))
+    composed = _MARKS.sub("", unicodedata.normalize("NFC", text))
+    kept = (char for char in composed if not _is_invisible(char))
     return "".join(unicodedata.normalize("NFKC", char) if "ﬀ" <= char <= "ﬆ" else char for char in kept)
 
 

@@ -12,10 +12,12 @@ from fedrag_flwr.privacy.stop_words import STOP_WORDS
 from fedrag_flwr.text.anchors import normalise_anchor
 
 _REMEMBERED = 8_192  # names recur from item to item, and compiling is slow
+_SHORT = 2  # letters of a name that is as often something else in small letters, or in large ones alone: "ng", "NG"
 _LONG = 7  # letters and digits of an identifier that is one whatever letter follows
 _TITLES = "|".join(sorted(TITLES))
 _TITLE = rf"(?:(?i:\b(?:{_TITLES})\b)\.?\s+)?"
-_INITIALS = r"(?<!\w)(?:(?-i:[A-Z])\.\s?){0,3}"
+_BEGIN, _END = r"(?<![^\W_])", r"(?![^\W_])"  # of a word, also within "MARIA_LOPEZ"
+_INITIALS = rf"{_BEGIN}(?:(?-i:[A-Z])\.\s?){{0,3}}"
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -27,30 +29,43 @@ def surface_pattern(surface: str) -> re.Pattern[str]:
     words = probe(surface).split()
     if len(words) == 1:
         return part_pattern(words[0])
-    spaced = r"[\s,.-]{1,3}".join(map(_word, words))
-    return re.compile(rf"{_TITLE}(?<!\w){spaced}(?!\w)", re.IGNORECASE)
+    spaced = r"[\s,._-]{1,3}".join(map(_word, words))
+    return re.compile(rf"{_TITLE}{_BEGIN}{spaced}{_END}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def part_pattern(part: str) -> re.Pattern[str]:
-    """Match one word of a name, with any title and initials before it."""
+    """Match one word of a name, with any title and initials before it; of two letters as written, or with a capital."""
     word = probe(part).rstrip(".,")
     ordinary = is_ordinary(word)
-    forms = {word.title(), word.upper()} if ordinary else {word}
+    as_written = ordinary or is_short(word)
+    forms = {word.title(), word.upper() if ordinary else word} if as_written else {word}
     either = "|".join(sorted(map(re.escape, forms)))
-    return re.compile(rf"{_TITLE}{_INITIALS}(?<!\w)(?:{either})(?!\w)", 0 if ordinary else re.IGNORECASE)
+    return re.compile(rf"{_TITLE}{_INITIALS}{_BEGIN}(?:{either}){_END}", 0 if as_written else re.IGNORECASE)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def lower_pattern(name: str) -> re.Pattern[str] | None:
-    """Match a name that is an everyday word in a text in lower case, with any title before it; None for other names.
+    """Match a name that is short or an everyday word in a text in lower case, with any title before; None for others.
 
     A function word only where it was found in lower case, too: "US" in one text says nothing of "us" in another.
     """
     word = probe(name).rstrip(".,")
-    if not is_ordinary(word) or (word.casefold() in STOP_WORDS and not word.islower()):
+    if not (is_ordinary(word) or is_short(word)) or (word.casefold() in STOP_WORDS and not word.islower()):
         return None
-    return re.compile(rf"{_TITLE}(?<!\w){re.escape(word.lower())}(?!\w)")
+    return re.compile(rf"{_TITLE}{_BEGIN}{re.escape(word.lower())}{_END}")
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def upper_pattern(name: str) -> re.Pattern[str] | None:
+    """Match a short name in a text in upper case, with any title before it; None for other names."""
+    word = probe(name).rstrip(".,")
+    return re.compile(rf"{_TITLE}{_BEGIN}{re.escape(word.upper())}{_END}") if is_short(word) else None
+
+
+def is_short(word: str) -> bool:
+    """Tell whether a name has so few letters that it is one only as it is written."""
+    return len(word) <= _SHORT
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -64,7 +79,7 @@ def anchor_pattern(surface: str) -> re.Pattern[str]:
 
 def identifier_pattern(surface: str) -> re.Pattern[str]:
     """Match an identifier with the same letters and digits, however they are separated."""
-    if "@" in surface or "/" in surface:
+    if "@" in surface or ("/" in surface and any(map(str.isalpha, surface))):
         return re.compile(re.escape(surface), re.IGNORECASE)  # an address may begin inside a long word
     return re.compile(rf"(?:{_lead(surface)})?{_spread(surface)}", re.IGNORECASE)
 

@@ -42,6 +42,9 @@ _HUMAN = (
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
 _CERTAIN = frozenset({"title", "introduction", "given-name"})
+_BETWEEN_WORDS = re.compile(r"[\s_]+")
+_SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
+_UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
 _SAINTS = frozenset({"st", "saint", "san", "santa"})
 _THING_WORDS = """
 academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
@@ -98,18 +101,31 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
 def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
     """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
     others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
-    found = _tidy(_by_rule(in_mixed_case(clean(text)), others), text)
+    found = _tidy(_by_rule(in_mixed_case(_apart(clean(text))), others), text)
     return [form.text for form in found if form.rule in _CERTAIN and not _is_thing(form.text, text)]
 
 
 def name_tokens(name: str) -> list[str]:
-    """Give the words of a name that stand for the person by themselves."""
-    words = [word.strip(".,'’()\"") for word in probe(name).split()]
-    return [
-        word
-        for word in words
-        if len(word) > 2 and word.casefold() not in PARTICLES | TITLES and word.casefold() not in STOP_WORDS
-    ]
+    """Give the words of a name that stand for the person by themselves, and the halves of double ones."""
+    return [token for tokens in _tokens_by_word(name) for token in tokens]
+
+
+def family_tokens(name: str) -> list[str]:
+    """Give the last of the words that stand for the person by themselves, and its halves where it is double."""
+    return (_tokens_by_word(name) or [[]])[-1]
+
+
+def _tokens_by_word(name: str) -> list[list[str]]:
+    words = [word.strip(".,'’()\"-") for word in _BETWEEN_WORDS.split(probe(name))]
+    told = [[word, *(half for half in word.split("-") if half != word and not is_ordinary(half))] for word in words]
+    alone = [[token for token in tokens if _stands_alone(token)] for tokens in told]
+    return [tokens for tokens in alone if tokens]
+
+
+def _stands_alone(word: str) -> bool:
+    if word.casefold() in PARTICLES | TITLES or word.casefold() in STOP_WORDS:
+        return False
+    return len(word) > 2 or _SHORT_NAME.fullmatch(word) is not None
 
 
 def is_written_as_name(form: str, kind: str) -> bool:
@@ -142,8 +158,13 @@ def _joined(texts: Sequence[str]) -> str:
     A lower-case text beside others, such as an answer, is capitalised only where it holds a common given name.
     """
     cased = [in_mixed_case(text) if not GIVEN_NAMES.isdisjoint(text.casefold().split()) else text for text in texts]
-    lines = [line.strip() for text in cased for line in text.splitlines()]
+    lines = [line.strip() for text in cased for line in _apart(text).splitlines()]
     return " ".join(line if line[-1] in ".!?:;," else f"{line}." for line in lines if line)
+
+
+def _apart(text: str) -> str:
+    """Read the words of "MARIA_LOPEZ" apart, but not those of a placeholder."""
+    return _UNDERSCORE.sub(lambda found: found[1] or " ", text)
 
 
 def _names_a_thing(form: str) -> bool:

@@ -13,7 +13,7 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masking import entity_masks
 from fedrag_flwr.privacy.operators import Bundle, Change
 from fedrag_flwr.privacy.patterns import identifier_anchor, identifier_pattern
-from fedrag_flwr.privacy.persons import PERSON, Found, is_ordinary, is_written_as_name, name_tokens
+from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, is_ordinary, is_written_as_name
 from fedrag_flwr.privacy.public_names import PublicNames
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER, Replacement, placeholder, rewrite
 from fedrag_flwr.privacy.rules import Span
@@ -110,7 +110,7 @@ class PresidioMasking:
             (name, PERSON)
             for form in forms
             if form.type == PERSON and is_written_as_name(form.text, PERSON)
-            for name in (form.text, *name_tokens(form.text)[-1:])
+            for name in (form.text, *family_tokens(form.text))
             if not self._public.may_mean(name) and not self._names.is_doubtful(name, self._types)
         )
 

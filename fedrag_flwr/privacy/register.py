@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, find_identifiers
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.persons import PERSON, find_by_rule, is_ordinary, name_tokens
+from fedrag_flwr.privacy.patterns import is_short
+from fedrag_flwr.privacy.persons import PERSON, family_tokens, find_by_rule, is_ordinary, name_tokens
 from fedrag_flwr.records import Fact, Passage
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
+_LEAST_JOINED, _MOST_JOINED = 6, 40  # letters and digits of an identifier that is looked for across words
 _TYPES = frozenset(IDENTIFIER_TYPES)
 _UNTYPED = frozenset({"CONCEPT", "NAME"})  # noun phrases, and proper names of a type that the pipeline cannot tell
 
@@ -28,11 +30,12 @@ class Register:
     Parameters
     ----------
     spans
-        Private names and identifiers by their words in lower case.
+        Private names and identifiers by their words in lower case, names of two letters by these as they are written;
+        identifiers also by all their letters and digits joined, as another text groups them otherwise.
     types
         The type that the pipeline gives a name, in normal form, most often; a whole name speaks for its last word too.
     common
-        Words that are written in lower case more often than not.
+        Words that are written in lower case more often than not; of two letters none, as "ng" says nothing of "Ng".
     """
 
     spans: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
@@ -43,7 +46,7 @@ class Register:
         """Give a bundle with the known spans that its texts may hold."""
         if not self.spans:
             return bundle
-        words = {word for text in (*bundle.prose, *bundle.anchors) for word in _words(text)}
+        words = {word for text in (*bundle.prose, *bundle.anchors) for word in _told(text)}
         known = {fact: None for word in sorted(words & self.spans.keys()) for fact in self.spans[word]}
         return replace(bundle, known=(*bundle.known, *known)) if known else bundle
 
@@ -66,7 +69,7 @@ def read_register(passages: Iterable[Passage]) -> Register:
     for passage in passages:
         for fact in passage.facts:
             if fact.type not in _UNTYPED:
-                for name in {normal_name(part) for part in (fact.text, *name_tokens(fact.text)[-1:])}:
+                for name in {normal_name(part) for part in (fact.text, *family_tokens(fact.text))}:
                     types[name][fact.type] += 1
         for word in _WORD.findall(probe(passage.text)):
             lower[word.casefold()] += 1 if word.islower() else -1
@@ -74,16 +77,17 @@ def read_register(passages: Iterable[Passage]) -> Register:
             for form in find_by_rule(text, passage.facts):
                 for word in name_tokens(form):
                     if not is_ordinary(word):
-                        spans[word.casefold()][Fact(form, PERSON, "")] = None
+                        spans[word if is_short(word) else word.casefold()][Fact(form, PERSON, "")] = None
             folded = probe(clean(text))
             for span in find_identifiers(folded, _TYPES):
                 surface = folded[span.start : span.end]
-                for word in _words(surface)[:1]:
+                words = _words(surface)
+                for word in {*words[:1], "".join(words)}:
                     spans[word][Fact(surface, span.type, "")] = None
     return Register(
         {word: tuple(facts) for word, facts in spans.items()},
         {name: _usual(counts) for name, counts in types.items()},
-        frozenset(word for word, balance in lower.items() if balance > 0),
+        frozenset(word for word, balance in lower.items() if balance > 0 and not is_short(word)),
     )
 
 
@@ -94,3 +98,18 @@ def _usual(counts: Counter[str]) -> str:
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(probe(text))]
+
+
+def _told(text: str) -> Iterator[str]:
+    """What a text may tell private spans by: its words, short ones as they are written too, and neighbours joined."""
+    words = _words(text)
+    yield from words
+    yield from filter(is_short, _WORD.findall(probe(text)))
+    for start in range(len(words)):
+        joined = ""
+        for word in words[start:]:
+            joined += word
+            if len(joined) > _MOST_JOINED:
+                break
+            if len(joined) >= _LEAST_JOINED and any(map(str.isdigit, joined)):
+                yield joined

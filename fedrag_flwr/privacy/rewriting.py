@@ -10,8 +10,16 @@ from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import ANCHOR, Bundle, Change
 from fedrag_flwr.text.anchors import normalise_anchor
 
-_REPEATED = re.compile(r"(\[[A-Z_]+\])(?:\s+\1)+")
-PLACEHOLDER = re.compile(r"\[[A-Z]+(?:_[A-Z]+)*\]")
+_TYPES = """
+PERSON ORG ORGANIZATION GPE LOC LOCATION FAC NORP NRP EVENT PRODUCT WORK_OF_ART NAME TITLE
+DATE DATE_TIME DATE_OF_BIRTH YEAR TIME AGE ADDRESS CONFIDENTIAL
+EMAIL URL PHONE IBAN CREDIT_CARD IP MAC SSN ID MEDICAL_RECORD INSURANCE DEVICE_ID
+"""
+PLACEHOLDER_TYPES = frozenset(_TYPES.split())
+"""The types that operators mask: other words in brackets, such as "[KOWALSKA]", hide nothing."""
+
+PLACEHOLDER = re.compile(rf"\[(?:{'|'.join(sorted(PLACEHOLDER_TYPES))})\]")
+_REPEATED = re.compile(rf"({PLACEHOLDER.pattern})(?:\s+\1)+")
 
 Range = tuple[int, int]
 Protected = Callable[[str], Sequence[Range]]
@@ -21,8 +29,8 @@ Protected = Callable[[str], Sequence[Range]]
 class Replacement:
     """What matches `pattern` becomes `value`; `masked` says that the value is a placeholder.
 
-    `anchor` is the pattern for anchors, which are in the text pipeline's normal form, `lower` that for texts in lower
-    case where it is another: a capital tells no name from a word there.
+    `anchor` is the pattern for anchors, which are in the text pipeline's normal form, `lower` and `upper` those for
+    texts in lower and in upper case where they are others: a capital tells no name from a word there.
     """
 
     pattern: re.Pattern[str]
@@ -32,6 +40,12 @@ class Replacement:
     rule: str
     masked: bool
     lower: re.Pattern[str] | None = None
+    upper: re.Pattern[str] | None = None
+
+    def within(self, bare: str) -> re.Pattern[str]:
+        """The pattern for a text, given without its placeholders."""
+        other = self.lower if bare.islower() else self.upper if bare.isupper() else None
+        return other or self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +58,6 @@ class _Hit:
 def placeholder(kind: str) -> str:
     """Give the placeholder of a type."""
     return f"[{kind}]"
-
-
-def is_lower(text: str) -> bool:
-    """Tell whether a text has letters in lower case only, placeholders left out."""
-    return PLACEHOLDER.sub("", text).islower()
 
 
 def nowhere(text: str) -> Sequence[Range]:
@@ -66,9 +75,8 @@ def rewrite(bundle: Bundle, replacements: Sequence[Replacement], protected: Prot
     changes = list(bundle.changes)
     prose = []
     for field, text in enumerate(bundle.prose):
-        lower = is_lower(text)
-        patterns = [((lower and entry.lower) or entry.pattern, entry) for entry in replacements]
-        hits = _hits(text, patterns, protected(text))
+        bare = PLACEHOLDER.sub("", text)
+        hits = _hits(text, [(entry.within(bare), entry) for entry in replacements], protected(text))
         changes += [Change(field, hit.by.type, hit.by.rule, hit.by.masked) for hit in hits]
         prose.append(_apply(text, hits))
     anchors = []

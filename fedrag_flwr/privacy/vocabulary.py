@@ -20,6 +20,7 @@ from fedrag_flwr.privacy.normalise import normal_name
 SCHEMA = 1
 _MOST_CHARS = 200
 _MOST_BYTES = 64 * 2**20
+_SETTING = "privacy.partition"  # what an error names, since it may leave the device: a file's name may tell of somebody
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,10 @@ def load_partition(path: Path) -> EntityPartition:
             [] if size > _MOST_BYTES else [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         )
     except FileNotFoundError:
-        raise SettingError("there is no such file", where=path.name, fix="build it with build_partition") from None
+        fix = "name a file that is there, or build it with build_partition"
+        raise SettingError("there is no such file", where=_SETTING, fix=fix) from None
     except OSError as error:
-        raise SettingError(f"it cannot be read ({type(error).__name__})", where=path.name) from None
+        raise SettingError(f"it cannot be read ({type(error).__name__})", where=_SETTING) from None
     except (ValueError, RecursionError):
         raise StoreCorruptError("it is not JSON lines", where=path.name) from None
     if size > _MOST_BYTES:

@@ -64,6 +64,7 @@ class AnswerCache:
         known = self._states()
         if (now := {**known, **states}) != known:
             self.notes.put("states", {"": now})
+            self.sweep()
 
     def find(self, question: Question, vector: Vector) -> Answer | None:
         """The answer to the most similar question that still holds; None without one."""
@@ -77,6 +78,10 @@ class AnswerCache:
                 return _answer(question, name, known[name])
             self.notes.drop("answer", name)
         return None
+
+    def sweep(self) -> None:
+        """Drop every answer that does not hold any more, whoever asked for it: its text leaves the disk."""
+        self.notes.drop("answer", *(name for name, body in self.notes.all("answer").items() if not self._holds(body)))
 
     def keep(self, question: Question, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
         """Keep an answer with the sentences that it rests on, and the memories that are among its sources."""
@@ -117,8 +122,7 @@ class AnswerCache:
         self.notes.put("doubt", {question_id: {"vector": known["vector"]}})
         vector = unpack_vectors([base64.b64decode(str(known["vector"]))], self.store.dimension)[0]
         alike = nearest_first(self.notes.all("answer"), vector, self.similarity)
-        for name in {*alike, question_id, str(known.get("as", question_id))}:
-            self.notes.drop("answer", name)
+        self.notes.drop("answer", *alike, question_id, str(known.get("as", question_id)))
         return True
 
     def _holds(self, body: Json) -> bool:

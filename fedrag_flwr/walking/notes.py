@@ -72,10 +72,11 @@ class WalkNotes:
             made = make(json.loads(row[0]) if row else None)
             connection.execute("INSERT OR REPLACE INTO notes VALUES (?, '', ?, 1)", (kind, json.dumps(made)))
 
-    def drop(self, kind: Kind, name: str) -> None:
-        """Forget one object, if it is there."""
+    def drop(self, kind: Kind, *names: str) -> None:
+        """Forget objects where they are there, and leave nothing of them, or of any forgotten before, in the log."""
         with self._file.writing() as connection:
-            connection.execute("DELETE FROM notes WHERE kind = ? AND id = ?", (kind, name))
+            connection.executemany("DELETE FROM notes WHERE kind = ? AND id = ?", [(kind, name) for name in names])
+        self._file.forget_log()
 
     def clear(self, *kinds: Kind) -> None:
         """Forget all objects of some kinds."""

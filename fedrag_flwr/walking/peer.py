@@ -247,6 +247,11 @@ class DeviceWalks:
         rules = LearningRules(half_life=overlay.half_life, reputation=overlay.reputation)
         return Expertise[str].restored(rules, cast(ExpertiseState, kept)) if kept else Expertise[str](rules)
 
+    def sweep(self) -> None:
+        """Drop kept answers whose evidence is gone, if any were ever kept."""
+        if (self._root / NOTES).exists():
+            self.cache.sweep()
+
     def close(self) -> None:
         """Close the notes, if they were opened."""
         if "notes" in self.__dict__:

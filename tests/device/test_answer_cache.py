@@ -56,8 +56,11 @@ def test_an_answer_goes_with_the_memory_that_it_rests_on(device: EdgeDevice) -> 
 
 
 def test_an_answer_goes_when_the_memorys_owner_has_other_documents(device: EdgeDevice) -> None:
+    assert device.walks.notes.all("answer")
     device.walks.cache.hear({"rivers": "another state"})
-    assert device.answers.cache.find(ASKED, VECTOR) is None
+    assert not device.walks.notes.all("answer")
+    root = device.store.database.directory
+    assert not any(b"Bay of Herons" in path.read_bytes() for path in root.glob("walks.sqlite*"))
 
 
 def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeDevice) -> None:
@@ -69,6 +72,40 @@ def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeD
     assert cache.find(asked, VECTOR) is not None
     device.store.apply(Change(removed=tuple(device.store.digests())))
     assert cache.find(asked, VECTOR) is None
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_no_byte_of_a_removed_document_stays_in_what_was_answered_from_it(
+    killed: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("removed")
+    files = shared_federation(tmp_path_factory).copy_to(root)
+    document = root / "data" / "people" / "zibbelfink.md"
+    document.write_text("# The lamp\n\nThe keeper of the lamp is called Zibbelfink.\n", encoding="utf-8")
+
+    def told() -> set[str]:
+        kept = [path for path in (root / "home").rglob("*") if path.is_file()]
+        return {path.name.removesuffix("-wal") for path in kept if b"zibbelfink" in path.read_bytes().lower()}
+
+    with files.device("people") as device:
+        device.build(memories=False)
+        [sentence] = [one for one in device.store.sentences() if "Zibbelfink" in one.text]
+        unit = EvidenceUnit(sentence.id, sentence.text, "people", 0.9)
+        asked = Question("q5", "Who keeps the lamp?", "people")
+        answer = replace(GIVEN, question_id="q5", text="Zibbelfink", sources=(f"people/{sentence.id}",))
+        for own in (False, True):
+            device.answers.cache.of(own).keep(asked, replace(answer, question_id=f"q{own}"), VECTOR, [unit])
+        device.answers.cache.keep(asked, replace(GIVEN, sources=()), VECTOR, ())
+        for run, step in (("1", 1), ("1", 2), ("2", 1)):
+            device.messages.once(run, step, lambda: b"It is Zibbelfink.")
+        assert {"walks.sqlite", "messages.sqlite"} <= told()
+        document.unlink()
+        if killed:  # between the change of the store and what follows from it
+            device.store.apply(Change(removed=("zibbelfink",)))
+        device.build(memories=False)
+        assert told() == set()
+        assert set(device.walks.notes.all("answer")) == {"q1"}
+        assert device.messages.once("2", 1, lambda: b"made anew") == b"made anew"
 
 
 def test_what_home_guessed_because_nobody_helped_is_not_given_again(device: EdgeDevice) -> None:

@@ -192,6 +192,7 @@ def test_where_no_hyperedge_is_named_the_nearest_sentences_are_offered(people: E
     offered = people.shelf.offered([], vector)
     assert offered[0].id.startswith("jonas-keel#")
     assert len(people.shelf.offered(edges, vector)) < len(offered)
+    assert people.shelf.offered(["an-edge-that-went"], vector) == offered
 
 
 @pytest.mark.parametrize("budget", [1, 2, 4])

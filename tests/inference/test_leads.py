@@ -45,7 +45,7 @@ def leads(encoder: Encoder, pipeline: Pipeline) -> Leads:
         hops=Hops(matcher, fitting.misfit),
         encoder=encoder,
         pipeline=pipeline,
-        limits=EvidenceLimits(passages=5, top_k=5, notes=4),
+        limits=EvidenceLimits(passages=5, words=400, top_k=5, notes=4),
     )
 
 

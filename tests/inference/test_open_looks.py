@@ -10,11 +10,14 @@ import pytest
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.open_looks import Look, OpenLooks
-from fedrag_flwr.records import Delta, EvidenceUnit, OpenQuestion, Question
+from fedrag_flwr.records import AnswerMode, Delta, EvidenceUnit, OpenQuestion, Question, Vector
+from fedrag_flwr.settings import Plain
 from tests.strategies.federation import shared_federation
 
 OPEN = Question("q1", "Which sea did the engineer's sister cross in winter?", "people")
 GIVEN = EvidenceUnit("a" * 32, "Her sister Runa crossed the Amber Sea in the winter of 1931.", "rivers", 0.8, "Runa")
+
+MODES: tuple[AnswerMode, ...] = ("memory", "assisted")
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +41,54 @@ def test_finishing_uses_what_was_found_and_says_the_same_without(reading: bool, 
     kept = engine.looks.see(OPEN)
     assert kept is not None
     assert (kept.home is not None) == reading
-    assert engine.sought(OPEN)[0] is kept.lead.asked.vector  # not encoded again
+    assert engine.sought(OPEN)[0] is kept.lead.abroad(named=False)  # not encoded again
     with_it, without = engine.finish(OPEN, [GIVEN]), engine.finish(OPEN, [GIVEN])
     assert engine.looks.see(OPEN) is None
     assert replace(with_it, cost=without.cost) == without
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"privacy__export": "type-masking"}, False),
+        ({"privacy__export": "ldp"}, False),
+        ({"privacy__export": "none", "privacy__operators": "erasure"}, False),
+        ({"privacy__export": "none"}, True),
+    ],
+)
+def test_no_name_out_of_homes_documents_stands_behind_the_vector_that_leaves(
+    changes: dict[str, Plain], named: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whoever guesses names would find the one that home put in a description's place by its nearness."""
+    question = Question("q1", "Where was the climber who reached the summit of Mount Cairl born?", "rivers")
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("named"))
+    with files.with_changes(exchange="plain", **changes).device("rivers") as device:
+        device.build()
+        asked, guessed = device.toolbox.encoder.encode([question.text, "Where was Enno Tveit born?"])
+        engine = replace(device.engine, looks=OpenLooks())
+        lead = engine.leads.lead(question.text)
+        assert lead.via is not None
+        assert lead.via.name == "Enno Tveit"
+        near: list[Vector] = []
+
+        def nobody(vector: Vector) -> tuple[str, ...]:
+            near.append(vector)
+            return ()
+
+        engine.assisted(question, nobody, reading=False)
+        others = [
+            replace(item, id=f"{number:032x}", origin="people", hyperedges=("e" * 32,))
+            for number, item in enumerate(device.store.items())
+        ]
+        assert device.import_bank(Delta("bank-1", 0, 1, tuple(others), ())).accepted == len(others)
+        left = [
+            *(one.vector for mode in MODES for one in device.answer([question], mode).open),
+            *(vector for vector, _ in [engine.sought(question), device.answers.seeker()(question)]),
+            *near,
+        ]
+    assert len(left) == len(MODES) + 3
+    for vector in left:
+        assert vector == pytest.approx(guessed if named else asked, abs=1e-3)
 
 
 def test_another_lead_would_have_shown(people: EdgeDevice, look: Look) -> None:

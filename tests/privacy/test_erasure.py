@@ -134,6 +134,20 @@ def test_the_door_runs_the_chain_and_counts_what_was_removed(
     assert "erasure+presidio+type-masking" in door.id
 
 
+def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+) -> None:
+    door = make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("erasure",))
+    text = "The scan showed a fracture. A dog barked in the garden."
+    unit, asked = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan"), "What did the scan show?"
+    [worded] = door.release_evidence([unit], asked).items
+    assert worded.text == "The scan showed a fracture."
+    assert "evidence passed without a question" not in door.counts
+    [whole] = door.release_evidence([unit], vector=encoder.encode([asked])[0]).items
+    assert whole.text == text
+    assert door.counts["evidence passed without a question"] == 1
+
+
 def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
     with pytest.raises(SettingError, match="shredder"):
         make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("shredder",))

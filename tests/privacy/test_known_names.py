@@ -214,6 +214,35 @@ def test_names_wait_until_they_are_settled(tmp_path: Path) -> None:
     assert not names.find(Bundle(("Ask Bolwick Xqwu.",)), names.pending())
 
 
+def test_what_turns_out_to_be_a_person_is_masked_as_one_and_waits_again(
+    pipeline: SpacyPipeline, tmp_path: Path
+) -> None:
+    names = KnownNames(tmp_path / "names.sqlite")
+    text = Bundle((CANARIES[0][0],))
+    names.learn([("Bolwick Xqwu", "ORG")])
+    names.settle(names.pending())
+    known, age = len(names), names.leads()
+    [kept] = TypeMasking(pipeline, ("PERSON",), names=names).operate([text])
+    names.learn([("Bolwick Xqwu", "PERSON"), ("Bolwick Xqwu", "ORG")])
+    waiting = names.pending()
+    assert names.find(text, waiting)[0].type == "PERSON"
+    assert len(names) > known  # whoever asks whether names came sees it
+    assert names.leads() != age
+    again = KnownNames(tmp_path / "names.sqlite")
+    [masked] = TypeMasking(pipeline, ("PERSON",), names=again).operate([text])
+    assert (kept.prose, masked.prose) == (text.prose, (CANARIES[0][1],))
+    again.settle(waiting)
+    again.learn([("Bolwick Xqwu", "ORG"), ("Bolwick Xqwu", "PERSON")])
+    assert not again.pending()
+
+
+def test_names_of_two_letters_are_found_only_as_names_are_written() -> None:
+    names = KnownNames()
+    names.learn([("Ng", "PERSON"), ("Mei Wu", "PERSON")])
+    text = "Ng had 5 ng/ml by NG tube; MEI_WU, mei wu and Mei-Wu came."
+    assert [form.text for form in names.find(Bundle((text,)))] == ["Ng", "MEI_WU", "mei wu", "Mei-Wu"]
+
+
 def test_a_torn_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "names.sqlite").write_bytes(b"not a database at all" * 100)
     with pytest.raises(StoreCorruptError):

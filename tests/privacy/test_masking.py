@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy import Bundle, TypeMasking
-from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
-from fedrag_flwr.privacy.masking import entity_masks
+from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES
+from fedrag_flwr.privacy.erasure import ERASED_TYPES
+from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES
+from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, ENTITY_TYPES, entity_masks
+from fedrag_flwr.privacy.model_masking import CONFIDENTIAL
 from fedrag_flwr.privacy.normalise import clean, normal_name
 from fedrag_flwr.privacy.persons import Found
-from fedrag_flwr.privacy.rewriting import rewrite
+from fedrag_flwr.privacy.rewriting import PLACEHOLDER, PLACEHOLDER_TYPES, placeholder, rewrite
 from fedrag_flwr.text import SpacyPipeline
 
 CASES = [
@@ -35,6 +38,25 @@ CASES = [
     (("Visit of Rose Smith", "rose smith fell, rose is ill"), ("Visit of [PERSON]", "[PERSON] fell, [PERSON] is ill")),
     (("Rose Smith picked a rose.",), ("[PERSON] picked a rose.",)),
     (("Mail john.smith@example.com.",), ("Mail [EMAIL].",)),
+    # Words in brackets are no placeholders.
+    (("[MARIA_LOPEZ] I feel better.",), ("[[PERSON]] I feel better.",)),
+    (("[LOPEZ] I feel better.", "Maria Lopez was admitted."), ("[[PERSON]] I feel better.", "[PERSON] was admitted.")),
+    (("Dr. Jadwiga Kowalska came. [KOWALSKA] saw [PERSON].",), ("[PERSON] came. [[PERSON]] saw [PERSON].",)),
+    # Names of two letters are followed as they are written, double ones by halves.
+    (("Mrs. Mei Wu was admitted. Wu has type 2 diabetes.",), ("[PERSON] was admitted. [PERSON] has type 2 diabetes.",)),
+    (("Mrs. Lan Ng got 5 ng/ml by NG tube: Ng's.",), ("[PERSON] got 5 ng/ml by NG tube: [PERSON]'s.",)),
+    (
+        ("MRS. MEI WU CAME. WU IS ILL.", "mei wu; wu is ill"),
+        ("[PERSON] CAME. [PERSON] IS ILL.", "[PERSON]; [PERSON] is ill"),
+    ),
+    (("seen by mrs wu. Wu slept.",), ("seen by [PERSON]. [PERSON] slept.",)),
+    (("Dr. Anna Kowalczyk-Brandt operated. Brandt saw him.",), ("[PERSON] operated. [PERSON] saw him.",)),
+    (("Mr. Day-Lewis slept. Day two: Lewis is well.",), ("[PERSON] slept. Day two: [PERSON] is well.",)),
+    (("Dr. Jan Van der Berg met Van der Waals de novo.",), ("[PERSON] met Van der Waals de novo.",)),
+    (("Dr. Xiu Li: He left in May. In it was An Al alloy.",), ("[PERSON]: He left in May. In it was An Al alloy.",)),
+    # Marks that do not compose cut no name in two.
+    (("Dr. Ad\u00e9b\u1ecd\u0300w\u00e1l\u00e9 saw him.",), ("[PERSON] saw him.",)),
+    (("Dr. Lo\u1dc4pe\u20dez saw him. Lopez left.",), ("[PERSON] saw him. [PERSON] left.",)),
 ]
 
 KEPT = [
@@ -49,7 +71,7 @@ KEPT = [
 def test_sensitive_spans_become_their_type(
     pipeline: SpacyPipeline, texts: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
-    [bundle] = TypeMasking(pipeline).operate([Bundle(texts)])
+    [bundle] = TypeMasking(pipeline).operate([Bundle(tuple(map(clean, texts)))])
     assert bundle.prose == expected
 
 
@@ -104,6 +126,13 @@ def test_a_long_run_of_capitals_takes_no_quadratic_time(pipeline: SpacyPipeline)
     [bundle] = TypeMasking(pipeline).operate([Bundle((f"The sample reads {'ACGT' * 4500} in full.",))])
     assert bundle.changes == ()
     assert time.process_time() - start < 3.0  # 12 s where a search begins at each of its letters
+
+
+def test_every_type_that_is_masked_has_its_placeholder_known() -> None:
+    masked = {*ENTITY_TYPES, *DEFAULT_MASK_TYPES, *OPTIONAL_TYPES, *PERSONAL_TYPES, *FURTHER_TYPES, *ERASED_TYPES}
+    assert masked | {CONFIDENTIAL} == PLACEHOLDER_TYPES
+    assert all(PLACEHOLDER.fullmatch(placeholder(kind)) for kind in PLACEHOLDER_TYPES)
+    assert not any(PLACEHOLDER.search(f"[{name}]") for name in ("KOWALSKA", "MARIA_LOPEZ", "PERSONS", "person"))
 
 
 def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:

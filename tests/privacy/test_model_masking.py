@@ -56,6 +56,15 @@ def test_what_the_model_names_is_masked(told: str, expected: str) -> None:
     assert masked(TEXT, told).prose[1] == expected
 
 
+def test_what_stands_in_brackets_and_is_no_placeholder_is_masked_too() -> None:
+    text = "[KOWALSKA] gave [PERSON] the key."
+    assert masked(text, "KOWALSKA").prose[1] == "[[CONFIDENTIAL]] gave [PERSON] the key."
+    grammar = copy_grammar(text)
+    assert grammar is not None
+    assert "KOWALSKA" in grammar
+    assert '"PERSON"' not in grammar
+
+
 def test_it_is_masked_wherever_it_stands() -> None:
     bundle = Bundle(("The gate of Teo", "TEO left it open."), ("teo", "gate"))
     [shown] = ModelMasking(lambda: Saying("Teo")).operate([bundle])

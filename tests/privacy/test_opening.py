@@ -143,7 +143,7 @@ def _file(tmp_path: Path, text: str) -> str:
     [
         ("demo", 6, SettingError, r"group of 5 names, privacy\.group-size asks for 6.*demo-strong"),
         ("demo-strong", 40, SettingError, r"group of \d\d names, privacy\.group-size asks for 40"),
-        ("{tmp}/none.jsonl", 5, SettingError, r"none\.jsonl: there is no such file"),
+        ("{tmp}/none.jsonl", 5, SettingError, r"^privacy\.partition: there is no such file"),
         ("{tmp}", 5, SettingError, "cannot be read"),
         ("{torn}", 5, StoreCorruptError, "differs from its digest"),
     ],
@@ -153,8 +153,9 @@ def test_a_partition_that_does_not_fit_is_refused(
 ) -> None:
     torn = _file(tmp_path, PARTITION.read_text(encoding="utf-8").replace("Yuri Gagarin", "Yuri Gagarine"))
     named = partition.format(tmp=tmp_path, torn=torn)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=said) as refused:
         opener.door(tmp_path / "kept", partition=named, group_size=size)
+    assert not any(part in refused.value.abroad for part in (tmp_path.name, "none.jsonl", "groups.jsonl"))
     assert not (tmp_path / "kept").exists()
 
 

@@ -28,6 +28,8 @@ MASKED = [
     ("Write to a.b\u200b@example.org now.", "Write to [EMAIL] now."),
     ("call me at (212) 555-0142", "call me at [PHONE]"),
     ("His card is 4532 0151 1283 0366.", "His card is [CREDIT_CARD]."),
+    ("[LOPEZ] I feel better. Maria Lopez left.", "[[PERSON]] I feel better. [PERSON] left."),
+    ("[MARIA_LOPEZ] saw [PERSON].", "[[PERSON]] saw [PERSON]."),
 ]
 KEPT = [
     "Crohn's disease and Hodgkin lymphoma are treated with care.",

@@ -11,7 +11,8 @@ from fedrag_flwr.text import SpacyPipeline
 
 TEXT = (
     "Dr. Jadwiga Tarnovelska opened the mill in 1950. The patient Otmar Winter has MRN 4417-88213. "
-    "The Wexham Space Telescope and Mount Orrin lie near it. The tax number of the mill is 31/815/08155."
+    "The Wexham Space Telescope and Mount Orrin lie near it. The tax number of the mill is 31/815/08155. "
+    "Mrs. Lan Ng is in room 4, MRN: 482213. Dr. Anna Kowalczyk-Brandt saw her, MRN 7791."
 )
 
 CASES = [
@@ -20,6 +21,17 @@ CASES = [
     ("TARNOVELSKA", "[PERSON]"),
     ("4417-88213", "[ID]"),
     ("31/815/08155", "[ID]"),
+    ("441788213", "[ID]"),
+    ("31815 08155", "[ID]"),
+    ("482-213", "[ID]"),
+    ("4 82.213", "[ID]"),
+    ("They weigh 482 grams and 213 grams.", "They weigh 482 grams and 213 grams."),
+    ("In groups of 77, 91 mills turned.", "In groups of 77, 91 mills turned."),  # too short to be looked for in pieces
+    ("Ng left early.", "[PERSON] left early."),
+    ("[NG_LAN] left early.", "[NG_[PERSON]] left early."),
+    ("The NG tube gives 5 ng/ml.", "The NG tube gives 5 ng/ml."),
+    ("Brandt left early.", "[PERSON] left early."),
+    ("[KOWALCZYK] I left early.", "[[PERSON]] I left early."),
     ("The mill rests in winter.", "The mill rests in winter."),  # an ordinary word that is a name as well
     ("Wexham and Orrin are near the mill of 1950.", "Wexham and Orrin are near the mill of 1950."),
 ]

@@ -34,6 +34,24 @@ def test_all_names_of_a_group_leave_alike_under_one_surrogate(spelt: Callable[[s
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("Mei Wu", "Mei Wu came. Wu slept, 5 wu, WU.", "Marie Curie came. Curie slept, 5 wu, WU."),
+        (
+            "Anna Kowalczyk-Brandt",
+            "Brandt came, Kowalczyk-Brandt and Anna, as KOWALCZYK.",
+            "Curie came, Curie and Marie, as Curie.",
+        ),
+        ("Kowalczyk-Brandt", "Brandt came, and Kowalczyk-Brandt.", "Curie came, and Marie Curie."),
+    ],
+)
+def test_the_words_of_a_name_follow_its_surrogate(name: str, text: str, expected: str) -> None:
+    drawn = Surrogate("Marie Curie", "group")
+    shown = rewrite(Bundle((text,)), _stand_ins(Found(name, "PERSON", "recogniser"), drawn))
+    assert shown.prose == (expected,)
+
+
+@pytest.mark.parametrize(
     ("text", "names"),
     [
         ("The money came from NASA in 2011.", {"NASA"}),
