@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from fedrag_flwr.baselines.reading import within
 from fedrag_flwr.baselines.substrate import Limits
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceOrder
+from fedrag_flwr.inference.support import within
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.records import ChosenPath, EvidenceUnit, Question

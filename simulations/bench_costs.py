@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.baselines.reading import evidence_words
+from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.records import Answer
 from simulations.bench.construction import construction_table
 from simulations.bench.rows import read_rows
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = read_rows(parser.parse_args(arguments).results)
     answers: defaultdict[str, list[Answer]] = defaultdict(list)
     for row in rows:
-        if row.answer is not None:
+        if row.answer is not None and not failed(row.answer):
             answers[row.system].append(row.answer)
     lines = [_HEADS, ("---",) * len(_HEADS), *(_line(name, given) for name, given in answers.items())]
     print("".join(f"| {' | '.join(line)} |\n" for line in lines))

@@ -87,7 +87,7 @@ def point(devices: int, system: str, world: World, rows: Rows) -> Point:
     before, asked = made.pop(""), [made[gold.question_id] for gold in world.gold]
     verdicts = [judge(gold, row.answer) for gold, row in zip(world.gold, asked, strict=True)]
     right = mean_interval([verdict.acc for verdict in verdicts], rng=np.random.default_rng(0))
-    costs = [row.answer.cost for row in asked if row.answer is not None]
+    costs = [verdict.answer.cost for verdict in verdicts if verdict.answer is not None]
     return Point(
         devices=devices,
         system=system,

@@ -6,9 +6,10 @@
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines and
 `fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside). Each dataset
 in each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns there
-question by question. Killed at any time, the same command goes on where it was; what is finished costs a few seconds.
-``table1.md`` has the paper's table, ACC with intervals, who answered in what time and what a federated question sends,
-``table1.csv`` all measures.
+question by question. Killed at any time, the same command goes on where it was, after a part that is still being asked
+has ended; what is finished costs a few seconds.
+``table1.md`` has the paper's table, ACC with intervals, who answered in what time, what a federated question sends and
+what the parts were made with, ``table1.csv`` all measures.
 """
 
 from __future__ import annotations

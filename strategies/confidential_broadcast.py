@@ -11,6 +11,7 @@ from flwr.serverapp import Grid
 
 from fedrag_flwr.errors import FederationError, FedragError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
+from fedrag_flwr.inference.isolating import failure
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
@@ -20,7 +21,6 @@ from fedrag_flwr.records import (
     Question,
     SealedMessage,
     SealedMessages,
-    declined,
 )
 from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag
@@ -77,7 +77,7 @@ class ConfidentialBroadcast(FederatedRag):
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
         for question in questions:
-            self.answers[question.id] = declined(question.id, "the enclave did not answer")
+            self.answers[question.id] = failure(question.id, "the enclave did not answer")
         at_once = max(1, min(_AT_ONCE, _MOST_REQUESTS // len(self.builds)))
         for start in range(0, len(questions), at_once):
             try:

@@ -53,7 +53,7 @@ class Communities:
             self._beside[other].add(one)
         summarizer = Summarizer(substrate)
         self._summaries = [_summary(substrate, summarizer, one) for one in self._communities]
-        self._vectors = substrate.encode(self._summaries)
+        self._vectors = substrate.encode_kept(self._summaries)
         self.below = {one.id: one.passages for one in self._communities}
         self.construction = Construction(summarizer.cost, (f"communities={len(self._communities)}", *summarizer.counts))
 

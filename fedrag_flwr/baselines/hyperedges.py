@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedrag_flwr.baselines.entities import entities, named
-from fedrag_flwr.baselines.reading import Construction, Meter, Reading, within
+from fedrag_flwr.baselines.reading import Construction, Meter, Reading, evidence_words
 from fedrag_flwr.baselines.substrate import Substrate
+from fedrag_flwr.inference.support import within
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.retrieval import RankedPassage, Ranking, fuse
 
@@ -20,7 +21,7 @@ _ENTITIES = 5  # nearest to each of the question's
 _FIRST = 3  # nearest hyperedges whose own entities lead on
 _HYPEREDGES = 12
 _DEPTH = 60
-_SHARE = 0.5  # of the evidence budget that hyperedges may take; the rest is passages
+_SHARE = 0.5  # of the evidence budget that passages may take; the rest is hyperedges
 
 
 class Hyperedges:
@@ -42,13 +43,16 @@ class Hyperedges:
                 for name in self._members[sentence.id]:
                     self._incident[name].append(substrate.places[sentence.id])
         self._names = sorted(self._incident)
-        self._vectors = substrate.encode(self._names)
+        self._vectors = substrate.encode_kept(self._names)
         self.construction = Construction(
             counts=(f"entities={len(self._names)}", f"hyperedges={len(substrate.sentences)}")
         )
 
     def find(self, question: str, meter: Meter) -> list[EvidenceUnit]:
-        """Give the best hyperedges' sentences, then the passages around them and near the question, fused by rank."""
+        """Give the best hyperedges' sentences, then the passages around them and near the question, fused by rank.
+
+        What the passages hold is not read twice: the next hyperedges take its place.
+        """
         substrate = self._substrate
         scores = substrate.sentence_scores(question)
         near = self._ranking({row: float(scores[row]) for row in range(len(scores))})
@@ -58,17 +62,19 @@ class Hyperedges:
                 for row, reached in joined(self._reached(question, near[:_FIRST]), self._incident).items()
             }
         )
-        edges = [found.passage_id for found in fuse([near, linked], [1.0, 1.0], _HYPEREDGES)]
+        edges = [found.passage_id for found in fuse([near, linked], [1.0, 1.0], _DEPTH)]
         around = tuple(
             RankedPassage(name, 0.0)
-            for name in dict.fromkeys(substrate.sentences[substrate.places[edge]].passage_id for edge in edges)
+            for name in dict.fromkeys(
+                substrate.sentences[substrate.places[edge]].passage_id for edge in edges[:_HYPEREDGES]
+            )
         )
-        passages = fuse([around, substrate.dense.rank(question, _DEPTH)], [1.0, 1.0], substrate.limits.passages)
-        budget = int(_SHARE * substrate.limits.words)
-        return [
-            *within(substrate.sentence_units(question, edges), budget),
-            *substrate.passage_units(question, [found.passage_id for found in passages]),
-        ]
+        fused = fuse([around, substrate.dense.rank(question, _DEPTH)], [1.0, 1.0], substrate.limits.passages)
+        words = substrate.limits.words
+        passages = within(substrate.passage_units(question, [found.passage_id for found in fused]), int(_SHARE * words))
+        held = " ".join(_spaced(passage.text) for passage in passages)
+        others = [one for one in substrate.sentence_units(question, edges) if _spaced(one.text) not in held]
+        return [*within(others[:_HYPEREDGES], words - evidence_words(passages)), *passages]
 
     def _reached(self, question: str, first: Ranking) -> dict[str, float]:
         """The entities nearest to those that the question names, and those of some hyperedges, with their cosines."""
@@ -88,6 +94,11 @@ class Hyperedges:
     def _ranking(self, scores: dict[int, float]) -> Ranking:
         best = sorted(scores, key=lambda row: (-scores[row], row))[:_DEPTH]
         return tuple(RankedPassage(self._substrate.sentences[row].id, scores[row]) for row in best)
+
+
+def _spaced(text: str) -> str:
+    """A text whose words one space parts, as they are where a passage is cut."""
+    return " ".join(text.split())
 
 
 def joined(reached: Mapping[str, float], incident: Mapping[str, Sequence[int]]) -> dict[int, float]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedrag_flwr.baselines.reading import Construction, Meter, Reading
 from fedrag_flwr.baselines.substrate import Substrate
+from fedrag_flwr.inference.support import within
 from fedrag_flwr.records import EvidenceUnit
 
 _UNIT_WORDS = 1_000
@@ -34,17 +35,9 @@ class LongUnits:
         """Give the passages of the best units that fit into the evidence budget, unit by unit in reading order."""
         scores = self._substrate.dense.scores(question)
         best = sorted(self._units, key=lambda unit: (-max(float(scores[row]) for row in unit), unit))[:_UNITS]
-        inside = [row for unit in best for row in unit]
-        left = self._substrate.limits.words
-        chosen: set[int] = set()
-        for row in sorted(inside, key=lambda row: (-float(scores[row]), row)):
-            passage = self._substrate.passages[row]
-            left -= len(passage.text.split()) + len(passage.title.split())
-            if left < 0 and chosen:
-                break
-            chosen.add(row)
-        ids = [self._substrate.passages[row].id for row in inside if row in chosen]
-        return self._substrate.passage_units(question, ids)
+        inside = [self._substrate.passages[row].id for unit in best for row in unit]
+        nearest = sorted(self._substrate.passage_units(question, inside), key=lambda one: -one.score)
+        return sorted(within(nearest, self._substrate.limits.words), key=lambda one: inside.index(one.id))
 
 
 def long_units(substrate: Substrate) -> Reading:

@@ -19,9 +19,9 @@ def pagerank(substrate: Substrate) -> Reading:
     table = TupleTable.of(tuples, [passage.id for passage in substrate.passages])
     facts = FactTable.of(tuples, table)
     walk = PassageWalkRetriever(
-        PassageGraph(table, substrate.encode(table.vertices)),
+        PassageGraph(table, substrate.encode_kept(table.vertices)),
         facts,
-        substrate.encode(facts.texts),
+        substrate.encode_kept(facts.texts),
         substrate.dense,
         substrate.questions,
     )

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.inference.cognizer import Verdict
+from fedrag_flwr.inference.support import within
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question
 
-_LEAST_WORDS = 12  # what is left of a unit below that says nothing
 _MOST_SOURCES = 64
 
 
@@ -159,25 +159,6 @@ def answer_of(
         cost=cost,
         evidence=tuple(units),
     )
-
-
-def within(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
-    """The first units that hold at most so many words, titles included; the last is cut where the words end.
-
-    A unit of which fewer than twelve words would be left is dropped, and with it all that follow.
-    """
-    kept: list[EvidenceUnit] = []
-    left = most
-    for unit in units:
-        words = unit.text.split()
-        room = left - len(unit.title.split())
-        if room < min(len(words), _LEAST_WORDS):
-            break
-        if len(words) > room:
-            return [*kept, replace(unit, text=" ".join(words[:room]))]
-        kept.append(unit)
-        left = room - len(words)
-    return kept
 
 
 def evidence_words(units: Sequence[EvidenceUnit]) -> int:

@@ -66,9 +66,7 @@ class Summarizer:
 
     def _written(self, texts: Sequence[str], vectors: Floats) -> str:
         prompt = summary_prompt(central(texts, vectors, _READ_WORDS))
-        (done,) = self._substrate.generator().complete(
-            prompt, grammar=_ONE_LINE, max_tokens=min(_MOST_TOKENS, self._left), seed=self._substrate.seed
-        )
+        done = self._substrate.complete_kept(prompt, _ONE_LINE, min(_MOST_TOKENS, self._left))
         self._left -= done.tokens_out
         self.cost += Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached)
         return whole_sentences(done.text)

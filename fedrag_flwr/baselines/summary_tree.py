@@ -101,7 +101,7 @@ def _parents(
     for members in order:
         own = [text for row in members for text in layer[row].texts]
         texts.append(summarizer.summarize(own, np.concatenate([layer[row].text_vectors for row in members])))
-    encoded = substrate.encode(texts)
+    encoded = substrate.encode_kept(texts)
     parents = [
         Node(
             f"summary-{depth}-{number}",

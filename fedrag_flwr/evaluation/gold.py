@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,9 +54,7 @@ def read_gold(path: str | Path) -> list[GoldQuestion]:
         if not line.strip():
             continue
         where = f"{path.name}:{number}"
-        question = _parse(line, where)
-        if question.question_id in found:
-            raise DocumentError("the question's id is not unique", where=where, fix="give each question its own id")
+        question = gold_of(_fields(line, where), where, found)
         found[question.question_id] = question
     if not found:
         raise SourceError("the file holds no question", where=path.name, fix="write one JSON object on each line")
@@ -82,13 +81,33 @@ def _is_written(text: str) -> bool:
     return text.encode("utf-8", "replace").decode() == text
 
 
-def _parse(line: bytes, where: str) -> GoldQuestion:
+def _fields(line: bytes, where: str) -> dict[str, object]:
     try:
         fields = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise DocumentError("the line is not JSON", where=where, fix="write one JSON object on each line") from None
     if not isinstance(fields, dict):
         raise DocumentError("the line is not an object", where=where, fix="write one JSON object on each line")
+    return fields
+
+
+def gold_of(fields: Mapping[str, object], where: str, known: Container[str] = ()) -> GoldQuestion:
+    """Make a gold question of fields named as `read_gold` has them.
+
+    Parameters
+    ----------
+    fields
+        Of whatever types.
+    where
+        File and line, for the error.
+    known
+        Ids that others have.
+
+    Raises
+    ------
+    DocumentError
+        A field is absent, too long or of another type, or the id is another question's.
+    """
 
     def text(key: str, default: str | None = None) -> str:
         value = fields.get(key, default)
@@ -106,9 +125,11 @@ def _parse(line: bytes, where: str) -> GoldQuestion:
             raise DocumentError(f"the field {key} is not a list of texts", where=where, fix=f"give {key} as a list")
         return tuple(value)
 
+    if (name := text("id")) in known:
+        raise DocumentError("the question's id is not unique", where=where, fix="give each question its own id")
     return GoldQuestion(
-        text("id"),
-        text("question"),
+        name,
+        text("question").strip(),
         text("answer"),
         texts("aliases"),
         text("kind", ""),

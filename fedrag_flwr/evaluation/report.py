@@ -86,8 +86,10 @@ def _highlights(systems: Mapping[str, SystemResult]) -> list[tuple[str, str, str
         fastest = min(timed, key=lambda name: timed[name])
         p95 = systems[fastest].latency_s.p95
         found.append(("Fastest", fastest, f"{seconds(timed[fastest])} on average, p95 {seconds(p95)}"))
-    fewest = min(systems, key=lambda name: systems[name].llm_calls)
-    found.append(("Fewest LLM calls", fewest, f"{number(systems[fewest].llm_calls)} per answer"))
+    asked = {name: r.llm_calls for name, r in systems.items() if r.answered}
+    if asked:
+        fewest = min(asked, key=lambda name: asked[name])
+        found.append(("Fewest LLM calls", fewest, f"{number(asked[fewest])} per answer"))
     return found
 
 

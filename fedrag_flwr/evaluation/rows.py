@@ -15,8 +15,9 @@ MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow(Explained):
-    """One system's answer to one question, beside the gold; `answer` is None and `path` ``missing`` if none came.
+    """One system's answer to one question, beside the gold.
 
+    `answer` is None and `path` ``missing`` if none came, or an error in its place: then `decisions` say which.
     `evidence` is what the generator read, and `answer_paths` say why its passages were chosen: in benchmarks over
     public text, of answers made in this process.
     """
@@ -78,7 +79,7 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
         right=verdict.right,
         em=verdict.em,
         f1=verdict.f1,
-        decisions=answer.decisions if answer else (),
+        decisions=answer.decisions if answer else verdict.failure,
         sources=answer.sources if answer else (),
         cost=answer.cost if answer else Cost(),
     )

@@ -70,7 +70,7 @@ class SystemResult:
     ----------
     acc, f1, em, abstained, missing, paths, llm_calls, tokens_in, tokens_out
         Computed for each device and then averaged over devices (FD-RAG 5.1): shares of all questions in [0, 1], costs
-        per answer. `paths` and `missing` together sum to 1.
+        per answer. `paths` and `missing` together sum to 1; what failed is missing.
     latency_s
         Mean as above; percentiles over all answers. Replayed answers are left out.
     messages, bytes_up, bytes_down, by_phase, missing_devices
@@ -126,6 +126,11 @@ class SystemResult:
     upper_bound: bool = False
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     versus: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        """Whether it gave any answer, so that there is a cost of answers."""
+        return self.missing < 1.0
 
 
 def kind_sizes(results: Iterable[SystemResult]) -> dict[str, int | None]:

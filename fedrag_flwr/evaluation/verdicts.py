@@ -7,20 +7,26 @@ from dataclasses import dataclass
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
-from fedrag_flwr.records import Answer
+from fedrag_flwr.inference.isolating import failed
+from fedrag_flwr.records import Answer, Decision
 
 ABSTAINED = "abstained"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One question's outcome; `answer` is None when the question went missing with its device."""
+    """One question's outcome.
+
+    `answer` is None where the question went missing with its device, or an error stood in the answer's place: then
+    `failure` says which.
+    """
 
     gold: GoldQuestion
     answer: Answer | None
     acc: float
     f1: float
     em: float
+    failure: tuple[Decision, ...] = ()
 
     @property
     def abstained(self) -> bool:
@@ -40,8 +46,8 @@ def is_unanswerable(gold: GoldQuestion) -> bool:
 
 def judge(gold: GoldQuestion, answer: Answer | None) -> Verdict:
     """Judge one answer: an answerable question wants a gold answer or alias, an unanswerable one an abstention."""
-    if answer is None:
-        return Verdict(gold, None, 0.0, 0.0, 0.0)
+    if answer is None or failed(answer):
+        return Verdict(gold, None, 0.0, 0.0, 0.0, () if answer is None else answer.decisions)
     if is_unanswerable(gold) or answer.path == ABSTAINED:
         right = float(is_unanswerable(gold) and answer.path == ABSTAINED)
         return Verdict(gold, answer, right, right, right)

@@ -113,6 +113,8 @@ class Cognizer:
         Probability of being right below which an answer is not given (`inference.trust`).
     sure
         Log-odds from which a span that was read is the answer, and the model is not asked.
+    check
+        Whether what the model writes is dropped where the evidence does not hold it; else it is given as written.
     """
 
     generator: Callable[[], Generator]
@@ -123,14 +125,22 @@ class Cognizer:
     free: bool = False
     least_trust: float = 0.0
     sure: float = SURE
+    check: bool = True
 
     @classmethod
     def of(cls, settings: Settings, generator: Callable[[], Generator], is_called: IsCalled = unknown) -> Cognizer:
         """The slow path as a run's settings ask for it."""
         asked = settings.inference
-        most, floor = asked.max_answer_tokens, asked.abstain_below
         return cls(
-            generator, most, floor, settings.seed, is_called, asked.free_answers, asked.least_trust, asked.read_above
+            generator,
+            asked.max_answer_tokens,
+            asked.abstain_below,
+            settings.seed,
+            is_called,
+            asked.free_answers,
+            asked.least_trust,
+            asked.read_above,
+            asked.check,
         )
 
     def answer(
@@ -235,10 +245,12 @@ class Cognizer:
         return replace(verdict, text=span).decided(_SPAN) if span else verdict
 
     def _write(self, question: str, worded: str, analysis: QuestionAnalysis, shown: Shown) -> Verdict:
-        """What the model writes over evidence, where that can be the answer."""
+        """What the model writes over evidence; empty where that is checked and cannot be the answer."""
         verdict = self._complete(evidence_prompt(question, shown.units, shown.memories), ANSWER_GRAMMAR)
         score = shown.nearness(analysis)
-        fault = why_not(verdict.text, worded, analysis, shown.texts()) if verdict.text else _NOT_FOUND
+        fault = "" if verdict.text else _NOT_FOUND
+        if verdict.text and self.check:
+            fault = why_not(verdict.text, worded, analysis, shown.texts())
         text, why = ("", fault) if fault else (verdict.text, _answered(shown, score))
         return replace(verdict, text=text, score=score, decisions=(because("model", why, score),))
 

@@ -20,7 +20,12 @@ def isolated(question_id: str, act: Callable[[], Outcome]) -> Outcome | Answer:
         return act()
     except FedragError as error:
         _LOG.error("question %s: %s", question_id, error.abroad)
-        return declined(question_id, f"{_FAILED}{type(error).__name__}")
+        return failure(question_id, type(error).__name__)
+
+
+def failure(question_id: str, said: str) -> Answer:
+    """The abstention that stands in an answer's place where an error kept it from being given."""
+    return declined(question_id, f"{_FAILED}{said}")
 
 
 def failed(answer: Answer) -> bool:

@@ -6,14 +6,14 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.errors import DocumentError, SourceError
-from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.evaluation.gold import GoldQuestion, gold_of
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.sources.hub import PREFIX, read_hub
@@ -69,17 +69,19 @@ def read_multihop(
     on_hub = str(path).startswith(PREFIX)
     path = Path(path)
     documents: dict[str, Document] = {}
-    questions: list[GoldQuestion] = []
+    questions: dict[str, GoldQuestion] = {}
     for number, row in read_hub(str(path), split or "dev") if on_hub else _rows(path):
         if limit is not None and len(questions) >= limit:
             break
         if (split and row.get("split") != split) or (setting and row.get("setting", setting) != setting):
             continue
-        with _schema_of(path, number):
-            questions.append(_question(row, documents))
+        with _schema_of(path, number) as where:
+            fields = {"kind": row["type"], "documents": _supporting(row["paragraphs"], documents)}
+            question = gold_of({**row, **fields}, where, questions)
+            questions[question.question_id] = question
     if not questions:
         raise SourceError("no row is left", where=path.name, fix="choose another split, limit or setting")
-    return Benchmark(tuple(questions), tuple(documents.values()))
+    return Benchmark(tuple(questions.values()), tuple(documents.values()))
 
 
 def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
@@ -110,26 +112,18 @@ def read_pool(path: str | Path, limit: int | None = None) -> Benchmark:
             document = _document(row.get("title") or "", row["text"])
             documents.setdefault(document.id, document)
             by_title.setdefault(document.title, document.id)
-    questions: list[GoldQuestion] = []
+    questions: dict[str, GoldQuestion] = {}
     for number, row in _rows(path):
         if limit is not None and len(questions) >= limit:
             break
-        with _schema_of(path, number):
-            gold = tuple(by_title[title] for title in row.get("gold_titles", ()) if title in by_title)
-            questions.append(
-                GoldQuestion(
-                    row["id"],
-                    row["question"].strip(),
-                    row["answer"],
-                    tuple(row.get("aliases", ())),
-                    row.get("type", ""),
-                    gold,
-                    split=row.get("split", "dev"),
-                )
-            )
+        with _schema_of(path, number) as where:
+            gold = [by_title[title] for title in row.get("gold_titles", ()) if title in by_title]
+            fields = {"kind": row.get("type", ""), "split": row.get("split", "dev"), "documents": gold}
+            question = gold_of({**row, **fields}, where, questions)
+            questions[question.question_id] = question
     if not questions:
         raise SourceError("no row is left", where=path.name, fix="choose another limit")
-    return Benchmark(tuple(questions), tuple(documents.values()))
+    return Benchmark(tuple(questions.values()), tuple(documents.values()))
 
 
 def corpus_of(path: Path) -> Path:
@@ -147,12 +141,13 @@ def corpus_of(path: Path) -> Path:
 
 
 @contextmanager
-def _schema_of(path: Path, number: int) -> Iterator[None]:
+def _schema_of(path: Path, number: int) -> Iterator[str]:
+    where = f"{path.name}:{number}"
     try:
-        yield
+        yield where
     except (KeyError, TypeError, AttributeError):
         raise DocumentError(
-            "the row lacks a field of the multi-hop schema", where=f"{path.name}:{number}", fix="restore the file"
+            "the row lacks a field of the multi-hop schema, or has another type there", where=where, fix="mend the row"
         ) from None
 
 
@@ -171,25 +166,17 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise SourceError(f"cannot be read ({reason})", where=path.name, fix="check the path and restore it") from None
 
 
-def _question(row: dict[str, Any], documents: dict[str, Document]) -> GoldQuestion:
-    """Give the question of a row and add its paragraphs to the pool."""
+def _supporting(paragraphs: Iterable[Any], documents: dict[str, Document]) -> list[str]:
+    """Add a row's paragraphs to the pool, and give the ids of those that support its answer."""
     gold: list[str] = []
-    for paragraph in row["paragraphs"]:
+    for paragraph in paragraphs:
         if not any(char.isalnum() for char in paragraph["text"]):
             continue
         document = _document(paragraph["title"] or "", paragraph["text"])
         documents.setdefault(document.id, document)
         if paragraph["is_supporting"] and document.id not in gold:
             gold.append(document.id)
-    return GoldQuestion(
-        question_id=row["id"],
-        text=row["question"].strip(),
-        answer=row["answer"],
-        aliases=tuple(row["aliases"]),
-        kind=row["type"],
-        documents=tuple(gold),
-        split=row["split"],
-    )
+    return gold
 
 
 def _document(title: str, text: str) -> Document:

@@ -45,7 +45,7 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
         for row in read_answers(run):
             name = before[run_name] + row.system
             answers.setdefault(name, []).append(replace(row, system=name))
-    manifest = _merged({name: summary.manifest for name, summary in summaries.items()})
+    manifest = merged({name: summary.manifest for name, summary in summaries.items()})
     paired = {name: replace(result, versus=_versus(name, answers, manifest.seed)) for name, result in systems.items()}
     devices = summaries[names[0]].devices if len(runs) == 1 else {}
     return Summary(paired, devices, manifest), [row for given in answers.values() for row in given]
@@ -73,8 +73,8 @@ def _distinct_tail(path: Path, others: Sequence[Path]) -> str:
     return path.as_posix()
 
 
-def _merged(manifests: Mapping[str, Manifest]) -> Manifest:
-    """The first run's manifest, with what other runs had otherwise."""
+def merged(manifests: Mapping[str, Manifest]) -> Manifest:
+    """The first run's manifest, with what other runs had otherwise told run by run."""
     first = next(iter(manifests.values()))
     return replace(
         first,

@@ -155,7 +155,7 @@ def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
 def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
     """How the rows were made: where a run was resumed its seconds are added up, and other code or weights are named."""
     toolbox = worlds[0].toolbox
-    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id}
+    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id, "pipeline": toolbox.pipeline.id}
     told = {
         **plan.told(),
         "questions": {world.name: len(world.gold) for world in worlds},
@@ -167,7 +167,14 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
     settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
     sessions = rows.sessions(plan.systems)
     began = datetime.fromtimestamp(min(one.began for one in sessions), UTC) if sessions else None
-    found = collect_manifest(settings, seed=plan.seed, models=models, started=began, seconds=sum(sessions.values()))
+    found = collect_manifest(
+        settings,
+        seed=plan.seed,
+        models=models,
+        started=began,
+        seconds=sum(sessions.values()),
+        load=rows.load(plan.systems),
+    )
     if not sessions:
         return found
     code, weights = (

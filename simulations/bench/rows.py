@@ -8,18 +8,20 @@ import time
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import mean
 
 from pydantic import TypeAdapter, ValidationError
 
 from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
+from fedrag_flwr.evaluation.manifest import load_average
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.reporting.lines import cut_torn, whole_lines
 
-PLAN, ROWS = "plan.json", "rows.jsonl"
+PLAN, ROWS, LOCK = "plan.json", "rows.jsonl", "lock"  # the last is held as long as a process is at work there
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Session:
 class Row:
     """One system's answer to one question, or what it did before its first (then `answer` is None).
 
-    `server_seconds` are those of the server's own work for it; `at` is when it was kept, in seconds since the epoch.
+    `server_seconds` are those of the server's own work for it; `at` is when it was kept, in seconds since the epoch;
+    `load` is how many processes wanted a core in the minute before.
     """
 
     dataset: str
@@ -49,6 +52,7 @@ class Row:
     server_seconds: float = 0.0
     session: Session | None = None
     at: float = 0.0
+    load: float = 0.0
 
 
 _ROW = TypeAdapter(Row)
@@ -112,9 +116,14 @@ class Rows:
             found[row.session] = row.at - row.session.began
         return found
 
+    def load(self, systems: Collection[str]) -> float | None:
+        """How many processes wanted a core on average while some systems were asked; None where none was."""
+        told = [row.load for row in self._rows.values() if row.system in systems and row.question_id]
+        return mean(told) if told else None
+
     def add(self, row: Row) -> None:
         """Append a row; once this returns it survives a crash."""
-        row = replace(row, session=self._session, at=time.time())
+        row = replace(row, session=self._session, at=time.time(), load=load_average()[0])
         line = json.dumps(asdict(row), ensure_ascii=False)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")

@@ -19,7 +19,7 @@ from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.construction import READING
 from simulations.bench.plan import BenchPlan, dataset_of
-from simulations.bench.rows import Row, Rows, Session
+from simulations.bench.rows import LOCK, Row, Rows, Session
 from simulations.bench.systems import WALKS, System, make_system, order_of
 from simulations.bench.world import World, make_world
 
@@ -70,7 +70,7 @@ def _check_names(plan: BenchPlan, out: Path) -> None:
 def _alone(out: Path) -> Iterator[None]:
     """Keep others off a results folder; ends with the process, however that ends."""
     out.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out / "lock", timeout=0)
+    lock = FileLock(out / LOCK, timeout=0)
     try:
         lock.acquire()
     except Timeout:

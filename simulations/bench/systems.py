@@ -232,6 +232,18 @@ ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
 }
 
 
+WALKS = ("topic-walk", "random-walk", "flooding")
+# They have no span of their own for what the evidence does not hold, and the papers that they are after score what the
+# model wrote: every question has an answer, and declining it would count as wrong.
+AS_WRITTEN: Mapping[str, Plain] = {"inference.check": False}
+# So many sentences fill the budget of words that passages have: what differs is where they come from.
+WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20, "inference.evidence-units": 20}
+CHANGES: Mapping[str, Mapping[str, Plain]] = {
+    **dict.fromkeys(("local-rag", "local-graph", "summary-routing", *WALKS), AS_WRITTEN),
+    **dict.fromkeys(("rag-route", "confidential-broadcast"), WHOLE_BUDGET),
+}
+
+
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "fedrag-no-bank": ("fedrag", {"fedrag.bank": False}),
     "fedrag-no-owners": ("fedrag", {"fedrag.owners": False}),
@@ -250,7 +262,6 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
 }
 
 
-WALKS = ("topic-walk", "random-walk", "flooding")
 # It trains on devices' own questions, and a world has only those that are asked.
 MEASURED_ELSEWHERE: Mapping[str, str] = {"controller-fedavg": "simulations/bench_controller.py"}
 
@@ -277,11 +288,9 @@ def chosen_systems(told: str) -> tuple[str, ...]:
 
 def make_system(name: str, world: World) -> System:
     """Make a system by its name, which is one of `system_names`."""
-    if name in STRATEGIES:
-        return Federated(name, world)
-    if name in VARIANTS:
-        strategy, changed = VARIANTS[name]
-        return Federated(strategy, world, changed)
+    if name in STRATEGIES or name in VARIANTS:
+        strategy, changed = VARIANTS.get(name, (name, {}))
+        return Federated(strategy, world, {**CHANGES.get(strategy, {}), **changed})
     if name in BASELINES:
         return Local(name, world)
     ask, changes = ON_DEVICE[name]

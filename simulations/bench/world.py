@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.baselines import Limits, Substrate
+from fedrag_flwr.baselines import Keep, Limits, Substrate
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -117,6 +117,7 @@ class World:
                     generator=self.toolbox.generator,
                     limits=Limits.of(self.settings),
                     seed=self.settings.seed,
+                    keep=Keep(store_root(self.settings, name).with_name(f"{name}@baselines")),
                 )
         return self._substrates[name]
 

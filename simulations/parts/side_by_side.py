@@ -13,8 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.measures import seconds
+from simulations.bench.rows import LOCK
 from simulations.reporting.folders import out_folder
 
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
@@ -25,6 +28,7 @@ SETTINGS = (  # chosen on train rows
     "inference.memory-notes=0",
 )
 _TOLD_EVERY = 60.0  # seconds
+_LOOKED_EVERY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,16 @@ def set_words(changes: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_part(part: Part, out: Path) -> None:
-    """Run or resume one part in a process of its own.
+    """Run or resume one part in a process of its own, once nobody else is at work on it.
+
+    What an earlier run started goes on where that run was killed, and what it answers needs no asking again.
 
     Raises
     ------
     ProcessError
         It failed; its log says why.
     """
+    _wait_for(part, out / part.name)
     log = out / f"{part.name}.log"
     command = [sys.executable, "-c", "from fedrag_flwr.cli import app; app()", "bench", *part.words]
     with log.open("ab") as told:
@@ -89,6 +96,17 @@ def run_part(part: Part, out: Path) -> None:
         )
     if ended.returncode:
         raise ProcessError(f"{part.name} ended with {ended.returncode}", where=log.name, fix="read its log")
+
+
+def _wait_for(part: Part, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{part.name}: another process is at work there still, and is waited for", flush=True)
+        lock.acquire(poll_interval=_LOOKED_EVERY)
+    lock.release()
 
 
 def run_lanes(lanes: Sequence[Sequence[Part]], jobs: int, out: Path) -> None:

@@ -11,10 +11,12 @@ from statistics import mean
 import numpy as np
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
+from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.measures import NONE, number, points, seconds, signed_points, size
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.evaluation.scoring import SystemResult
+from simulations.bench.comparing import merged
 from simulations.bench.outcome import CSV
 from simulations.bench.rows import Row, read_rows
 
@@ -35,6 +37,7 @@ _WAYS: Mapping[str, tuple[str, bool]] = {
 _OVER_ALL = "Over all sets: the mean of all devices' means."
 _ANSWERED = "By who answered: questions / right / mean time."
 _OVER_HEADS = "| system | ACC | ACC 95 % | reference minus it |\n|---|---|---|---|"
+_MADE = "Made with; where parts differ, each is named:"
 _SENT = "Messages, bytes and the server's seconds are means of a question; before: until the first one."
 
 
@@ -44,12 +47,14 @@ def folder_of(setting: str, dataset: str) -> str:
 
 
 def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Mapping[str, str], by_way: Systems) -> str:
-    """The paper's table; ACC beside a reference row, for each set and for all; who answered; what a question sends."""
-    results = {
-        (setting, name): read_summary(out / folder_of(setting, name)).systems
-        for setting in systems
-        for name in datasets
+    """The paper's table; ACC beside a reference row, for each set and for all; who answered; what a question sends.
+
+    Under them stands which code, models and machine the parts had.
+    """
+    summaries = {
+        (setting, name): read_summary(out / folder_of(setting, name)) for setting in systems for name in datasets
     }
+    results = {part: summary.systems for part, summary in summaries.items()}
 
     def lines(heads: Sequence[str], cells: Callable[[str], Cells]) -> list[str]:
         told = [_heads(heads, datasets)]
@@ -74,7 +79,14 @@ def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Map
     if "federated" in systems:
         costs = [_heads(_COSTS, datasets), *_costs(out, systems["federated"], datasets)]
         told += [_SENT, "\n".join(costs)]
+    made = merged({folder_of(*part): summary.manifest for part, summary in summaries.items()})
+    told.append("\n".join([_MADE, "", *_made(made)]))
     return "\n\n".join(told) + "\n"
+
+
+def _made(manifest: Manifest) -> Iterable[str]:
+    found = {"code": manifest.versions["code"], **manifest.models, **manifest.machine}
+    return (f"- {what}: {value}" for what, value in found.items())
 
 
 def numbers(out: Path, systems: Systems, datasets: Sequence[str]) -> str:
@@ -101,7 +113,11 @@ def _line(name: str, *groups: Sequence[str]) -> str:
 
 
 def _shape(result: SystemResult) -> Sequence[str]:
-    return points(result.f1), points(result.acc), seconds(result.latency_s.mean), number(result.llm_calls)
+    return points(result.f1), points(result.acc), seconds(result.latency_s.mean), _calls(result)
+
+
+def _calls(result: SystemResult) -> str:
+    return number(result.llm_calls if result.answered else None)
 
 
 def _beside(reference: str) -> Cells:

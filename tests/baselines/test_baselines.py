@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from fedrag_flwr.baselines import BASELINES, Built, Substrate, build_baseline
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.models.base import Generator, Prompt
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, made_up
+from tests.inference.one_word import OneWord
+from tests.strategies.federation import toolbox
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
 READING = [name for name in BASELINES if name != "closed-book"]
@@ -80,6 +85,39 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
     assert all(unit.text in notes for unit in answer.evidence)
     titles = {unit.title for unit in answer.evidence if unit.title}  # what is under one title stands together
     assert notes.count("\n- ") == len(titles) + sum(not unit.title for unit in answer.evidence)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(name: str, model: Counting) -> None:
+    said = "Basil Quent"
+    assert not any(said in text for _, text in TEXTS.values())
+    real = toolbox().generator()
+    substrate = replace(made_up(model), generator=lambda: cast("Generator", OneWord(real, said)))
+    answer = build_baseline(name, substrate).baseline.answer(Question("q", SINGLE, "all"))
+    assert (answer.text, answer.path) == (said, "cognizer")
+
+
+@pytest.mark.parametrize("words", [40, 70, 150, 400])
+@pytest.mark.parametrize("name", READING)
+def test_no_sentence_is_read_twice(name: str, words: int, model: Counting) -> None:
+    substrate = made_up(model, passages=4, words=words)
+    read = build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")).evidence
+    told = [unit.text for unit in read if unit.id in substrate.places]  # summaries and notes are none of the documents'
+    for sentence in substrate.sentences:
+        assert sum(sentence.text in text for text in told) <= 1
+
+
+@pytest.mark.parametrize("words", [40, 70, 90])
+def test_the_last_passage_of_a_long_unit_is_cut_where_the_budget_ends(words: int, model: Counting) -> None:
+    substrate = made_up(model, words=words)
+    read = build_baseline("long-units", substrate).baseline.answer(Question("q", SINGLE, "all")).evidence
+    assert words - 12 < evidence_words(read) <= words
+    whole = [substrate.by_id[unit.id].text == unit.text for unit in read]
+    assert whole.count(False) <= 1
+    best = max(substrate.dense.scores(SINGLE))
+    assert max(unit.score for unit in read) == pytest.approx(float(best), abs=1e-6)
+    places = [substrate.places[unit.id] for unit in read]
+    assert places == sorted(places)
 
 
 def test_the_closed_book_sees_no_document(answers: Answers) -> None:

@@ -15,8 +15,9 @@ from fedrag_flwr.baselines.entities import shared_sentences
 from fedrag_flwr.baselines.hyperedges import joined
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
-from fedrag_flwr.baselines.reading import evidence_words, within
+from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.baselines.summaries import Summarizer, central, whole_sentences
+from fedrag_flwr.inference.support import within
 from fedrag_flwr.records import EvidenceUnit
 from tests.baselines.made_up import LIMITS, MULTI_HOP, TEXTS, Counting, made_up
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, write_results
+from fedrag_flwr.evaluation.manifest import PACKAGES
 from fedrag_flwr.files import replace_file
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
 
@@ -252,9 +253,18 @@ def test_the_manifest_names_no_place_and_no_secret() -> None:
     assert "somebody" not in content
     assert "hunter2" not in content
     assert os.uname().nodename not in content
-    assert {"python", "flwr", "torch", "spacy"} <= manifest.versions.keys()
+    assert {"python", *PACKAGES} - {"fedrag-flwr"} <= manifest.versions.keys()
     assert len(manifest.versions["code"]) == 12
     assert manifest.fitted["span"] == "train questions: hotpotqa 100, 2wikimultihopqa 500"
     assert "training questions" in manifest.fitted["controller_weights"]
     assert manifest.started.endswith("+00:00")
     assert int(manifest.machine["cores"]) >= 1
+
+
+@pytest.mark.parametrize("threads", ["", "1"])
+def test_the_manifest_tells_what_else_decides_seconds(threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    machine = collect_manifest({}, seed=7, models={}, load=2.04).machine
+    assert machine["load"] == 2.0
+    assert machine.get("omp_num_threads", "") == threads
+    assert float(collect_manifest({}, seed=7, models={}).machine["load"]) >= 0.0

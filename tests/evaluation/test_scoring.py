@@ -5,12 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError
-from fedrag_flwr.evaluation import GoldQuestion, PhaseTraffic, Traffic, judge, score_system
+from fedrag_flwr.errors import SettingError, StoreError
+from fedrag_flwr.evaluation import GoldQuestion, Manifest, PhaseTraffic, Traffic, judge, score_system
+from fedrag_flwr.evaluation.measures import COST, QUALITY
+from fedrag_flwr.evaluation.report import render_report
+from fedrag_flwr.evaluation.rows import answer_rows
+from fedrag_flwr.evaluation.summary import summarise
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
 
@@ -109,6 +115,49 @@ def test_a_dead_device_is_missing_and_wrong() -> None:
     assert sum(result.paths.values()) + result.missing == pytest.approx(1)
 
 
+@pytest.mark.parametrize("question", [gold(), UNANSWERABLE])
+def test_what_failed_is_missing_and_wrong_and_says_why(question: GoldQuestion) -> None:
+    fault = isolated("q0", lambda: _fail("torn"))
+    verdict = judge(question, fault)
+    assert (verdict.answer, verdict.right, verdict.abstained) == (None, False, False)
+    [row] = answer_rows({"a": [fault]}, [question], ["a"])
+    assert (row.answer, row.path, row.explanation) == (None, "missing", "failed: StoreError")
+
+
+def _fail(why: str) -> Answer:
+    raise StoreError(why)
+
+
+def test_failures_cost_nothing_and_win_nothing() -> None:
+    questions = [gold(0), gold(1)]
+    failure = [isolated(f"q{number}", lambda: _fail("torn")) for number in range(2)]
+    answers = {
+        "whole": [said("Titan", number=n) for n in range(2)],
+        "half": [said("Titan"), failure[1]],
+        "none": failure,
+    }
+    summary = summarise(
+        Manifest({}, 0),
+        {name: score_system(questions, given, Traffic()) for name, given in answers.items()},
+        answers,
+        questions,
+        [],
+        rng=np.random.default_rng(0),
+    )
+    whole, half, none = summary.systems.values()
+    assert (half.latency_s, half.llm_calls, half.tokens_in) == (whole.latency_s, whole.llm_calls, whole.tokens_in)
+    assert (half.acc, half.missing, half.abstained) == (0.5, 0.5, 0.0)
+    assert half.intervals["Mean latency"].value == 1.0
+    assert (none.latency_s.mean, none.missing, "Mean latency" in none.intervals) == (None, 1.0, False)
+    values = {one.heading: one.value(none) for one in (*QUALITY, *COST)}
+    assert {name for name, value in values.items() if value is None} == {
+        *("Mean latency", "p50", "p95", "LLM calls", "Tokens in", "Tokens out", "Peak memory")
+    }
+    assert "Fewest LLM calls" in render_report(summary, list(answer_rows(answers, questions, answers)))
+    alone = replace(summary, systems={"none": none})
+    assert "Fewest LLM calls" not in render_report(alone, list(answer_rows({"none": failure}, questions, ["none"])))
+
+
 def test_the_first_of_two_answers_counts_and_strays_are_counted() -> None:
     answers = [said("Titan", number=0), said("Rhea", number=0), said("Rhea", number=99)]
     result = score_system([gold(0)], answers, Traffic())
@@ -141,8 +190,6 @@ def test_order_does_not_matter(shuffle: random.Random, count: int) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 1000))
 def test_shares_are_shares(count: int, seed: int) -> None:
-    import numpy as np
-
     questions = make_gold(count)
     for system in SYSTEMS:
         result = score_system(questions, make_answers(system, questions, np.random.default_rng(seed)), system.traffic)

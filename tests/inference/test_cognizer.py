@@ -290,6 +290,28 @@ def test_an_answer_that_the_evidence_does_not_hold_is_asked_for_again(toolbox: T
     assert verdict.score == nearness(asked, [first, unit()], [f"Tarn Bridge. {TEXT}"])
 
 
+@pytest.mark.parametrize(
+    ("said", "check", "text", "why"),
+    [
+        ("Odile Varro", True, "", "the evidence does not hold the model's answer"),
+        ("Odile Varro", False, "Odile Varro", "answered from 1 units"),
+        ("yes", True, "", "the model said yes or no to another kind of question"),
+        ("yes", False, "yes", "answered from 1 units"),
+        ("Tarn Bridge", True, "", "the question holds the model's answer itself"),
+        ("Tarn Bridge", False, "Tarn Bridge", "answered from 1 units"),
+        ("unknown", False, "", "the model found no answer in the evidence"),
+    ],
+)
+def test_unchecked_an_answer_is_what_the_model_wrote(
+    said: str, check: bool, text: str, why: str, toolbox: Toolbox
+) -> None:
+    model = cast("Generator", OneWord(toolbox.generator(), said))
+    asked = QuestionAnalysis((), (), "PERSON")
+    verdict = Cognizer(lambda: model, 12, 0.0, check=check).answer(QUESTION, asked, [unit("Tarn Bridge is a bridge.")])
+    assert verdict.text == text
+    assert verdict.explanation.startswith(why)
+
+
 def test_where_nothing_fits_among_the_first_the_model_is_asked_over_further_evidence_alone(toolbox: Toolbox) -> None:
     reading, asked = told(toolbox, SURE - 1.0), QuestionAnalysis((), (), "YEAR")
     knowing = cast("Generator", OneWord(toolbox.generator(), "1924"))

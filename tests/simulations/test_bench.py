@@ -27,7 +27,7 @@ from fedrag_flwr.errors import (
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
 from fedrag_flwr.records import Answer, because, declined
-from fedrag_flwr.settings import Plain
+from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
 from simulations.bench.construction import READING
@@ -35,10 +35,11 @@ from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write
 from simulations.bench.plan import BenchPlan, Setting
 from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session, read_rows
 from simulations.bench.run import run_plan
-from simulations.bench.systems import VARIANTS, chosen_systems, order_of, system_names
+from simulations.bench.systems import CHANGES, ON_DEVICE, VARIANTS, chosen_systems, order_of, system_names
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
 from simulations.bench_scaling import point
+from strategies import STRATEGIES
 from tests.simulations.tiny_data import write_data, write_pool
 
 SMALL: dict[str, Plain] = {
@@ -103,6 +104,22 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert found.sharing_up > found.bytes_up
 
 
+def test_all_that_read_whole_evidence_read_as_much(data: Path, tmp_path: Path) -> None:
+    systems = ("local-rag", "rag-route", "confidential-broadcast", "vanilla")
+    changes = {**SMALL, "inference.passages": 5, "inference.evidence-words": 80}
+    plan = BenchPlan((data,), systems, "federated", devices=2, questions=3, changes=changes)
+    _, rows = run_plan(plan, tmp_path, silent)
+    read = {name: [row.answer.cost.tokens_in for row in rows.of("tiny", name) if row.answer] for name in systems}
+    for each in zip(*read.values(), strict=True):
+        assert max(each) < 1.15 * min(each)
+
+
+def test_what_a_system_differs_in_is_of_systems_that_there_are() -> None:
+    assert set(CHANGES) <= set(STRATEGIES)
+    assert not any(Settings.from_config(changes).inference.check for changes in CHANGES.values())
+    assert not any("inference.check" in changes for _, changes in ON_DEVICE.values())
+
+
 def test_summary_routing_runs_without_each_of_its_parts(data: Path, tmp_path: Path) -> None:
     parts = [name for name in VARIANTS if name.startswith("summary-routing-")]
     plan = plan_of(data, ("summary-routing", *parts), "federated", questions=2)
@@ -140,6 +157,9 @@ def test_the_manifest_tells_of_all_processes_that_made_rows(data: Path, tmp_path
     told = write_outcome(plan, worlds, joined, tmp_path).manifest
     assert told.versions["code"] == f"{one.code}; {'f' * 12}"
     assert told.models["generator"] == one.generator
+    assert told.models["pipeline"] == worlds[0].toolbox.pipeline.id
+    asked = [row.load for row in rows.of("tiny", MEMORIZER) if row.question_id]
+    assert first.machine["load"] == again.machine["load"] == pytest.approx(sum(asked) / len(asked), abs=0.05)
     assert told.seconds == pytest.approx(first.seconds + 60.0, abs=1.0)
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import ProcessError
+from fedrag_flwr.evaluation.results import write_results
+from simulations.bench.rows import LOCK
 from simulations.bench_table1 import ALL, BY_WAY, SYSTEMS, main, part_of
-from simulations.parts.side_by_side import run_part
+from simulations.parts.side_by_side import run_part, set_words
+from simulations.reporting.table1_tables import folder_of, tables
 from strategies import STRATEGIES
+from tests.evaluation.made_up_run import make_run
 from tests.simulations.tiny_data import write_data
 
 SMALL = ("models.generator=smollm2-135m", "models.context-tokens=2048", "memory.tokens-per-kilotoken=0")
@@ -32,6 +40,7 @@ def test_all_rows_stand_in_one_table(
     main()
     table = (out / "table1.md").read_text(encoding="utf-8")
     assert table in capsys.readouterr().out
+    assert table.count("\n- code: ") == 1
     paper, beside, over_all, ways, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
     for lines, cells in ((paper, 4), (beside, 2), (over_all, 3)):
         named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
@@ -66,3 +75,44 @@ def test_a_part_that_fails_names_its_log(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match=LOG):
         run_part(part_of("local", "hotpotqa", tmp_path, SYSTEMS["local"], []), tmp_path)
     assert "is not a file" in (tmp_path / LOG).read_text(encoding="utf-8")
+
+
+def test_a_part_that_another_process_is_at_work_on_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_data(tmp_path, "hotpotqa")
+    part = part_of("local", "hotpotqa", tmp_path, ["closed-book"], ["--questions", "50", *set_words(SMALL)])
+    (tmp_path / part.name).mkdir()
+    works = "import sys, time, filelock\nwith filelock.FileLock(sys.argv[1]):\n print(flush=True)\n time.sleep(1.5)"
+    with subprocess.Popen(
+        [sys.executable, "-c", works, str(tmp_path / part.name / LOCK)], stdout=subprocess.PIPE
+    ) as orphan:
+        assert orphan.stdout is not None
+        orphan.stdout.readline()
+        with pytest.raises(ProcessError, match=LOG):
+            run_part(part, tmp_path)
+        assert orphan.poll() == 0
+    assert capsys.readouterr().out == f"{part.name}: another process is at work there still, and is waited for\n"
+    assert "50 were asked for" in (tmp_path / LOG).read_text(encoding="utf-8")  # read once the folder is its own
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        ({"hotpotqa": "0123", "musique": "0123"}, "- code: 0123\n"),
+        ({"hotpotqa": "0123", "musique": "4567"}, "- code: local-hotpotqa: 0123; local-musique: 4567\n"),
+    ],
+)
+def test_under_the_table_stands_what_the_parts_were_made_with(
+    codes: Mapping[str, str], told: str, tmp_path: Path
+) -> None:
+    run = make_run(24)
+    for name, code in codes.items():
+        manifest = replace(run.manifest, versions={**run.manifest.versions, "code": code})
+        write_results(tmp_path, folder_of("local", name), manifest, run.systems, run.answers, run.gold, run.builds)
+    systems = {"local": ("memory-fusion", "local-rag")}
+    table = tables(tmp_path, systems, list(codes), {"local": "memory-fusion"}, systems)
+    made = table[table.index("Made with") :]
+    assert told in made
+    for what, value in (*run.manifest.models.items(), *run.manifest.machine.items()):
+        assert f"- {what}: {value}\n" in made

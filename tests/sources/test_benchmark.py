@@ -22,6 +22,7 @@ from fedrag_flwr.sources import (
     read_multihop,
     write_partition,
 )
+from fedrag_flwr.sources.benchmark import read_pool
 from fedrag_flwr.sources.partition import Partition
 
 
@@ -61,6 +62,40 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "z.jsonl.gz").write_bytes((tmp_path / "x.jsonl.gz").read_bytes()[:-12])
     with pytest.raises(SourceError, match="torn"):
         read_multihop(tmp_path / "z.jsonl.gz")
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"id": 5}, "field id"),
+        ({"id": "q0"}, "not unique"),
+        ({"id": "q" * 201}, "id has more than"),
+        ({"question": " "}, "field question"),
+        ({"question": None}, "field question"),
+        ({"answer": 1924}, "field answer"),
+        ({"aliases": [1924]}, "field aliases"),
+        ({"aliases": "B"}, "field aliases"),
+        ({"type": 2}, "field kind"),
+        ({"paragraphs": [{"title": 5, "text": "T.", "is_supporting": True}]}, "another type"),
+        ({"paragraphs": [{"title": "T", "text": 5, "is_supporting": True}]}, "another type"),
+        ({"paragraphs": 5}, "another type"),
+    ],
+)
+def test_a_row_of_other_types_is_named_before_anything_is_asked(
+    tmp_path: Path, changes: dict[str, Any], match: str
+) -> None:
+    path = _file(tmp_path / "x.jsonl.gz", [_row(0), _row(1, **changes)])
+    with pytest.raises(DocumentError, match=rf"x\.jsonl\.gz:2.*{match}"):
+        read_multihop(path)
+    pool = tmp_path / "y_qa.jsonl"
+    corpus = [{"title": one["title"], "text": one["text"]} for one in _row(0)["paragraphs"]]
+    (tmp_path / "y_corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    pool.write_text(f"{json.dumps(_row(0))}\n{json.dumps(_row(1, **changes))}")
+    if "paragraphs" in changes:
+        assert len(read_pool(pool).questions) == 2  # its paragraphs are in the corpus
+    else:
+        with pytest.raises(DocumentError, match=rf"y_qa\.jsonl:2.*{match}"):
+            read_pool(pool)
 
 
 @st.composite

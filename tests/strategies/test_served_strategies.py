@@ -148,7 +148,7 @@ def _torn(sent: SealedMessages) -> SealedMessages:
 
 def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
     strategy, _ = run(ConfidentialBroadcast, files, HOME, tamper=tampering(SealedMessages, _torn))
-    assert strategy.answers["f1"].explanation == "the enclave did not answer"
+    assert strategy.answers["f1"].explanation == "failed: the enclave did not answer"
 
 
 def of_phase(phase: str, change: Callable[[SealedMessages], SealedMessages]) -> Tamper:
@@ -178,7 +178,7 @@ def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None
     tamper = of_phase("query.confide", lambda sent: _large(sent) if sent.device == "bridges" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, replace(HOME, home="rivers"), tamper=tamper)
     assert "too large" in strategy.outcome().traffic.missing["bridges"]
-    assert strategy.answers["f7"].explanation == "the enclave did not answer"
+    assert strategy.answers["f7"].explanation == "failed: the enclave did not answer"
     assert strategy.answers["f1"].explanation.startswith("at the enclave")
 
 
