@@ -10,7 +10,6 @@ from fedrag_flwr.hypergraph.growing_seeds import GrowingSeeds
 from fedrag_flwr.hypergraph.incidence import content_id
 from fedrag_flwr.hypergraph.key_space import KeySpace, PairwiseKeys
 from fedrag_flwr.hypergraph.learning import learn
-from fedrag_flwr.hypergraph.neighbours import centroids
 from fedrag_flwr.hypergraph.pagerank import PageRank, PageRankSettings
 from fedrag_flwr.hypergraph.passage_graph import PassageGraph, PassageGraphSettings
 from fedrag_flwr.hypergraph.seeding import VertexSeeds
@@ -43,7 +42,6 @@ __all__ = [
     "Units",
     "VertexSeeds",
     "answer_paths",
-    "centroids",
     "co_occurrences",
     "content_id",
     "learn",

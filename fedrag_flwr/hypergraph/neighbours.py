@@ -42,7 +42,7 @@ def nearest(queries: NDArray[np.floating], points: NDArray[np.floating], count: 
     queries, points = (np.ascontiguousarray(rows, dtype=np.float32) for rows in (queries, points))
     if len(queries) * len(points) <= _MOST_EXACT:
         return _search(queries, points, count)
-    centres = centroids(points, math.ceil(len(points) / _CELL_POINTS), seed=0, sample=_SAMPLE)
+    centres = _centroids(points, math.ceil(len(points) / _CELL_POINTS), seed=0, sample=_SAMPLE)
     cells = _groups(_search(points, centres, 1)[:, 0], len(centres))
     around = _search(centres, centres, _REACH)
     found = np.empty((len(queries), min(count, len(points))), dtype=np.int64)
@@ -101,7 +101,7 @@ def _seeds(vectors: Matrix, count: int, rng: np.random.Generator) -> list[Matrix
     blocks = _blocks(vectors, np.arange(len(vectors)), size, rng)
     shares = np.diff(np.rint(np.cumsum([0, *map(len, blocks)]) * count / len(vectors)).astype(int))
     return [
-        centroids(vectors[block], int(share), seed=_draw(rng))
+        _centroids(vectors[block], int(share), seed=_draw(rng))
         for block, share in zip(blocks, shares, strict=True)
         if share
     ]
@@ -112,7 +112,7 @@ def _blocks(vectors: Matrix, rows: Indices, size: int, rng: np.random.Generator)
     if len(rows) <= 2 * size:
         return [rows]
     parts = math.ceil(len(rows) / size)
-    centres = centroids(vectors[rows], parts, seed=_draw(rng), sample=_SAMPLE)
+    centres = _centroids(vectors[rows], parts, seed=_draw(rng), sample=_SAMPLE)
     groups = [rows[group] for group in _groups(_search(vectors[rows], centres, 1)[:, 0], parts) if len(group)]
     if len(groups) == 1:
         return np.array_split(rows, parts)
@@ -138,25 +138,7 @@ def _search(queries: Matrix, points: Matrix, count: int) -> Indices:
     return np.asarray(found, dtype=np.int64)
 
 
-def centroids(vectors: Matrix, count: int, *, seed: int, sample: int | None = None) -> Matrix:
-    """Directions that vectors gather about, by spherical k-means.
-
-    Parameters
-    ----------
-    vectors
-        Shape (n, dimension).
-    count
-        How many directions, at most n.
-    seed
-        Of the first guesses.
-    sample
-        From how many vectors for each direction they are taken; from all by default.
-
-    Returns
-    -------
-    NDArray[np.float32]
-        Unit rows, shape (count, dimension).
-    """
+def _centroids(vectors: Matrix, count: int, *, seed: int, sample: int | None = None) -> Matrix:
     import faiss
 
     kmeans = faiss.Kmeans(

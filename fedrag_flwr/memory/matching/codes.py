@@ -19,12 +19,10 @@ _SIZES = np.arange(1, 16)
 _COVERS = np.concatenate([[0.0], 1.0 / (MIDDLE + _SIZES)]).astype(np.float32)
 _HIGH = 2.0  # a high component of a question, in those of a usual one
 _ROUNDING = 1e-5  # of float32 sums of so many numbers
-_VALUES = 4  # that a half byte can hold
-_SLOTS = 8  # that its codebook has: those beyond its values tell lists apart, and add nothing to any product
-_ROUTE = 2.0**-10  # what stands there: far less than values differ by
-_THREADS = 4  # at most
+_SLOTS = 4  # values that a half byte can hold, and lists that one can tell apart
 PER_THREAD = 32_768  # items that are worth a thread of their own
 _FIRST = 8  # components whose error has a length of its own
+_ROUTES = np.eye(_SLOTS, dtype=np.float32)
 
 # The levels of least squared error for a normal variable (J. Max, 1960), upper halves: 16, 4 and 2 of them.
 _NORMAL = (
@@ -52,11 +50,6 @@ class Layout:
     def kept(self) -> int:
         """How many components are kept."""
         return self.fine + self.middle + self.coarse
-
-    @property
-    def lists(self) -> int:
-        """How many lists items can lie in."""
-        return self.numbers * (_SLOTS - _VALUES) - 1
 
     def cuts(self, dimension: int) -> tuple[int, ...]:
         """Where levels become fewer among the kept of so many components: 0, three ends."""
@@ -122,11 +115,9 @@ class Codes:
         A usual question's weights, for which the numbers are laid out.
     layout
         How many bits each component gets.
-    places
-        In which list each item lies, (n,), of at most `layout.lists`.
     """
 
-    def __init__(self, items: Projected, usual: Weights, layout: Layout, places: NDArray[np.int64]) -> None:
+    def __init__(self, items: Projected, usual: Weights, layout: Layout) -> None:
         self._cuts = layout.cuts(items.components.shape[1])
         self._ends = tuple(sorted({*self._cuts, min(_FIRST, self._cuts[-1])}))
         rounded, levels = _round(items.components, self._cuts)
@@ -137,29 +128,27 @@ class Codes:
         lengths = np.stack([rest, *(error for error, _ in errors)], axis=1)
         low, high = (np.array([float(end(book)) for book in levels] + [0.0]) for end in (np.min, np.max))
         groups = _groups(self._cuts, len(levels))
+        self._lists = lists_for(len(items.rows))
         spans = (np.abs(self._spread(usual, _HIGH)) * (high - low))[groups].sum(axis=1)
         copies = _copies(spans, layout.numbers)
         self._groups = np.repeat(groups, copies, axis=0)
         self._share = np.repeat(1.0 / copies, copies)[:, None]
         self._width, self._ends_sum = (high - low)[self._groups], (high + low)[self._groups]
-        self._lengths = np.bincount(places)
-        self._index = _four_bit(np.repeat(_book(groups, levels), copies, axis=0), len(self._lengths) + 1)
+        self._index = _four_bit(np.repeat(_book(groups, levels), copies, axis=0), self._lists)
+        shares = np.arange(len(items.rows)) * self._lists // len(items.rows)
         for at in range(0, len(items.rows), _CHUNK):
             here = slice(at, at + _CHUNK)
             covers = items.holds[here] * sizes[here, None]
             nothing = np.zeros((len(covers), 1), dtype=np.float32)
             values = np.concatenate([rounded[here], lengths[here], covers, nothing], axis=1)
-            self._index.add_with_ids(_sent(values[:, self._groups], places[here, None]), items.rows[here])
+            chunk = values[:, self._groups].reshape(len(values), -1)
+            self._index.add_with_ids(_sent(chunk, shares[here]), items.rows[here])
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def count(self, lists: NDArray[np.int64] | None = None) -> int:
-        """How many items some lists hold, or all."""
-        return len(self) if lists is None else int(self._lengths[lists].sum())
-
-    def above(self, weights: Weights, score: float, lists: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
-        """The rows of some lists, or all, whose bound reaches a score; None where all may reach it."""
+    def above(self, weights: Weights, score: float) -> NDArray[np.int64] | None:
+        """The rows whose bound reaches a score; None where all may reach it."""
         spread = self._per_copy(weights)
         spans = np.abs(spread * self._width).sum(axis=1)
         lowest = 0.5 * (float(np.vdot(spread, self._ends_sum)) - float(spans.sum()))
@@ -168,29 +157,16 @@ class Codes:
         slack = (len(spread) / 2 + 2) * step + _ROUNDING
         if score - slack < lowest + 2 * step + _ROUNDING:
             return None  # FAISS leaves out what has the lowest level in all numbers
-        asked, probed = self._asked(spread, lists)
-        return np.asarray(self._index.range_search(asked, score - slack, params=probed)[2])
+        return np.asarray(self._index.range_search(self._asked(spread), score - slack)[2])
 
     def best(self, weights: Weights, count: int) -> NDArray[np.int64]:
         """Rows with the highest bounds, so many of each thread's share."""
-        asked, probed = self._asked(self._per_copy(weights))
-        _, rows = self._index.search(asked, count, params=probed)
+        _, rows = self._index.search(self._asked(self._per_copy(weights)), count)
         return np.asarray(rows[rows >= 0], dtype=np.int64)
 
-    def _asked(
-        self, spread: NDArray[np.float64], lists: NDArray[np.int64] | None = None
-    ) -> tuple[NDArray[np.float32], faiss.SearchParametersIVF]:
-        """The question once for each thread, as FAISS answers several at a time, with the lists that are its share."""
-        import faiss
-
-        chosen = np.arange(len(self._lengths)) if lists is None else lists
-        threads = max(1, min(faiss.omp_get_max_threads(), _THREADS, self.count(lists) // PER_THREAD, len(chosen)))
-        chosen = chosen[np.argsort(-self._lengths[chosen], kind="stable")]
-        nothing = np.full(-len(chosen) % threads, len(self._lengths))  # a list without items, where one is left over
-        shares = np.concatenate([chosen, nothing]).reshape(-1, threads).T
-        probed = faiss.SearchParametersIVF()
-        probed.nprobe = shares.shape[1]
-        return _sent(np.tile(spread, (threads, 1, 1)), shares), probed
+    def _asked(self, spread: NDArray[np.float64]) -> NDArray[np.float32]:
+        """The question once for each list: FAISS answers several at a time."""
+        return _sent(spread.ravel(), np.arange(self._lists))
 
     def _per_copy(self, weights: Weights) -> NDArray[np.float64]:
         """What a question gives each value of each half byte, (numbers, 4)."""
@@ -211,11 +187,11 @@ def _groups(cuts: tuple[int, ...], count: int) -> NDArray[np.int64]:
     for size, (start, end) in zip((1, 2, 4), pairwise(cuts), strict=True):
         groups += [list(range(at, min(at + size, end))) for at in range(start, end, size)]
     groups += [[place] for place in range(cuts[-1], count)]
-    return np.array([group + [count] * (_VALUES - len(group)) for group in groups], dtype=np.int64)
+    return np.array([group + [count] * (_SLOTS - len(group)) for group in groups], dtype=np.int64)
 
 
 def _book(groups: NDArray[np.int64], levels: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """What the 16 codes of each half byte stand for, (half bytes, 16, slots): all its values' levels combined."""
+    """What the 16 codes of each half byte stand for, (half bytes, 16, 4): all combinations of its values' levels."""
     book = np.zeros((len(groups), 16, _SLOTS), dtype=np.float32)
     codes = np.arange(16)
     for number, group in enumerate(groups):
@@ -269,27 +245,29 @@ def _round_up(lengths: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArra
     return levels[np.searchsorted(levels, lengths)], levels
 
 
-def shares_of(items: int) -> NDArray[np.int64]:
-    """Items dealt to as many lists as there may be threads for so many."""
-    return np.arange(items) * max(1, min(_THREADS, items // PER_THREAD)) // max(items, 1)
+def lists_for(items: int) -> int:
+    """Into how many lists so many items are cut: FAISS's threads take one each."""
+    import faiss
+
+    return max(1, min(faiss.omp_get_max_threads(), _SLOTS, items // PER_THREAD))
 
 
 def _sent(values: NDArray[np.floating], lists: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Values, (n, numbers, 4), with a mark for each of some lists, (n, lists), where codebooks have nothing."""
-    sent = np.zeros((*values.shape[:2], _SLOTS), dtype=np.float32)
-    sent[:, :, :_VALUES] = values
-    slot, number = np.divmod(lists, values.shape[1])
-    sent[np.arange(len(values))[:, None], number, _VALUES + slot] = _ROUTE
-    return sent.reshape(len(values), -1)
+    """Values with one half byte more, which says to which list each row goes and adds nothing to any product."""
+    sent = np.empty((len(lists), values.shape[-1] + _SLOTS), dtype=np.float32)
+    sent[:, :-_SLOTS] = values
+    sent[:, -_SLOTS:] = _ROUTES[lists]
+    return sent
 
 
 def _four_bit(book: NDArray[np.float32], lists: int) -> faiss.IndexIVFPQFastScan:
-    """An empty index that keeps each group of values as the nearest of 16 in `book`, (numbers, 16, slots)."""
+    """An empty index that keeps each group of values as the nearest of 16 in `book`, (numbers, 16, 4)."""
     import faiss
 
-    numbers, width = len(book), book.shape[0] * _SLOTS
+    book = np.concatenate([book, np.zeros_like(book[:1])])
+    numbers, width = len(book), book.shape[0] * book.shape[2]
     quantizer = faiss.IndexFlatIP(width)
-    quantizer.add(_sent(np.zeros((lists, numbers, _VALUES)), np.arange(lists)[:, None]))
+    quantizer.add(_sent(np.zeros((lists, width - _SLOTS)), np.arange(lists)))
     index = faiss.IndexIVFPQFastScan(quantizer, width, lists, numbers, 4, faiss.METRIC_INNER_PRODUCT)
     index.by_residual = False
     faiss.copy_array_to_vector(np.ascontiguousarray(book, dtype=np.float32).ravel(), index.pq.centroids)

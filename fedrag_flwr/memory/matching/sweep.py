@@ -23,14 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.memory.matching.codes import EPSILON, MIDDLE, Codes, Layout, Projected, Weights, rest, shares_of
+from fedrag_flwr.memory.matching.codes import EPSILON, MIDDLE, Codes, Layout, Projected, Weights, rest
 from fedrag_flwr.memory.matching.postings import Common, Postings, Rows, counted
-from fedrag_flwr.memory.matching.regions import Regions
 from fedrag_flwr.memory.matching.rounded import DEEP, Depth, Rounded
 
 ROUNDING = 1e-5  # a float32 product of equal unit vectors may exceed 1 by less
-ALL = Layout(32, 32, 72, 76)  # of an item among all
-HELD = Layout(56, 40, 80, 116)  # among the holders of a common anchor
+ALL = Layout(32, 32, 72, 75)  # of an item among all
+HELD = Layout(56, 40, 80, 115)  # among the holders of a common anchor
 CODED = 12  # common anchors at most
 COMMON = 0.01  # of the items hold such an anchor at least
 _SAMPLE = 16_384  # items from which the axes are taken
@@ -101,18 +100,17 @@ class Sweep:
         self._rounded = Rounded(components, squares)
         usual = np.sqrt(np.mean(components.astype(np.float64) ** 2, axis=0))
 
-        def codes(rows: Rows, layout: Layout, holds: NDArray[np.bool_], places: NDArray[np.int64]) -> Codes:
+        def codes(rows: Rows, layout: Layout, holds: NDArray[np.bool_]) -> Codes:
             part = components[rows, : layout.kept]
             projected = Projected(rows, part, rest(squares[rows], part), holds, postings.sizes[rows])
-            return Codes(projected, _usual(usual[: layout.kept], alpha, holds.shape[1]), layout, places)
+            return Codes(projected, _usual(usual[: layout.kept], alpha, holds.shape[1]), layout)
 
         everything = np.arange(len(vectors), dtype=np.int64)
-        self._regions = Regions(components, ALL.lists)
-        self._all = codes(everything, ALL, np.zeros((len(vectors), 0), dtype=np.bool_), self._regions.of)
+        self._all = codes(everything, ALL, np.zeros((len(vectors), 0), dtype=np.bool_))
         self._held: dict[str, Codes] = {}
         for anchor in self.common.names:
             rows = postings.rows(anchor).astype(np.int64)
-            self._held[anchor] = codes(rows, HELD, self.common.holds(rows), shares_of(len(rows)))
+            self._held[anchor] = codes(rows, HELD, self.common.holds(rows))
 
     def turn(self, asking: Asking) -> Turned:
         """A question as the methods below take it."""
@@ -132,20 +130,19 @@ class Sweep:
         shared = self.common.among(asking.anchors)
         most = 2.0 * len(shared) / max(len(asking.anchors) + len(shared), 1)
         bar = score - ROUNDING
-        swept: list[tuple[Codes, Weights, NDArray[np.int64] | None]] = []
+        swept: list[tuple[Codes, Weights]] = []
         if asking.alpha + (1.0 - asking.alpha) * most >= bar:
             weights = _weights(turned, HELD.kept, self.common.names)
-            swept = [(self._held[anchor], weights, None) for anchor in shared]
-        near = np.flatnonzero(asking.alpha * self._regions.near(turned.components, turned.square) >= bar)
-        if len(near):
-            swept.append((self._all, _weights(turned, ALL.kept, ()), near))
+            swept = [(self._held[anchor], weights) for anchor in shared]
+        if asking.alpha >= bar:
+            swept.append((self._all, _weights(turned, ALL.kept, ())))
         found: list[Rows] = []
-        for codes, weights, lists in swept:
-            reached = codes.above(weights, score, lists)
+        for codes, weights in swept:
+            reached = codes.above(weights, score)
             if reached is None:
                 return None
             found.append(reached)
-        return Swept(counted(found)[0], sum(codes.count(lists) for codes, _, lists in swept))
+        return Swept(counted(found)[0], sum(len(codes) for codes, _ in swept))
 
     def best(self, turned: Turned, count: int) -> Rows:
         """Rows whose cosine has the highest bounds, to start from."""

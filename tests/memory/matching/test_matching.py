@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreError, StoreMismatchError
 from fedrag_flwr.memory import Effort, Matcher
-from fedrag_flwr.memory.matching import codes, regions
+from fedrag_flwr.memory.matching import codes
 from fedrag_flwr.memory.matching.postings import Common, Overlap, Postings
 from fedrag_flwr.memory.matching.rounded import Depth
 from fedrag_flwr.memory.matching.sweep import Asking, Sweep
@@ -105,11 +105,10 @@ def crowd(count: int, dimension: int, seed: int) -> list[MemoryItem]:
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one-thread", "three-threads"])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    """So many threads, few items that are worth one, and small regions."""
+    """So many threads, and few items that are worth one."""
     usual = faiss.omp_get_max_threads()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(codes, "PER_THREAD", 50)
-        patched.setattr(regions, "ROWS", 40)
         faiss.omp_set_num_threads(request.param)
         yield request.param
         faiss.omp_set_num_threads(usual)
@@ -162,13 +161,11 @@ def test_lengths_are_rounded_up_to_a_level(lengths: list[float]) -> None:
     assert np.isin(rounded, levels).all()
 
 
-@pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize(
-    ("count", "lists"),
-    [(0, []), (49, [49]), (50, [50]), (100, [50, 50]), (150, [50, 50, 50]), (10**4, [2500, 2500, 2500, 2500])],
-)
-def test_items_are_dealt_to_as_many_lists_as_there_may_be_threads(count: int, lists: list[int]) -> None:
-    assert np.bincount(codes.shares_of(count)).tolist() == lists
+def test_each_thread_has_a_list_of_its_own(threads: int) -> None:
+    assert [codes.lists_for(count) for count in (0, 49, 50, 100, 150, 10**6)] == [
+        *(1, 1, 1),
+        *(min(2, threads), threads, threads),
+    ]
 
 
 def test_few_memories_are_scored_where_one_is_near() -> None:
