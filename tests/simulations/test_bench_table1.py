@@ -41,7 +41,7 @@ def test_all_rows_stand_in_one_table(
     table = (out / "table1.md").read_text(encoding="utf-8")
     assert table in capsys.readouterr().out
     assert table.count("\n- code: ") == 1
-    paper, beside, over_all, ways, costs = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
+    paper, beside, over_all, ways, costs, _ = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
     for lines, cells in ((paper, 4), (beside, 2), (over_all, 3)):
         named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
         assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
