@@ -137,10 +137,10 @@ class Cognizer:
             asked.abstain_below,
             settings.seed,
             is_called,
-            asked.free_answers,
-            asked.least_trust,
-            asked.read_above,
-            asked.check,
+            free=asked.free_answers,
+            least_trust=asked.least_trust,
+            sure=asked.read_above,
+            check=asked.check,
         )
 
     def answer(
