@@ -1,10 +1,11 @@
 """FD-RAG's table 1 in one piece: three datasets, each at home and federated, side by side on the machine's cores.
 
-    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--all] [--questions 40] [--jobs 2]
-        [--set KEY=VALUE ...] [--out DIR]
+    python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--all] [--systems NAME ...]
+        [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines and
-`fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside). Each dataset
+`fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside), with
+`--systems` only these and the references, to which the same command without it adds the others. Each dataset
 in each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns there
 question by question. Killed at any time, the same command goes on where it was, after a part that is still being asked
 has ended; what is finished costs a few seconds.
@@ -21,7 +22,7 @@ from pathlib import Path
 from fedrag_flwr.evaluation.measures import seconds
 from simulations.corpora.sentences import find_data
 from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
-from simulations.reporting.table1_tables import folder_of, numbers, tables
+from simulations.reporting.table1_tables import Systems, folder_of, numbers, tables
 
 # The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then `fedrag` and the other baselines.
 SYSTEMS = {
@@ -57,13 +58,23 @@ def part_of(setting: str, dataset: str, data: Path, systems: Sequence[str], furt
     return Part(folder_of(setting, dataset), words)
 
 
+def chosen(rows: Systems, names: Sequence[str] | None) -> dict[str, list[str]]:
+    """Of each setting's rows those that are named, and its reference; all without names."""
+    return {
+        setting: [name for name in systems if names is None or name in names or name == REFERENCES[setting]]
+        for setting, systems in rows.items()
+    }
+
+
 def main() -> None:
     """Run what is not done yet and write the table."""
     parser = parser_of(__doc__, "results/table1")
     parser.add_argument("--settings", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
     parser.add_argument("--all", action="store_true", help="strategies of other papers, too")
+    parser.add_argument("--systems", nargs="+", choices=[name for rows in ALL.values() for name in rows], default=None)
     options = parser.parse_args()
-    systems = {setting: (ALL if options.all else SYSTEMS)[setting] for setting in options.settings}
+    rows = {setting: (ALL if options.all or options.systems else SYSTEMS)[setting] for setting in options.settings}
+    systems = chosen(rows, options.systems)
     further = words_of(options)
     data = find_data(options.data)
     parts = [
@@ -73,7 +84,7 @@ def main() -> None:
     ]
     start = time.monotonic()
     run_lanes([[part] for part in parts], options.jobs, options.out)
-    told = tables(options.out, systems, options.datasets, REFERENCES, BY_WAY)
+    told = tables(options.out, systems, options.datasets, REFERENCES, chosen(BY_WAY, options.systems))
     (options.out / "table1.md").write_text(told, encoding="utf-8")
     (options.out / "table1.csv").write_text(numbers(options.out, systems, options.datasets), encoding="utf-8")
     print(told)

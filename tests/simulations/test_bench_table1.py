@@ -15,7 +15,7 @@ from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import ProcessError
 from fedrag_flwr.evaluation.results import write_results
 from simulations.bench.rows import LOCK
-from simulations.bench_table1 import ALL, BY_WAY, SYSTEMS, main, part_of
+from simulations.bench_table1 import ALL, BY_WAY, SYSTEMS, chosen, main, part_of
 from simulations.parts.side_by_side import run_part, set_words
 from simulations.reporting.table1_tables import folder_of, tables
 from strategies import STRATEGIES
@@ -65,6 +65,14 @@ def test_all_rows_stand_in_one_table(
 
 def test_all_baselines_stand_beside_fd_rag() -> None:
     assert set(SYSTEMS["local"]) == {*BASELINES, "fd-rag-local"}
+
+
+def test_chosen_rows_keep_the_tables_order_and_their_references() -> None:
+    assert chosen(SYSTEMS, ["rag-route", "pagerank", "vanilla"]) == {
+        "local": ["vanilla", "pagerank", "fd-rag-local"],
+        "federated": ["rag-route", "fedrag"],
+    }
+    assert chosen(SYSTEMS, None) == {setting: list(names) for setting, names in SYSTEMS.items()}
 
 
 def test_two_strategies_have_no_row() -> None:
