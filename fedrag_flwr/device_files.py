@@ -115,15 +115,19 @@ class DeviceFiles:
         return read_config(self.config)
 
     def begin_rotation(self) -> None:
-        """Make the key that is to follow; raises SettingError where one waits already."""
+        """Make the key that is to follow, or what is missing of one; raises SettingError where one waits already."""
         self.read()
-        if self.next_key.exists():
+        if public_half(self.next_key).exists() and self.next_key.exists():
             raise SettingError("a next key waits already", where=self.root.name, fix="register it, then --finish")
-        new_key(self.next_key)
+        if self.next_key.exists():  # it was cut short between the two halves
+            _write_public(self.next_key)
+        else:
+            public_half(self.next_key).unlink(missing_ok=True)  # of a rotation that was cut short at its end
+            new_key(self.next_key)
 
     def finish_rotation(self) -> None:
         """Put the next key in the place of the present one, which is forgotten; raises SettingError without a next."""
-        if not self.next_key.exists():
+        if not (self.next_key.exists() and public_half(self.next_key).exists()):  # one that nobody was shown is none
             raise SettingError(
                 "there is no next key", where=self.root.name, fix=f"fedrag device rotate-key {self.root.name}"
             )
@@ -144,8 +148,13 @@ def new_key(path: Path) -> None:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )
-    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     write_private(path, private)
+    _write_public(path)
+
+
+def _write_public(path: Path) -> None:
+    key = serialization.load_ssh_private_key(path.read_bytes(), None).public_key()
+    public = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     replace_file(public_half(path), public + b"\n", 0o644)
 
 

@@ -125,13 +125,21 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
     }
 
 
+def sources_of(node_config: NodeConfig) -> list[str]:
+    """The sources that a node's config names; raises SettingError where a quote is not closed."""
+    try:
+        return shlex.split(str(node_config.get("sources", "")))
+    except ValueError:
+        raise SettingError("a quote is not closed", where="sources", fix="quote a path that has one") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node of a federation as a device: its own config, and the settings of the run that asks.
 
     A deployed node names its device and its documents in its config (``device-name``, ``data-path``, and ``sources``:
     databases, graphs and mapping files, separated by spaces); in the simulation engine node i is the i-th folder under
-    ``data.root``.
+    ``data.root`` that is not hidden.
 
     Parameters
     ----------
@@ -167,13 +175,7 @@ class Node:
         name = self.device_name()
         home = fedrag_home(settings.home)
         root = deployed_root(home, name) if is_deployed(self.own) else store_root(settings, name)
-        return EdgeDevice(name, self._documents(), root, settings, toolbox, self._sources())
-
-    def _sources(self) -> list[str]:
-        try:
-            return shlex.split(str(self.own.get("sources", "")))
-        except ValueError:
-            raise SettingError("a quote is not closed", where="sources", fix="quote a path that has one") from None
+        return EdgeDevice(name, self._documents(), root, settings, toolbox, sources_of(self.own))
 
     def name(self) -> str:
         """What the device is called in replies, also where its settings are wrong."""
@@ -233,7 +235,7 @@ class Node:
             raise SettingError(
                 "the folder of the devices' documents is not there", where="data.root", fix="name a folder"
             )
-        folders = sorted(path for path in root.iterdir() if path.is_dir())
+        folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
         return folders, int(str(self.own.get("partition-id", 0)))
 
 

@@ -153,13 +153,22 @@ class GraphSettings(_Group):
     """The knowledge graph, its communities, and what of them others see (DGRAG 3.2)."""
 
     community_most: int = Field(60, ge=1, le=10_000)
-    community_least: int = Field(6, ge=1, le=10_000)
+    community_least: int = Field(6, ge=1, le=10_000, validate_default=True)  # the other may have come below it
     summaries: Literal["extractive", "model"] = "extractive"
     detail: Literal["full", "erased"] = "full"
     most_copied: float = Field(0.1, ge=0, le=1)
     share: Literal["text", "vector", "sealed"] = "text"
     vectors: Literal["sentences", "summary"] = "sentences"
     retrieval: Literal["graph", "chunks"] = "graph"
+
+    @field_validator("community_least")
+    @classmethod
+    def _within(cls, least: int, info: ValidationInfo) -> int:
+        """Where most is the smaller, no community is large enough and none small enough."""
+        most = info.data.get("community_most", least)  # absent where it is wrong itself
+        if least > most:
+            raise PydanticCustomError("needs", "it may be at most 'graph.community-most' = {most}", {"most": most})
+        return least
 
 
 class GateSettings(_Group):
@@ -355,15 +364,18 @@ class Settings(_Group):
 
 
 def _setting_error(error: ValidationError) -> SettingError:
-    problems = []
+    problems, names = [], []
     for detail in error.errors():
-        key = ".".join(str(part) for part in detail["loc"])
-        if detail["type"] == "extra_forbidden":
-            problems.append(f"'{key}' is not a setting")
-        else:
+        known = detail["type"] != "extra_forbidden"
+        # a default that is refused comes under its field's name
+        parts = [str(part).replace("_", "-") if known else str(part) for part in detail["loc"]]
+        names.append(parts[-1])
+        key = ".".join(parts)
+        if known:
             value = repr(detail["input"])[:80]
             problems.append(f"'{key}' = {value} is not allowed: {detail['msg'].lower()}")
-    first = str(error.errors()[0]["loc"][-1]) if error.errors() else ""
+        else:
+            problems.append(f"'{key}' is not a setting")
     return SettingError(
-        "; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{first}'"
+        "; ".join(problems), where="settings", fix=f"see [tool.flwr.app.config] in pyproject.toml for '{names[0]}'"
     )

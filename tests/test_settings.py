@@ -97,6 +97,8 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
     ("inference.evidence-units", 65, "less than or equal to 64"),
     ("inference.second-look", 10, "it needs 'inference.free-answers' = true"),
+    ("graph.community-most", 5, "'graph.community-least' = 6 is not allowed"),
+    ("graph.community-least", 61, "at most 'graph.community-most' = 60"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
     ("privacy.epsilon", 0, "greater than 0"),
     ("privacy.group-size", 1, "greater than or equal to 2"),
@@ -127,6 +129,14 @@ def test_a_second_look_goes_with_free_answers() -> None:
     with pytest.raises(SettingError) as refused:
         Settings.from_config({"inference.second-look": 10, "inference.free-answers": "yes"})
     assert "second-look" not in refused.value.args[0]  # the one mistake is told, not what follows from it
+
+
+def test_the_bounds_of_communities_are_held_against_each_other() -> None:
+    both = {"graph.community-most": 5, "graph.community-least": 5}
+    assert Settings.from_config(both).graph.community_most == 5
+    with pytest.raises(SettingError) as refused:
+        Settings.from_config({"graph.community-most": 0})
+    assert "community-least" not in refused.value.what
 
 
 @pytest.mark.parametrize("key", ["colour", "memory.colour", "memory.top_k", "models.generator.name", "Memory.delta"])

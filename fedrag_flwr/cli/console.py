@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -24,8 +25,8 @@ from fedrag_flwr.settings import Settings
 P = ParamSpec("P")
 R = TypeVar("R")
 
-out = Console(width=None if sys.stdout.isatty() else 120)
-err = Console(stderr=True)
+out = Console(width=None if sys.stdout.isatty() else 120, emoji=False)  # ":a:" in a name or an address stays
+err = Console(stderr=True, emoji=False)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 SetOption = Annotated[
@@ -35,20 +36,28 @@ SetOption = Annotated[
 
 
 def with_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Print our own errors as one line and exit with status 1."""
+    """Print our own errors, and that something is not for this user, as one line and exit with status 1."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
         except FedragError as error:
-            where = f"{error.where}: " if error.where else ""
-            err.print(f"[bold red]error:[/] {escape(where + error.what)}", highlight=False, soft_wrap=True)
-            if error.fix:
-                err.print(f"[dim]what to do:[/] {escape(error.fix)}", highlight=False, soft_wrap=True)
-            raise typer.Exit(1) from None
+            _print_error(error)
+        except PermissionError as error:
+            name = Path(str(error.filename)).name if error.filename else ""
+            fix = "run it as the user whose files these are (on a device: sudo -u fedrag), or check their permissions"
+            _print_error(FedragError(f"cannot be used ({error.strerror})", where=name, fix=fix))
+        raise typer.Exit(1)
 
     return run
+
+
+def _print_error(error: FedragError) -> None:
+    where = f"{error.where}: " if error.where else ""
+    err.print(f"[bold red]error:[/] {escape(where + error.what)}", highlight=False, soft_wrap=True)
+    if error.fix:
+        err.print(f"[dim]what to do:[/] {escape(error.fix)}", highlight=False, soft_wrap=True)
 
 
 def settings_from(options: Sequence[str] | None) -> Settings:

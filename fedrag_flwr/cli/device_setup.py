@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,13 @@ from rich.markup import escape
 
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, toml_value, with_errors
 from fedrag_flwr.cli.device import EmptyFlag, show_report
+from fedrag_flwr.cli.paths import in_full
 from fedrag_flwr.device_files import DeviceFiles, Link, public_half, supernode_command
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.nodes import Node
+from fedrag_flwr.nodes import Node, sources_of
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.sources.mapping import file_beside
+from fedrag_flwr.sources.looking import mode_of
+from fedrag_flwr.sources.mapping import file_beside, without_password
 
 app = typer.Typer(help="Set up this machine as a device of a federation.", no_args_is_help=True)
 
@@ -58,7 +61,7 @@ def init(
     certificates = None if root_certificates is None else _there(root_certificates, "--root-certificates")
     link = Link(superlink, certificates, port, plain)
     files = DeviceFiles.of(name)
-    files.create(config, link)
+    files.create(in_full(config), link)
     _print_lines("settings, for you alone to read:", str(files.config))
     if plain:
         err.print("[bold yellow]without TLS and keys:[/] whoever is on the network reads, changes and joins")
@@ -86,9 +89,9 @@ def build(name: NameArgument, empty: EmptyFlag = False, as_json: JsonFlag = Fals
 @app.command("show")
 @with_errors
 def show(name: NameArgument, as_json: JsonFlag = False) -> None:
-    """Show a device's settings and its public key; never the private one."""
+    """Show a device's settings and its public key; never the private one, nor a source's password."""
     files = DeviceFiles.of(name)
-    config = files.read().own
+    config = _without_passwords(files.read().own)
     public = public_half(files.key).read_text(encoding="ascii").strip()
     if as_json:
         print_json({"config": config, "public-key": public, "rotating": files.next_key.exists()})
@@ -123,9 +126,15 @@ def _in_full(source: str) -> str:
 
 def _there(path: Path, where: str) -> Path:
     full = path.expanduser().resolve()
-    if not full.exists():
+    if not mode_of(full, SettingError):
         raise SettingError("is not there", where=f"{where} {path}", fix="name what exists")
     return full
+
+
+def _without_passwords(config: Mapping[str, Plain]) -> dict[str, Plain]:
+    sources = sources_of(config)
+    hidden = [without_password(source) for source in sources]
+    return {**config} if hidden == sources else {**config, "sources": shlex.join(hidden)}
 
 
 def _print_registration(key: Path, name: str) -> None:

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.status import Status
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, settings_from, with_errors
+from fedrag_flwr.cli.console import JsonFlag, SetOption, changed, err, out, print_json, with_errors
 from fedrag_flwr.cli.flower import COMPLETED, Flower, app_directory, superlink_pid
+from fedrag_flwr.cli.paths import in_full
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
@@ -21,7 +22,9 @@ from fedrag_flwr.settings import Settings, fedrag_home
 def simulate(
     changes: SetOption = None,
     app: Annotated[Path | None, typer.Option(help="The Flower app's directory.")] = None,
-    results: Annotated[Path, typer.Option(help="Where to write results.")] = Path("results"),
+    results: Annotated[
+        Path | None, typer.Option(help="Where to write results; else the setting of this name, or ./results.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the simulated devices' stores first.")] = False,
     keep_superlink: Annotated[
         bool, typer.Option(help="Leave the local SuperLink running that Flower starts; the next run starts faster.")
@@ -33,8 +36,9 @@ def simulate(
 
     Exits with status 1 when the run failed.
     """
-    settings = settings_from(changes)
+    settings = Settings.from_config(in_full(changed(changes)))
     home = fedrag_home(settings.home)
+    place = results or Path(settings.results or "results").expanduser()
     if fresh:
         _forget(settings, home)
     flower = Flower(home)
@@ -42,7 +46,7 @@ def simulate(
     config = {
         **{key: value for key, value in settings.flat().items() if value != Settings().flat()[key]},
         "home": str(home.resolve()),
-        "results": str(results.resolve()),
+        "results": str(place.resolve()),
     }
     try:
         with Status("starting Flower", console=err) as status:
@@ -54,13 +58,13 @@ def simulate(
             flower.stop_superlink(before)
     if outcome != COMPLETED:
         raise FederationError(f"the run ended as {outcome}", where=run_id, fix="see the log above, or --verbose")
-    summary = read_summary(results / run_id)
+    summary = read_summary(place / run_id)
     if as_json:
         print_json(summary)
     else:
         for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
             out.print(table)
-        out.print(f"results: {results / run_id}")
+        out.print(f"results: {place / run_id}")
 
 
 def _follow(line: str, status: Status, verbose: bool) -> None:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from fedrag_flwr.cli.console import out, with_errors
+from fedrag_flwr.cli.console import with_errors
 from fedrag_flwr.sources.graph.mapping import graph_toml
 from fedrag_flwr.sources.mapping import without_password
-from fedrag_flwr.sources.opening import proposed_mapping, url_of
+from fedrag_flwr.sources.opening import filled_url, proposed_mapping, url_of
 from fedrag_flwr.sources.sql.mapping import SqlMapping, sql_toml
 
 app = typer.Typer(help="Databases and graphs as sources.", no_args_is_help=True)
@@ -28,7 +28,7 @@ def inspect(
     ],
 ) -> None:
     """Propose a mapping file: read it, leave out what should not be read, and give it to `fedrag build --source`."""
-    mapping = proposed_mapping(url_of(url) or url)
-    mapping = mapping.model_copy(update={"url": without_password(mapping.url)})
+    mapping = proposed_mapping(filled_url(url) or url)
+    mapping = mapping.model_copy(update={"url": without_password(url_of(url) or url)})
     text = sql_toml(mapping) if isinstance(mapping, SqlMapping) else graph_toml(mapping)
-    out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+    typer.echo(text, nl=False)  # as it is: it goes into a file

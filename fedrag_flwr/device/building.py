@@ -94,12 +94,13 @@ def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Differ
     changed = {i for i, document in present.items() if i in known and (i in stale or known[i] != document.digest)}
     waiting = set(store.documents_without_memories()) if plan.memories else set()
     removed = known.keys() - present.keys() - unread
-    nameless = [one.name for one in reading.failures if one.guessed and one.document_id not in known]
+    nameless = [one for one in reading.failures if one.guessed and one.document_id not in known]
     if removed and nameless:
+        first = nameless[0]
         raise SourceError(
-            f"it cannot be read, and may be one of {len(removed)} documents that are not there now",
-            where=nameless[0],
-            fix="mend it, or take it out if its document is meant to go",
+            f"{first.reason}: what was not read may be one of {len(removed)} documents that are not there now",
+            where=first.name,
+            fix="mend that, or take it out if its document is meant to go",
         )
     return _Difference(
         added=tuple(document for i, document in present.items() if i not in known),

@@ -43,7 +43,11 @@ class CutSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most or self.resolution <= 0 or self.iterations < 1:
-            raise SettingError("sizes are 1 <= least <= most, and resolution is above 0", where="communities")
+            raise SettingError(
+                "sizes are 1 <= least <= most, and resolution is above 0",
+                where="communities",
+                fix="set graph.community-least to no more than graph.community-most",
+            )
 
 
 def leiden(edges: Edges, settings: CutSettings) -> Assignment:

@@ -14,6 +14,7 @@ from fedrag_flwr.naming import valid_name
 from fedrag_flwr.nodes import OWN
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
+from fedrag_flwr.sources.looking import mode_of
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
 
@@ -78,7 +79,7 @@ class DeviceConfig:
 def config_of(name: str) -> DeviceConfig:
     """The config of a device by its name: of its file, or of its name alone where it has none."""
     path = deployed_root(fedrag_home(), valid_name(name)) / CONFIG
-    return read_config(path) if path.exists() else device_config({"device-name": name})
+    return read_config(path) if mode_of(path, SettingError) else device_config({"device-name": name})
 
 
 def read_config(path: Path) -> DeviceConfig:

@@ -12,6 +12,7 @@ from typing import NoReturn
 from fedrag_flwr.errors import DocumentError, EmptySourceError, SourceError
 from fedrag_flwr.records import Document
 from fedrag_flwr.sources.base import MEANT_EMPTY, Failure, Reading, make_document
+from fedrag_flwr.sources.looking import mode_of
 from fedrag_flwr.sources.readers import JSON_LINES, READERS, read_json_lines
 from fedrag_flwr.text.normalise import normalise_line
 
@@ -69,7 +70,7 @@ class FolderSource:
         EmptySourceError
             Nothing in the folder can be read.
         """
-        if not self.path.is_dir():
+        if not stat.S_ISDIR(mode_of(self.path)):
             raise SourceError(
                 "the folder does not exist", where=self.path.name, fix="set data-path to a folder of files"
             )

@@ -16,7 +16,9 @@ from fedrag_flwr.errors import SourceError
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _IN_FILES = ("sqlite", "ladybug")  # of these a URL's path is a file's: with a fourth slash from the root
-_PASSWORD = re.compile(r"(://[^:/@]*:)[^/]*@")
+# as SQLAlchemy reads it, a password may hold any sign but an @; further ones before the host belong to it, too
+_PASSWORD = re.compile(r"(^[^:/]+://[^:/]*:)([^@]*(?:@[^/?]*)?)(?=@)")
+_OPTION = re.compile(r"([?&]\w*(?:password|passwd|pwd)=)([^&]*)", re.IGNORECASE)
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
 
@@ -35,6 +37,15 @@ class MappingPart(BaseModel):
 M = TypeVar("M", bound=MappingPart)
 
 
+def table_of(text: str, where: str) -> dict[str, object]:
+    """Read TOML; raises SourceError with the line where it is none."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        fix = "mend the line, or start from what fedrag source inspect URL proposes"
+        raise SourceError(f"the mapping file is not TOML ({error})", where=where, fix=fix) from None
+
+
 def parse_mapping(kind: type[M], text: str, where: str) -> M:
     """Read a mapping of a kind from TOML.
 
@@ -44,9 +55,7 @@ def parse_mapping(kind: type[M], text: str, where: str) -> M:
         It is no TOML, or a key is missing, unknown or of a wrong type; names the keys, never a value.
     """
     try:
-        return kind.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise SourceError(f"the mapping file is not TOML ({error})", where=where) from None
+        return kind.model_validate(table_of(text, where))
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in error.errors())
         raise SourceError(
@@ -81,8 +90,13 @@ def file_beside(url: str, folder: Path) -> str:
 
 
 def without_password(url: str) -> str:
-    """Put ``${SOURCE_PASSWORD}`` in the place of a URL's password."""
-    return _PASSWORD.sub(r"\1${SOURCE_PASSWORD}@", url)
+    """Put ``${SOURCE_PASSWORD}`` in the place of a URL's passwords, also among its options; variables stay."""
+
+    def hidden(found: re.Match[str]) -> str:
+        shown = not found[2] or _VARIABLE.fullmatch(found[2])
+        return found[0] if shown else found[1] + "${SOURCE_PASSWORD}"
+
+    return _OPTION.sub(hidden, _PASSWORD.sub(hidden, url))
 
 
 def fields_of(template: str) -> tuple[str, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
+import stat
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +22,8 @@ from fedrag_flwr.sources.base import MEANT_EMPTY, Reading, SearchableSource, Sou
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.graph import GraphMapping, GraphSource
 from fedrag_flwr.sources.graph import propose_mapping as propose_graph
-from fedrag_flwr.sources.mapping import expand_url, parse_mapping
+from fedrag_flwr.sources.looking import looked_at, mode_of
+from fedrag_flwr.sources.mapping import expand_url, parse_mapping, table_of, without_password
 from fedrag_flwr.sources.searching import SearchTools, bounded
 from fedrag_flwr.sources.sql import SqlMapping, SqlSource
 from fedrag_flwr.sources.sql import propose_mapping as propose_sql
@@ -75,7 +79,8 @@ def proposed_mapping(url: str) -> SqlMapping | GraphMapping:
 
 def source_name(url: str) -> str:
     """Name a source after its URL's file or database, else its kind; user, password and host are left out."""
-    name = re.sub(r"[^\w.-]+", "-", Path(urlsplit(url).path).stem, flags=re.ASCII).strip("-._")
+    path = urlsplit(without_password(url)).path  # a password may hold signs that would end the host
+    name = re.sub(r"[^\w.-]+", "-", Path(path).stem, flags=re.ASCII).strip("-._")
     return name[:64] or _scheme(url)
 
 
@@ -87,6 +92,17 @@ def url_of(named: str) -> str:
     return f"{_FILES[path.suffix]}:///{path.resolve()}" if path.suffix in _FILES else ""
 
 
+def filled_url(named: str) -> str:
+    """Give what `url_of` gives, with ``${NAME}`` in a URL filled from the environment.
+
+    Raises
+    ------
+    SourceError
+        A variable is not set.
+    """
+    return expand_url(named, Path.cwd()) if "://" in named else url_of(named)
+
+
 def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
     """Read a mapping file of either kind, its URL filled and found.
 
@@ -96,10 +112,15 @@ def read_mapping_file(path: Path) -> SqlMapping | GraphMapping:
         It is missing or wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        kind = tomllib.loads(text).get("kind")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SourceError(f"the mapping file cannot be read ({type(error).__name__})", where=path.name) from None
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise SourceError(
+            f"the mapping file cannot be read ({reason})",
+            where=path.name,
+            fix="check its path and permissions, and save it as UTF-8",
+        ) from None
+    kind = table_of(text, path.name).get("kind")
     if kind not in ("sql", "graph"):
         raise SourceError("the mapping file has no kind", where=path.name, fix='write kind = "sql" or "graph"')
     mapping: SqlMapping | GraphMapping
@@ -116,14 +137,14 @@ def open_source(named: str, tools: SearchTools) -> SearchableSource:
     Raises
     ------
     SourceError
-        It is none of these, or cannot be reached.
+        It is none of these, cannot be reached, or a variable of its URL is not set.
     """
     path = Path(named).expanduser()
-    if "://" not in named and path.is_dir():
+    if "://" not in named and stat.S_ISDIR(mode_of(path)):
         return _text_search(path, tools)
     if "://" not in named and path.suffix == ".toml":
         mapping = read_mapping_file(path)
-    elif url := url_of(named):
+    elif url := filled_url(named):
         mapping = proposed_mapping(url)
     else:
         raise SourceError("this names no source", where=path.name, fix=_KNOWN)
@@ -144,7 +165,11 @@ class SourceSet:
     """
 
     def __init__(self, documents: Path | None, named: Sequence[str], models: Models) -> None:
-        beside = sorted(documents.glob(MAPPING_FILES)) if documents else []
+        self._unseen: SourceError | None = None
+        try:
+            beside = _mapping_files(documents) if documents else []
+        except SourceError as error:  # the device opens all the same: what it remembers can be asked
+            beside, self._unseen = [], error
         self._named = (*named, *map(str, beside))
         self._texts = documents if documents and (not beside or FolderSource(documents).may_hold_texts()) else None
         self._left_out = FolderSource(documents) if documents and not self._texts else None
@@ -214,6 +239,8 @@ class SourceSet:
                 where=self._left_out.path.name,
                 fix=f"check that all in it is mounted, {MEANT_EMPTY}",
             )
+        if self._unseen is not None:  # there may be mapping files: what they brought would count as removed
+            raise copy(self._unseen)
         readings = [_read(source, may_be_empty) for source in self.sources]
         documents = {document.id: document for reading in readings for document in reading.documents}
         if len(documents) < sum(len(reading.documents) for reading in readings):
@@ -246,6 +273,12 @@ class SourceSet:
         for source in self.__dict__.get("sources", ()):
             if isinstance(source, SqlSource | GraphSource):
                 source.close()
+
+
+def _mapping_files(folder: Path) -> list[Path]:
+    """Those beside a folder's texts; raises SourceError where nobody may look."""
+    names: list[str] = looked_at(folder, os.listdir, [])
+    return sorted(folder / name for name in names if fnmatchcase(name, MAPPING_FILES))
 
 
 def _read(source: SearchableSource, may_be_empty: Callable[[str], bool]) -> Reading:

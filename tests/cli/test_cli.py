@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from rich.markup import escape
 from typer.testing import CliRunner
 
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.cli import app
-from fedrag_flwr.cli.console import plain, settings_from, toml_value
+from fedrag_flwr.cli.console import err, out, plain, settings_from, toml_value
 from fedrag_flwr.cli.device import existing_store, open_device
 from fedrag_flwr.cli.flower import Flower, app_directory
 from fedrag_flwr.device.edge import NAMES
@@ -31,8 +32,10 @@ from fedrag_flwr.memory.store.people import LUGGAGE
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Answer, AnswerBatch, Question, because
+from fedrag_flwr.settings import Plain
 from fedrag_flwr.walking.notes import WalkNotes
 from fedrag_flwr.walking.peer import NOTES
+from tests.sources.files import lock
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
 SMALL = [word for change in CHANGES for word in ("--set", change)]
@@ -360,6 +363,75 @@ def test_an_error_shows_its_fix_and_exits_with_1(words: list[str], said: str, fi
     assert said in shown
     assert fix in shown
     assert "Traceback" not in result.output
+
+
+LOCKED = [
+    ["build", "PLACE/texts", "--name", "locked", *SMALL],
+    ["build", "--source", "PLACE/ward.db", "--name", "locked", *SMALL],
+    ["device", "init", "locked", "--data-path", "PLACE/texts"],
+]
+
+
+@pytest.mark.parametrize("words", LOCKED)
+def test_what_may_not_be_looked_at_is_not_said_to_be_missing(
+    words: list[str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock(tmp_path, monkeypatch)
+    shown = run(*(word.replace("PLACE", str(tmp_path)) for word in words))
+    assert shown.exit_code == 1
+    assert "cannot be looked at (Permission denied)" in shown.stderr
+    assert "what to do: let this user into the folders above it" in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("device", "show", "ward"), ("ask", "Who?", "--name", "ward"), ("serve", "ward")])
+def test_another_user_s_home_is_an_error_with_its_fix(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    lock(tmp_path, monkeypatch)
+    shown = run(*words)
+    assert shown.exit_code == 1
+    assert "(Permission denied)" in shown.stderr
+    assert "what to do:" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "results"),
+    [([], "results"), (["--set", "results=out"], "out"), (["--set", "results=out", "--results", "there"], "there")],
+)
+def test_a_run_is_told_its_paths_in_full(
+    words: list[str], results: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Mapping[str, Plain]] = []
+
+    def run_nothing(_: Flower, app: Path, config: Mapping[str, Plain], *__: object) -> tuple[str, str]:
+        given.append(config)
+        return "1", "finished:failed"
+
+    monkeypatch.setattr(Flower, "run", run_nothing)
+    monkeypatch.chdir(tmp_path)
+    for name in ("devices", "trained", "demo-strong"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "asked.jsonl").touch()
+    changes = {
+        "data.root": ("devices", str(tmp_path / "devices")),
+        "data.questions": ("./asked.jsonl", str(tmp_path / "asked.jsonl")),
+        "privacy.partition": ("demo-strong", "demo-strong"),
+        "privacy.public-names": ("not-here.txt", "not-here.txt"),
+        "retrieval.weights": ("trained", "trained"),
+    }
+    told = [word for key, (value, _) in changes.items() for word in ("--set", f"{key}={value}")]
+    assert run("simulate", "--keep-superlink", *told, *words).exit_code == 1
+    expected = {key: value for key, (_, value) in changes.items()}
+    assert given == [expected | {"home": str(home.resolve()), "results": str(tmp_path / results)}]
+
+
+def test_what_looks_like_an_emoji_s_code_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "1:100:1 at [fd00::a:b:c]"
+    out.print(line, markup=False, highlight=False)
+    err.print(escape(line), highlight=False, soft_wrap=True)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == (f"{line}\n", f"{line}\n")
 
 
 def test_nothing_was_written_outside_the_home(built: Any, home: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import shlex
 import stat
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click.testing import Result
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from fedrag_flwr import device_files
 from fedrag_flwr.cli import app
 from fedrag_flwr.device_files import DeviceFiles, public_half, toml_of
 
@@ -65,6 +67,21 @@ def test_flower_reads_what_init_wrote(home: Path, monkeypatch: pytest.MonkeyPatc
     assert isinstance(public, ec.EllipticCurvePublicKey)
     assert key.curve.name == "secp384r1"
     assert key.public_key().public_numbers() == public.public_numbers()
+
+
+def test_paths_among_further_settings_are_written_in_full(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    for name in ("names.txt", "asked.jsonl", "trained"):
+        (home / name).touch()
+    changes = {
+        "public-names": ("names.txt", str(home / "names.txt")),
+        "training-questions": ("asked.jsonl", str(home / "asked.jsonl")),
+        "weights": ("trained", "trained"),
+        "model-path": ("not-here.gguf", "not-here.gguf"),
+        "topics": (str(home / "names.txt"), str(home / "names.txt")),
+    }
+    own = made(home, *(word for key, (told, _) in changes.items() for word in ("--set", f"{key}={told}"))).read().own
+    assert {key: own[key] for key in changes} == {key: written for key, (_, written) in changes.items()}
 
 
 def test_only_the_owner_reads(home: Path) -> None:
@@ -126,6 +143,42 @@ def test_show_never_tells_the_private_key(home: Path) -> None:
         assert secret not in result.output
     assert json.loads(run("show", "ward-3", "--json").output)["config"] == files.read().own
     assert "no such device" in run("show", "nobody").output
+
+
+def test_show_hides_the_passwords_of_sources(home: Path) -> None:
+    urls = ("postgresql://reader:ab/cd@10.0.0.5/ward", "neo4j://reader:${WARD_PASSWORD}@10.0.0.5:7687")
+    made(home, *(word for url in urls for word in ("--source", url)))
+    for words in ((), ("--json",)):
+        shown = run("show", "ward-3", *words).stdout
+        assert "ab/cd" not in shown
+        assert "postgresql://reader:${SOURCE_PASSWORD}@10.0.0.5/ward" in shown
+        assert urls[1] in shown
+
+
+def test_a_rotation_cut_between_its_two_files_goes_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError("the disk is full")
+
+    files = made(home)
+    public = public_half(files.next_key)
+    public.write_text("of an earlier rotation, cut at its end", encoding="ascii")
+    with monkeypatch.context() as patch:
+        patch.setattr(device_files, "replace_file", full)
+        assert run("rotate-key", "ward-3").exit_code == 1
+    assert files.next_key.exists()
+    assert not public.exists()
+    following = files.next_key.read_bytes()
+    assert "no next key" in run("rotate-key", "ward-3", "--finish").output  # nobody was shown it yet
+    again = run("rotate-key", "ward-3")
+    assert again.exit_code == 0, again.output
+    shown = public.read_bytes()
+    assert shown.decode().strip() in again.output
+    assert run("rotate-key", "ward-3", "--finish").exit_code == 0
+    assert (files.key.read_bytes(), public_half(files.key).read_bytes()) == (following, shown)
+    key = serialization.load_ssh_private_key(following, None)
+    told = serialization.load_ssh_public_key(shown)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    assert key.public_key() == told
 
 
 def test_a_next_key_follows_only_when_told(home: Path) -> None:

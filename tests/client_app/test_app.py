@@ -25,6 +25,7 @@ from fedrag_flwr.records import (
     DeviceCard,
     Evidence,
     EvidenceBatch,
+    EvidenceRequest,
     EvidenceUnit,
     FinishRequest,
     Question,
@@ -82,6 +83,27 @@ def test_what_left_in_a_run_is_written_down(first: FirstRun) -> None:
         assert kinds["items"].count + kinds["items"].withheld >= shared
         assert all(row.bytes > 0 for row in kinds.values() if row.count)
         assert kinds["query.share"].bytes >= kinds["items"].bytes
+
+
+def test_what_was_released_for_a_reply_that_fails_did_not_leave(
+    files: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with files.device("bridges") as device:
+        kept = device.kept / OUTGOING
+        [vector] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?"])
+
+    def counted() -> int:
+        return sum(row.count for row in OutgoingLedger(kept).by_kind() if row.kind == "evidence")
+
+    request = RetrieveRequest((EvidenceRequest("q", vector, (), 4),), "sentences")
+    before = counted()
+    with monkeypatch.context() as patch:
+        patch.setitem(wire.LIMITS, EvidenceBatch, 1)
+        said = failure(files.grid(), "query.retrieve", wire.encode(request, run=RUN))
+    assert said.error == "WireError"
+    assert counted() == before
+    ask(files.grid(), "query.retrieve", wire.encode(request, run=RUN))
+    assert counted() > before
 
 
 TYPES = sorted({kind for kind, _, _ in REQUESTS} | {"query.share", "query.import", "query.documents"})

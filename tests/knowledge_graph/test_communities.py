@@ -155,8 +155,9 @@ def test_no_change_changes_nothing() -> None:
 
 @pytest.mark.parametrize("change", [{"least": 0}, {"least": 70}, {"resolution": 0.0}, {"iterations": 0}])
 def test_impossible_limits_are_refused(change: dict[str, int]) -> None:
-    with pytest.raises(SettingError):
+    with pytest.raises(SettingError) as refused:
         CutSettings(**change)
+    assert "graph.community-least" in refused.value.fix
 
 
 def test_nothing_gives_nothing() -> None:

@@ -1,8 +1,33 @@
-"""Small files for the tests."""
+"""Small files for the tests, and folders that may not be entered."""
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+from pathlib import Path
+
+import pytest
+
+
+def lock(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let nobody look at what lies in a folder, as where it may not be entered; tests may run as root."""
+    stat, listdir = Path.stat, os.listdir
+
+    def refuse(path: str | Path) -> None:
+        if folder in Path(path).parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def looking(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        refuse(path)
+        return stat(path, follow_symlinks=follow_symlinks)
+
+    def listing(path: str | Path = ".") -> list[str]:
+        refuse(path)
+        return listdir(path)
+
+    patch.setattr(Path, "stat", looking)
+    patch.setattr(os, "listdir", listing)
 
 
 def pdf(text: str, title: str = "", password: str = "") -> bytes:

@@ -6,16 +6,18 @@ import sqlite3
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy.engine import make_url
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.contents import read_graph
 from fedrag_flwr.sources.graph.mapping import GraphMapping, LabelMapping, graph_toml
-from fedrag_flwr.sources.graph.paths import paths_to_subject
+from fedrag_flwr.sources.graph.paths import Step, paths_to_subject, statements_of
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, quoted
 from fedrag_flwr.sources.mapping import expand_url, filled, parse_mapping, without_password
 from fedrag_flwr.sources.opening import proposed_mapping, read_mapping_file, source_name, url_of
@@ -31,7 +33,9 @@ GOOD = (
     'kind = "sql"\nname = "ward"\nurl = "sqlite:///ward.db"\n[[record]]\ntable = "t"\nkey = ["id"]\ntext = ["{a}."]\n'
 )
 WRONG = [
-    ("kind", "file has no kind"),
+    ("kind", "not TOML"),
+    (GOOD.replace('"t"', "t"), "line 5"),
+    (GOOD.replace('kind = "sql"', ""), "file has no kind"),
     (GOOD.replace("[[record]]", "[[records]]"), "records"),
     (GOOD.replace('key = ["id"]', "key = []"), "key"),
     (GOOD.replace('"ward"', '"../ward"'), "name"),
@@ -48,7 +52,24 @@ def test_a_wrong_mapping_file_is_refused_by_its_key(tmp_path: Path, text: str, s
     file.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError) as raised:
         read_mapping_file(file)
-    assert said in str(raised.value) or "cannot be read" in str(raised.value)
+    assert said in str(raised.value)
+    assert raised.value.fix
+
+
+@pytest.mark.parametrize("raw", [GOOD.encode("utf-16"), None])
+def test_a_mapping_file_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, raw: bytes | None) -> None:
+    file = tmp_path / "x.toml"
+    if raw:
+        file.write_bytes(raw)
+    with pytest.raises(SourceError, match="not UTF-8" if raw else "No such file") as raised:
+        read_mapping_file(file)
+    assert raised.value.fix
+
+
+def test_a_mapping_file_may_begin_with_a_mark(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(GOOD, encoding="utf-8-sig")
+    assert read_mapping_file(file).name == "ward"
 
 
 def test_a_mapping_file_is_found_its_database_beside_it(tmp_path: Path) -> None:
@@ -88,14 +109,43 @@ def test_an_unset_variable_is_named() -> None:
         expand_url("mariadb://u:${NO_SUCH_VARIABLE}@h/w", Path())
 
 
-def test_a_proposed_url_shows_no_password() -> None:
-    assert without_password("mariadb://u:p@ss@h:1/w") == "mariadb://u:${SOURCE_PASSWORD}@h:1/w"
-    assert without_password("sqlite:////a@b/c.db") == "sqlite:////a@b/c.db"
+SHOWN = [
+    ("mariadb://u:p@ss@h:1/w", "mariadb://u:${SOURCE_PASSWORD}@h:1/w"),
+    ("postgresql://reader:ab/cd@host/ward", "postgresql://reader:${SOURCE_PASSWORD}@host/ward"),
+    ("postgresql://reader:a?b/c#d@host", "postgresql://reader:${SOURCE_PASSWORD}@host"),
+    ("neo4j://u@x:hush@h:7687", "neo4j://u@x:${SOURCE_PASSWORD}@h:7687"),
+    ("mysql://host/w?user=r&password=hush", "mysql://host/w?user=r&password=${SOURCE_PASSWORD}"),
+    ("mysql://host/w?Passwd=a@b&x=1", "mysql://host/w?Passwd=${SOURCE_PASSWORD}&x=1"),
+    (
+        "postgresql:///w?sslpassword=hush&pwd=a/b",
+        "postgresql:///w?sslpassword=${SOURCE_PASSWORD}&pwd=${SOURCE_PASSWORD}",
+    ),
+    ("mariadb://u:${WARD_PASSWORD}@h/w", "mariadb://u:${WARD_PASSWORD}@h/w"),
+    ("mysql://h/w?password=${WARD_PASSWORD}", "mysql://h/w?password=${WARD_PASSWORD}"),
+    ("postgresql://reader:@host:5432/w", "postgresql://reader:@host:5432/w"),
+    ("postgresql://host:5432/w", "postgresql://host:5432/w"),
+    ("sqlite:////a@b/c:d@e.db", "sqlite:////a@b/c:d@e.db"),
+]
+
+
+@pytest.mark.parametrize(("url", "shown"), SHOWN)
+def test_a_proposed_url_shows_no_password(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+@given(st.text(st.characters(exclude_characters="@$", codec="utf-8"), min_size=1))
+def test_what_is_taken_for_a_password_is_not_shown(password: str) -> None:
+    url = f"postgresql://reader:{password}@host/ward"
+    assert make_url(url).password == unquote(password)
+    assert without_password(url) == "postgresql://reader:${SOURCE_PASSWORD}@host/ward"
 
 
 NAMES = [
     ("neo4j://u:hush@h:7687", "neo4j"),
     ("postgresql://u:hush@h/ward?sslmode=require", "ward"),
+    ("postgresql://u:hu/sh@h", "postgresql"),
+    ("postgresql://u:hu/s#h@h/ward", "ward"),
+    ("mysql://h/ward?user=u&password=hu/sh", "ward"),
     ("sqlite:////srv/My ward.db", "My-ward"),
     ("ladybug:///../x.lbug", "x"),
 ]
@@ -160,6 +210,32 @@ def test_a_proposed_mapping_shows_codes_and_joins_like_with_like(tmp_path: Path,
     assert texts["field/incident/1"] == "The type is fire. The place is hall."
     assert texts["field/visit/1"] == "The reason of Odile Varro is asthma. The day of Odile Varro is Monday."
     assert texts["field/visit/2"] == "The reason is a cough."
+
+
+def test_a_proposed_mapping_leaves_out_what_a_virtual_table_is_stored_in(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
+        database.execute("CREATE VIRTUAL TABLE Notes_FTS USING fts5(body)")
+        database.execute("CREATE TABLE notesfts (id INTEGER PRIMARY KEY, body TEXT)")
+    mapping = proposed_mapping(url_of(str(path)))
+    assert isinstance(mapping, SqlMapping)
+    assert [record.table for record in mapping.record] == ["notes", "notesfts"]
+
+
+@pytest.mark.parametrize("asked", ["Hauptstraße", "HAUPTSTRAßE", "İzmir", "izmir", "Varro", "Łódź"])
+def test_words_are_found_in_cells_however_these_write_them(tmp_path: Path, tools: SearchTools, asked: str) -> None:
+    path = tmp_path / "ward.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE patients (id INTEGER PRIMARY KEY, name TEXT, street TEXT)")
+        database.execute("INSERT INTO patients VALUES (1, ?, ?)", ("Odile Var\u00adro", "Hauptstraße, İzmir, Łódź"))
+        database.execute("INSERT INTO patients VALUES (2, ?, ?)", ("Ann Lee", "Hauptweg"))
+    record = RecordMapping(table="patients", key=("id",), title="{name}", text=("{name} lives in {street}.",))
+    source = SqlSource(SqlMapping(name="ward", url=f"sqlite:///{path}", record=(record,)), tools)
+    assert source._full_text().find(words_of(asked), "boolean", 9).keys() == {"ward/patients/1"}
+    documents = {document.id: f"{document.title}\n{document.text}" for document in source.read().documents}
+    assert all(hit.text in documents[hit.document_id] for hit in source.search(asked, 2))
+    source.close()
 
 
 def test_without_a_title_a_text_keeps_its_words(tmp_path: Path, tools: SearchTools) -> None:
@@ -289,6 +365,21 @@ class Rows:
 
     def rows(self, query: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
         return self._rows
+
+
+def test_a_property_is_never_taken_for_the_vertex_that_a_phrase_names() -> None:
+    label = LabelMapping(key="id", name=("name",))
+    mapping = GraphMapping(
+        name="ward",
+        url="neo4j://x",
+        subject="Patient",
+        label={"Doctor": label, "Patient": label},
+        phrase={"TOLD": "{source} told {target} on {day}."},
+    )
+    path = (Step(RelationKind("Doctor", "TOLD", "Patient"), forward=True),)
+    told = {"source": "registry", "target": "none", "day": "Monday"}
+    [statement] = statements_of(path, [("d1", "Ida Brandt", "p1", "Ann Lee", told)], mapping)
+    assert statement.text == "Ida Brandt told Ann Lee on Monday."
 
 
 def test_only_a_key_of_its_own_makes_a_subject() -> None:

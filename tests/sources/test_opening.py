@@ -8,10 +8,14 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
+from click.testing import Result
 from numpy.typing import NDArray
+from sqlalchemy import Inspector
+from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 from fedrag_flwr.cli import app
@@ -20,10 +24,13 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, SettingError, SourceError
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.nodes import Node
+from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.sources.graph.ladybug_store import LadybugStore
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.sources.sql.mapping import sql_toml
 from fedrag_flwr.text.base import Pipeline
+from tests.sources.files import lock
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
 from tests.strategies.federation import toolbox
 
@@ -116,6 +123,50 @@ def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
         sources.read()
 
 
+def test_a_folder_that_may_not_be_looked_at_fails_the_build_and_nothing_else(
+    tmp_path: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read of it can be asked, and stays."""
+    (place := tmp_path / "srv").mkdir()
+    documents = texts.rename(place / "texts")
+    make_ward(documents / "ward.db")
+    with device_at(tmp_path, documents, ()) as device:
+        known = device.build().documents
+    with monkeypatch.context() as patch:
+        lock(place, patch)
+        device = device_at(tmp_path, documents, ())
+        assert device.describe().sources == ("folder",)
+        assert device.ask_at_home(Question("q", "Who designed Tarn Bridge?", "here")).text == "Odile Varro"
+        with pytest.raises(SourceError, match="Permission denied") as refused:
+            device.build()
+        assert "BindReadOnlyPaths" in refused.value.fix
+    with device, pytest.raises(SourceError, match="Permission denied"):  # its mapping files are not known yet
+        device.build()
+    with device_at(tmp_path, documents, ()) as device:
+        assert len(device.store.digests()) == known
+        assert device.build().removed == 0
+
+
+@pytest.mark.parametrize("named", ["{}/texts", "{}/ward.db", "sqlite:///{}/ward.db", "ladybug:///{}/ward.lbug"])
+def test_a_named_source_that_may_not_be_looked_at_is_not_said_to_be_missing(
+    tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = SourceSet(None, [named.format(tmp_path)], toolbox())
+    lock(tmp_path, monkeypatch)
+    with pytest.raises(SourceError, match=r"cannot be looked at \(Permission denied\)"):
+        sources.read()
+
+
+def test_a_graph_that_may_no_longer_be_looked_at_is_a_source_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "ward.lbug").touch()
+    store = LadybugStore(str(file))
+    lock(tmp_path, monkeypatch)
+    with pytest.raises(SourceError, match="PermissionError"):
+        store.stamp()
+
+
 def test_a_folder_whose_texts_are_all_gone_is_not_forgotten_for_its_mapping_files(tmp_path: Path, texts: Path) -> None:
     """They may lie in a folder that is not mounted at that moment."""
     ward = make_ward(texts / "ward.db")
@@ -206,6 +257,19 @@ def test_a_source_that_fails_removes_nothing(tmp_path: Path, texts: Path) -> Non
         assert device.store.digests() == before
 
 
+def test_a_row_that_may_lie_beyond_the_limit_is_not_removed_and_the_limit_is_named(tmp_path: Path) -> None:
+    ward = Path(make_ward(tmp_path / "ward.db"))
+    ward.write_text(ward.read_text().replace("\n[[record]]", "most-rows = 3\n[[record]]", 1))
+    with device_at(tmp_path, None, [str(ward)]) as device:
+        assert device.build().documents == 3
+        with sqlite3.connect(tmp_path / "ward.db") as database:
+            database.execute("DELETE FROM conditions WHERE id = 10")
+        with pytest.raises(SourceError, match=r"raise most-rows.* one of 1 documents that are not there now") as raised:
+            device.build()
+        assert raised.value.where == "conditions"
+        assert "ward/conditions/10" in device.store.digests()
+
+
 def test_a_torn_database_is_a_source_error(tmp_path: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
     (tmp_path / "ward.db").write_bytes(b"SQLite format 3\x00" + b"torn" * 999)
@@ -264,7 +328,7 @@ def test_a_node_names_its_sources(tmp_path: Path) -> None:
 
 def test_inspect_prints_a_mapping_that_reads_the_ward(tmp_path: Path) -> None:
     make_ward(tmp_path / "ward.db")
-    shown = CliRunner().invoke(app, ["source", "inspect", str(tmp_path / "ward.db")])
+    shown = inspected(str(tmp_path / "ward.db"))
     file = tmp_path / "proposed.toml"
     file.write_text(shown.stdout, encoding="utf-8")
     assert shown.exit_code == 0
@@ -272,8 +336,48 @@ def test_inspect_prints_a_mapping_that_reads_the_ward(tmp_path: Path) -> None:
     assert all(value in told for row in CONDITIONS for value in row[3:])
 
 
+def inspected(named: str) -> Result:
+    return CliRunner().invoke(app, ["source", "inspect", named])
+
+
+def test_inspect_prints_names_as_they_are(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "mix.db") as database:
+        database.execute('CREATE TABLE "1:100:1" (id INTEGER PRIMARY KEY, "a:b" TEXT)')
+    shown = inspected(str(tmp_path / "mix.db")).stdout
+    assert 'table = "1:100:1"' in shown
+    assert "{a:b}" in shown
+
+
+def test_variables_of_a_url_that_is_named_directly_are_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_ward(tmp_path / "ward.db")
+    monkeypatch.setenv("WARDS", str(tmp_path))
+    url = "sqlite:///${WARDS}/ward.db"
+    assert SourceSet(None, [url], toolbox()).read().documents
+    assert f'name = "ward"\nurl = "{url}"' in inspected(url).stdout
+    monkeypatch.delenv("WARDS")
+    with pytest.raises(SourceError, match="WARDS: a variable of the URL is not set"):
+        SourceSet(None, [url], toolbox()).read()
+    refused = inspected(url)
+    assert refused.exit_code == 1
+    assert "export WARDS" in refused.stderr
+
+
+def test_a_schema_that_cannot_be_described_is_an_error_without_its_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OperationalError("SELECT hush", {}, sqlite3.OperationalError("hush"))
+
+    make_ward(tmp_path / "ward.db")
+    monkeypatch.setattr(Inspector, "get_columns", fail)
+    shown = inspected(str(tmp_path / "ward.db"))
+    assert shown.exit_code == 1
+    assert "the database failed (OperationalError)" in shown.stderr
+    assert not any(word in shown.output for word in ("SQL", "SELECT", "hush", "Traceback"))
+
+
 def test_inspect_says_what_is_wrong(tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app, ["source", "inspect", str(tmp_path / "no.db")])
+    shown = inspected(str(tmp_path / "no.db"))
     assert shown.exit_code == 1
     assert "not there" in shown.stderr
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.sources.graph.store import GraphSchema, RelationKind, failure, quoted
+from fedrag_flwr.sources.looking import mode_of
 
 if TYPE_CHECKING:
     from ladybug import Connection
@@ -28,12 +29,12 @@ class LadybugStore:
     Raises
     ------
     SourceError
-        It is not there, or the package is not installed.
+        It is not there or cannot be looked at, or the package is not installed.
     """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
-        if not self._path.exists():
+        if not mode_of(self._path):
             raise SourceError("the graph's file is not there", where=self.place, fix="check the path in the URL")
         try:
             import ladybug  # noqa: F401
@@ -77,9 +78,12 @@ class LadybugStore:
         return GraphSchema(properties, keys, tuple(relations))
 
     def stamp(self) -> str:
-        """Size and time of the file and of its log."""
+        """Size and time of the file and of its log; SourceError where they cannot be looked at."""
         files = (self._path, self._path.with_name(f"{self._path.name}.wal"))
-        stats = (file.stat() for file in files if file.exists())
+        try:
+            stats = [file.stat() for file in files if file.exists()]
+        except OSError as error:
+            raise failure(error, self.place) from None
         return ",".join(f"{one.st_size}:{one.st_mtime_ns}" for one in stats)
 
     def close(self) -> None:

@@ -148,7 +148,7 @@ def name_of(parts: Sequence[object]) -> str:
 
 def _sentence(phrase: str, head: str, tail: str, properties: Mapping[str, str]) -> str:
     if fields_of(phrase):
-        values = {"source": head, "target": tail, **properties}
+        values = {**properties, "source": head, "target": tail}  # a property called so is not the vertex
         return filled(phrase, lambda name: values.get(name, ""))
     told = ", ".join(f"{name.replace('_', ' ').lower()} {value}" for name, value in properties.items())
     return f"{head} {phrase} {tail}{f' ({told})' if told else ''}."

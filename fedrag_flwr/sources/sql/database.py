@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fedrag_flwr.errors import SourceError
+from fedrag_flwr.sources.looking import mode_of
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, Executable, Inspector, Table
@@ -30,7 +34,8 @@ class Database:
     Raises
     ------
     SourceError
-        The URL is malformed or of another kind, the driver is not installed, or an SQLite file is missing.
+        The URL is malformed or of another kind, the driver is not installed, or an SQLite file is missing or cannot be
+        looked at.
     """
 
     def __init__(self, url: str) -> None:
@@ -71,13 +76,14 @@ class Database:
         except SQLAlchemyError as error:
             raise self._failure(error) from None
 
-    def inspector(self) -> Inspector:
-        """Describe the database's tables; errors as `rows`."""
+    @contextmanager
+    def described(self) -> Iterator[Inspector]:
+        """Describe the database's tables; errors as `rows`, also those of what is asked within."""
         from sqlalchemy import inspect
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            return inspect(self._engine)
+            yield inspect(self._engine)
         except SQLAlchemyError as error:
             raise self._failure(error) from None
 
@@ -123,7 +129,7 @@ class Database:
 
         if self.kind == "sqlite":
             path = Path(self._url.database or "")
-            if not path.is_file():
+            if not stat.S_ISREG(mode_of(path)):
                 raise SourceError("the database file is not there", where=path.name, fix="check the path in the URL")
             return create_engine("sqlite://", creator=lambda: _open_sqlite(path), poolclass=NullPool)
         options: dict[str, object] = {"connect_timeout": _CONNECT_SECONDS}

@@ -18,6 +18,7 @@ Scored = dict[str, tuple[SqlRecord, float]]
 
 MOST_WORDS = 24
 _WORD = re.compile(r"[^\W_]+")
+_DOT = "\u0307"  # what the capital "İ" leaves above its "i"
 _SMALL = 20_000  # rows that PostgreSQL searches without an index in well under a second
 _LEAST_LETTERS = 3  # InnoDB indexes no shorter words
 # InnoDB's own stop words of three letters and more: a boolean query that demands one finds nothing
@@ -48,8 +49,11 @@ class FullText(Protocol):
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Give the words that full text is asked for: no signs, hence no operators of any engine's query language."""
-    return tuple(dict.fromkeys(_WORD.findall(text.casefold())))[:MOST_WORDS]
+    """Give the words that full text is asked for: no signs, hence no operators of any engine's query language.
+
+    Only capitals become small letters: engines index "ß" as it is, and where "İ" loses its dot they find "i".
+    """
+    return tuple(dict.fromkeys(_WORD.findall(text.lower().replace(_DOT, ""))))[:MOST_WORDS]
 
 
 class NativeFullText:
@@ -125,15 +129,16 @@ def _text_columns(reader: RecordReader) -> dict[FromClause, list[ColumnElement[o
 def _indexed_mysql(database: Database, reader: RecordReader) -> dict[FromClause, list[ColumnElement[object]]]:
     """For each table with text the columns of a FULLTEXT index that covers the text; nothing where one has none."""
     chosen: dict[FromClause, list[ColumnElement[object]]] = {}
-    for table, columns in _text_columns(reader).items():
-        wanted = {str(column.key) for column in columns}
-        schema, _, name = reader.table_name(table).rpartition(".")
-        for index in database.inspector().get_indexes(name, schema=schema or None):
-            names = [name for name in index["column_names"] if name]
-            if "FULLTEXT" in _prefixes(index) and wanted <= set(names):
-                chosen[table] = [table.c[name] for name in names]
-        if table not in chosen:
-            return {}
+    with database.described() as inspector:
+        for table, columns in _text_columns(reader).items():
+            wanted = {str(column.key) for column in columns}
+            schema, _, name = reader.table_name(table).rpartition(".")
+            for index in inspector.get_indexes(name, schema=schema or None):
+                names = [name for name in index["column_names"] if name]
+                if "FULLTEXT" in _prefixes(index) and wanted <= set(names):
+                    chosen[table] = [table.c[name] for name in names]
+            if table not in chosen:
+                return {}
     return chosen
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _TITLES = ("name", "title", "label", "subject", "description")
 _PARTS = (("first", "last"), ("first_name", "last_name"), ("firstname", "lastname"), ("given", "family"))
 _HIDDEN = ("fts", "sqlite_")  # tables that hold an index, not records
+_VIRTUAL = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%'"
+_SECONDS = 5.0
 
 
 def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
@@ -27,13 +29,13 @@ def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
     Raises
     ------
     SourceError
-        The database cannot be reached, or no table has a key and a column to show.
+        The database cannot be reached or described, or no table has a key and a column to show.
     """
     database = Database(url)
     try:
-        inspector = database.inspector()
-        tables = [table for table in inspector.get_table_names() if not table.lower().startswith(_HIDDEN)]
-        records = [record for table in tables if (record := _record(inspector, table, tables))]
+        with database.described() as inspector:
+            tables = _tables(database, inspector)
+            records = [record for table in tables if (record := _record(inspector, table, tables))]
     finally:
         database.close()
     if not records:
@@ -41,6 +43,18 @@ def propose_mapping(url: str, name: str = "sql") -> SqlMapping:
             "no table has a primary key and further columns", where=database.place, fix="write a mapping by hand"
         )
     return SqlMapping(name=name, url=url, record=tuple(records))
+
+
+def _tables(database: Database, inspector: Inspector) -> list[str]:
+    """The tables that may hold records: neither an index nor, in SQLite, what a virtual table is stored in."""
+    from sqlalchemy import text
+
+    virtual: list[str] = []
+    if database.kind == "sqlite":
+        virtual = [str(name).lower() for (name,) in database.rows(text(_VIRTUAL), _SECONDS)]
+    hidden = (*_HIDDEN, *(f"{name}_" for name in virtual))
+    names = inspector.get_table_names()
+    return [name for name in names if name.lower() not in virtual and not name.lower().startswith(hidden)]
 
 
 def _record(inspector: Inspector, table: str, tables: Sequence[str]) -> RecordMapping | None:

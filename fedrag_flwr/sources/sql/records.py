@@ -14,6 +14,7 @@ from fedrag_flwr.sources.mapping import filled
 from fedrag_flwr.sources.sql.cells import as_stored
 from fedrag_flwr.sources.sql.database import Database
 from fedrag_flwr.sources.sql.mapping import RecordMapping
+from fedrag_flwr.text.normalise import normalise_line, normalise_text
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, FromClause, Select
@@ -23,7 +24,7 @@ _BYTES = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True, slots=True)
 class SqlRecord:
-    """A record as text; `provenance` names table and key."""
+    """A record as text in normal form; `provenance` names table and key."""
 
     document_id: str
     title: str
@@ -96,8 +97,8 @@ class RecordReader:
         named = ", ".join(f"{name}={key}" for name, key in zip(self.mapping.key, keys, strict=True))
         return SqlRecord(
             "/".join((self._source, self.mapping.table, *(quote(key, safe="") for key in keys))),
-            title,
-            " ".join(sentence for sentence in sentences if sentence),
+            normalise_line(title),
+            normalise_text(" ".join(sentence for sentence in sentences if sentence)),
             f"{self.mapping.table}[{named}]",
         )
 
