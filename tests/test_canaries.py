@@ -6,8 +6,10 @@ import base64
 import gzip
 import os
 import re
+import sqlite3
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +26,17 @@ from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
-from fedrag_flwr.records import Answer, AnswerMode, AnswerRequest, EvidenceRequest, Question, ShareRequest
+from fedrag_flwr.records import (
+    Answer,
+    AnswerMode,
+    AnswerRequest,
+    AskedQuestion,
+    EvidenceRequest,
+    HitsRequest,
+    Question,
+    ShareRequest,
+)
+from fedrag_flwr.sources.sql import propose_mapping, sql_toml
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
@@ -234,6 +246,39 @@ def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, 
     assert found_in(_sent(batch), silo.canaries.masked) == set()
     assert found_in(held, silo.canaries.masked)  # as memories they were there
     assert found_in(_sent(delta), (*silo.canaries.masked, silo.canaries.sentence)) == set()
+
+
+PATIENTS = (  # as a database that is read by the mapping that is proposed for it
+    (1, "Lena Marchbanksy", 483217, "555-0143", "ZX 449201", "asthma"),
+    (2, "Oswin Tarrowby", 602194, "030 / 901820", "QX-5521907", "gout"),
+)
+
+
+def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, toolbox: Toolbox) -> None:
+    path, file = tmp_path / "ward.db", tmp_path / "ward.source.toml"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE patients (id INTEGER PRIMARY KEY, name VARCHAR(40), mrn INTEGER, phone VARCHAR(20),"
+            " policy_number VARCHAR(20), condition VARCHAR(20))"
+        )
+        database.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?, ?)", PATIENTS)
+    file.write_text(sql_toml(propose_mapping(f"sqlite:///{path}")), encoding="utf-8")
+    settings = Federation(tmp_path, {"privacy.lookup": True}).settings()
+    canaries = [str(cell) for row in PATIENTS for cell in (*row[1].split(), *row[2:5])]
+    asked = tuple(AskedQuestion(f"q{row[0]}", f"What is the mrn of {row[1]}?") for row in PATIENTS)
+    with EdgeDevice("birch", None, tmp_path / "store", settings, toolbox, [str(file)]) as opened:
+        opened.build()
+        delta = opened.giving.memories(ShareRequest("memories", 0))
+        units = opened.store.units("sentence")
+        held = " ".join(one.text for one in opened.store.sentences(units.ids))
+        batch = opened.giving.evidence(
+            [EvidenceRequest(f"q{n}", vector, (), 4) for n, vector in enumerate(units.vectors)], by="sentences"
+        )
+        hits = opened.summaries.answer(HitsRequest(asked, records=2, related=2))
+    assert found_in(held.encode(), canaries) == set(canaries)
+    assert b"[ID]" in _sent(batch)
+    for record in (delta, batch, hits):
+        assert found_in(_sent(record), canaries) == set()
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from fedrag_flwr.device.sharing import Sharing
 from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
 from fedrag_flwr.records import (
     Centroid,
     CentroidBatch,
@@ -40,7 +41,6 @@ from fedrag_flwr.sources.opening import SourceSet
 
 _LOG = logging.getLogger(__name__)
 _STRICTNESS: tuple[Exchange, ...] = get_args(Exchange)  # the most open first
-_TIMES = 3  # so many near sentences are masked for each that leaves: which ones do is chosen by what they say then
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class DeviceGiving:
             raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
         most = keeper.settings.inference.remote_units
         budget = min(request.budget, most)
-        pool = _TIMES * most if keeper.door.rewrites else budget
+        pool = MASKED_FOR_ONE * most if keeper.door.rewrites else budget
         if by == "graph":
             units = self.graph.retrieve(request.vector, pool)
         elif by == "sentences":

@@ -76,9 +76,12 @@ class Overlay:
             self.connect(peer, present[row])
 
     def leave(self, peer: int) -> None:
-        """Let a peer go: whom it leaves without any neighbour is linked to another that it leaves, or to anybody."""
+        """Let a peer go: whom it leaves without any neighbour is linked to another that it leaves, or to anybody.
+
+        Who is away already and was its neighbour is so again once both are back.
+        """
         near = self._neighbours.pop(peer, [])
-        self._away[peer] = near
+        self._away[peer] = [*near, *(other for other, old in self._away.items() if peer in old)]
         for other in near:
             self._neighbours[other].remove(peer)
         for other in near:

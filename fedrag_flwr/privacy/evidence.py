@@ -9,6 +9,7 @@ from fedrag_flwr.records import MOST_LINE, EvidenceUnit
 
 TEXT_EMPTY = "text-empty"
 MOST_PARAGRAPH = 20_000  # characters
+MASKED_FOR_ONE = 3  # near sentences for each that leaves: which ones do is chosen by what they say when masked
 
 
 def evidence_bundle(unit: EvidenceUnit, question: str) -> Bundle:

@@ -46,7 +46,7 @@ from fedrag_flwr.text.base import Pipeline
 
 T = TypeVar("T", MemoryItem, EvidenceUnit, SubgraphSummary)
 
-RULES = 7  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
+RULES = 8  # grows when operators come to write the same text otherwise: all that was shared is then sent anew
 FOREIGN = "foreign"
 
 _TELLING_ID = 8  # shorter ids occur in hexadecimal digests by chance

@@ -90,5 +90,8 @@ ALSO_WORDS = frozenset(_ALSO_WORDS.split())
 TITLES = frozenset(_TITLES.split())
 """Words before a name."""
 
+SHORT_TITLES = frozenset({"dr", "mr", "mrs", "ms", "mx", "prof"})
+"""Those of them that are written before a name alone, so that any word with a capital after them is one."""
+
 PARTICLES = frozenset(_PARTICLES.split())
 """Words inside names that are no names by themselves."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from fedrag_flwr.privacy.rules import Span, rule, scan
+from fedrag_flwr.privacy.rules import OF_WHOM, Span, is_count, rule, scan
+from fedrag_flwr.privacy.stop_words import STOP_WORDS
 
 IDENTIFIER_TYPES = ("EMAIL", "URL", "PHONE", "IBAN", "CREDIT_CARD", "IP", "MAC", "SSN", "ID")
 OPTIONAL_TYPES = ("DATE_OF_BIRTH",)
@@ -19,6 +20,8 @@ def find_identifiers(text: str, types: frozenset[str]) -> list[Span]:
 
 
 # --- checks -------------------------------------------------------------------------------------
+
+_YEAR = r"(?:1[5-9]|20)\d\d"
 
 
 def _digits(match: re.Match[str]) -> str:
@@ -60,14 +63,20 @@ def _is_address(match: re.Match[str]) -> bool:
 
 def _is_grouped_phone(match: re.Match[str]) -> bool:
     area = re.match(r"\((\d+)\)", match["it"])
-    is_year = area is not None and re.fullmatch(r"(?:1[5-9]|20)\d\d", area[1]) is not None
+    is_year = area is not None and re.fullmatch(_YEAR, area[1]) is not None
     return 6 <= len(_digits(match)) <= 15 and not is_year
 
 
+def _is_called(match: re.Match[str]) -> bool:
+    is_time = re.fullmatch(rf"{_YEAR} ?[-/] ?{_YEAR}", match["it"]) is not None
+    return not is_time and not is_count(match)
+
+
 def _is_numbered(match: re.Match[str]) -> bool:
-    digits = _digits(match)
     plain = match["it"].strip()
-    return len(digits) >= 4 and not re.fullmatch(r"(?:1[5-9]|20)\d\d|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", plain)
+    if len(_digits(match)) < 4 or plain.partition(" ")[0].casefold() in STOP_WORDS or is_count(match):
+        return False
+    return not re.fullmatch(rf"{_YEAR}|\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+", plain)
 
 
 _QUANTITY_AFTER = re.compile(
@@ -96,8 +105,9 @@ def _is_account(match: re.Match[str]) -> bool:
     if _NUMBER_CUE.search(before):
         return True
     digits = _digits(match)
-    is_round = digits.endswith("0000") and digits == match["it"]
-    return not (is_round or _QUANTITY_BEFORE.search(before) or _QUANTITY_AFTER.match(after))
+    if digits != match["it"] or digits.startswith("0"):
+        return True  # no quantity is written so
+    return not (digits.endswith("0000") or _QUANTITY_BEFORE.search(before) or _QUANTITY_AFTER.match(after))
 
 
 def _is_hyphenated(match: re.Match[str]) -> bool:
@@ -114,11 +124,27 @@ _PHONE_CUE = (
     r"\b(?:call(?:ed|ing)?|phone[ds]?|telephone|tel|mobile|mob|cell(?:phone)?|fax|dial(?:led)?|whatsapp|sms|pager|"
     r"hotline|landline|reach(?:ed)?|answering|ring|text)\b"
 )
+_DIALLED = r"(?:[\s:.,]|\((?!\d{1,5}\)))"  # but not the bracket of an area code
 _ID_CUE = (
     r"\b(?:mrn|medical record|patient|hospital|chart|case|nhs|medicare|medicaid|health (?:insurance|card|plan)|"
     r"insurance|policy|passport|identity card|id card|national id|driv(?:er|ing)'?s? licen[sc]e|licen[sc]e|tax|vat|"
     r"account|acct|customer|client|member(?:ship)?|employee|staff|student|badge|booking|reference|invoice|order|"
-    r"claim|subscriber|registration|routing|sort code|swift|bic|imei|serial|npi|dea|badge)"
+    r"claim|subscriber|registration|routing|sort code|swift|bic|imei|serial|npi|dea|badge)\b"
+)
+_UNIT = (
+    r"(?:[%°]|(?:mg|mcg|ug|ml|dl|cl|l|g|kg|km|m|cm|mm|bpm|mmhg|iu|kcal|h|"
+    r"(?:year|yr|month|week|day|hour|hr|min|minute|second|tablet|pill|dose|unit|mile|euro|dollar)s?|times|beds|people|"
+    r"percent|thousand|million|billion|(?:jan|feb|sept?|oct|nov|dec)[a-z]*|mar(?:ch)?|apr(?:il)?|"
+    r"may(?=,? \d)|june?|july?|aug(?:ust)?)\b)"
+)
+# More of a number after a space. What follows a long one is rather another number, as is the first part of a date.
+_GROUP = (
+    rf"[^\S\n](?!\d\d?[-/.]\d\d?[-/.]\d)(?:(?<!\d{{6}}\s)\d{{2,}}|(?!{_YEAR}(?!\d))\d{{4,}})"
+    rf"(?!\d|[.,]\d|[^\S\n]?{_UNIT})"
+)
+_RECORD = (
+    r"(?P<it>(?:(?:(?<=[#:]\s)|(?<=number\s))[a-z]{1,4} |(?-i:[A-Z]{1,4}) |[a-z]{1,4}[-/]?|[-/])?"
+    rf"\d[\da-z]*(?:[-/][\da-z]+|{_GROUP})*)(?!\w)"
 )
 
 
@@ -146,14 +172,14 @@ _RECOGNISERS = (
     rule(
         "IBAN",
         "iban-cue",
-        r"\biban\b[\s:#]*(?:(?:number|no\.?|is|was)[\s:#]*){0,2}(?P<it>[a-z]{2}\d{2}[a-z0-9]{8,30}\b)",
+        rf"\biban\b[\s:#(,]*(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,2}}{OF_WHOM}(?P<it>[a-z]{{2}}\d{{2}}[a-z0-9]{{8,30}}\b)",
     ),
     rule("CREDIT_CARD", "card-luhn", r"(?<!\w)(?<!\d[.,])(?P<it>\d(?:[ -]?\d){12,18})(?![\w]|[.,]\d)", _is_card),
     rule(
         "CREDIT_CARD",
         "card-cue",
-        r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#]*"
-        r"(?:(?:number|no\.?|is|was|ending in)[\s:#]*){0,3}"
+        r"\b(?:card|visa|mastercard|amex|american express|debit|cc)\b[\s:#(,]*"
+        rf"(?:(?:number|no\.?|is|was|ending in)[\s:#(,]*){{0,3}}{OF_WHOM}"
         r"(?P<it>\d(?:[ -]?\d){11,18})(?!\w)",
     ),
     rule(
@@ -177,27 +203,27 @@ _RECOGNISERS = (
     rule(
         "SSN",
         "ssn-cue",
-        r"\b(?:ssn|social security|social insurance|national insurance|nino)\b[\s:#]*"
-        r"(?:(?:number|no\.?|is|was)[\s:#]*){0,3}"
-        r"(?P<it>[a-z]{0,2}\s?\d(?:[ -]?\d){5,10}\s?[a-d]?\b)",
+        r"\b(?:ssn|social security|social insurance|national insurance|nino)\b[\s:#(,]*"
+        rf"(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,3}}{OF_WHOM}"
+        r"(?P<it>(?:[a-z]{1,2} ?)?\d(?:[ -]?\d){5,10}(?:[a-d]| (?-i:[A-D]))?\b)",
     ),
     rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
     rule(
         "ID",
         "record-number-cue",
-        rf"{_ID_CUE}\b[\s:#]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.]*|[#:=]\s*){{0,4}}"
-        r"(?P<it>[a-z]{0,4}[-/]?\d[\da-z]*(?:[-/][\da-z]+|\s\d{2,}(?![\d,]|\s?[a-z%]))*)(?![\w])",
+        rf"(?:{_ID_CUE}[\s:#(,]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.(,]*|"
+        rf"[#:=(,]\s*){{0,4}}{OF_WHOM}|\b(?=mrn\d)){_RECORD}",
         _is_numbered,
     ),
     rule(
         "PHONE",
         "phone-international",
-        r"(?<![\w+])(?P<it>(?:\+|00)[1-9](?:[ .()/-]{0,2}\d){6,14}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w)",
+        r"(?<![\w+])(?P<it>(?:\+|00)[1-9](?:[ .()/-]{0,3}\d){6,14}(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w)",
     ),
     rule(
         "PHONE",
         "phone-north-american",
-        r"(?<![\w-])(?<!\d[.,])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}[ .-])\d{3}[ .-]\d{4}"
+        r"(?<![\w-])(?<!\d[.,])(?P<it>(?:1[ .-])?(?:\(\d{3}\)\s?|\d{3}(?:[ .-]| [-/] ))\d{3}(?:[ .-]| [-/] )\d{4}"
         r"(?:\s?(?:x|ext\.?)\s?\d{1,6})?)(?!\w|[.,]\d)",
     ),
     rule(
@@ -220,8 +246,9 @@ _RECOGNISERS = (
     rule(
         "PHONE",
         "phone-cue",
-        rf"{_PHONE_CUE}[\s:.]*(?:(?:me|us|him|her|them|at|on|number|no\.?|is|was|to|the|back|home|work|office)\b[\s:.]*){{0,4}}"
-        r"(?P<it>\+?\(?\d(?:[ .()/-]{0,2}\d){5,14}(?:x\d{1,6})?)(?!\w|,\d)",
+        rf"{_PHONE_CUE}{_DIALLED}*(?:(?:me|us|him|her|them|at|on|number|no\.?|is|was|to|the|back|home|work|office)\b{_DIALLED}*){{0,4}}"
+        rf"{OF_WHOM}(?P<it>\+?\(?\d(?:[ .()/-]{{0,3}}\d){{5,14}}(?:x\d{{1,6}})?)(?!\w|,\d)",
+        _is_called,
     ),
     rule(
         "PHONE",
@@ -238,6 +265,7 @@ _RECOGNISERS = (
         "DATE_OF_BIRTH",
         "date-of-birth",
         r"\b(?:born|dob|d\.o\.b\.?|date of birth|birth ?date|birthday)\b[\s:,]*(?:(?:on|in|is|was|the)\b[\s:]*){0,2}"
+        rf"{OF_WHOM}"
         r"(?P<it>\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}|(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:of\s+)?"
         r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?,?(?:\s+\d{4})?)",
     ),

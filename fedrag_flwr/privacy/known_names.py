@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from fedrag_flwr.privacy.durable import DurableFile
+from fedrag_flwr.privacy.given_names import PARTICLES, SHORT_TITLES
 from fedrag_flwr.privacy.normalise import probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import is_short
@@ -74,7 +75,9 @@ class KnownNames:
         return self._register.doubts(name, types)
 
     def learn(self, forms: Iterable[tuple[str, str]]) -> None:
-        """Remember (name, type) pairs durably; a single everyday word tells nothing and is left out.
+        """Remember (name, type) pairs durably; what tells nothing elsewhere is left out.
+
+        That is a single everyday word, behind a title too: "Mrs. May" is a name where it stands, and "may" is none.
 
         What is known as something else and turns out to be a person's name counts as one more name.
         """
@@ -209,12 +212,19 @@ def _is_written_as_one(word: str) -> bool:
 
 
 def _keys(name: str) -> list[_Key]:
-    """The words of a name in prose and in anchors; none where they tell nothing."""
-    written = tuple(word.casefold() for word in _WORD.findall(probe(name)))
-    listed = tuple(_WORD.findall(probe(normalise_anchor(name))))
-    if not 0 < len(written) <= _MOST_WORDS or (len(written) == 1 and is_ordinary(written[0])):
+    """The words of a name in prose and in anchors, without its title; none where they tell nothing."""
+    words = [word.casefold() for word in _WORD.findall(probe(name))]
+    written = _untitled(words)
+    listed = _untitled(_WORD.findall(probe(normalise_anchor(name))))
+    if not 0 < len(written) <= _MOST_WORDS:
+        return []
+    if len(written) == 1 and (is_ordinary(written[0]) or (len(words) > 1 and written[0] in PARTICLES)):
         return []
     return [_Key("prose", written), *([_Key("anchor", listed)] if len(listed) > 1 else [])]
+
+
+def _untitled(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(words[1:] if words and words[0] in SHORT_TITLES else words)
 
 
 @lru_cache(maxsize=65_536)

@@ -9,9 +9,10 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks, name_replacement
 from fedrag_flwr.privacy.operators import Bundle
-from fedrag_flwr.privacy.persons import PERSON, Found, family_tokens, find_entities, name_tokens
+from fedrag_flwr.privacy.patterns import is_short
+from fedrag_flwr.privacy.persons import KNOWN, PERSON, Found, family_tokens, find_entities, name_tokens
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
-from fedrag_flwr.privacy.rewriting import Replacement, rewrite
+from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
 from fedrag_flwr.text.base import Pipeline
 
 SENSITIVE_TYPES = (PERSON, "ORG", "GPE", "LOC")  # FD-RAG D.3: person, organisation and location mentions
@@ -75,14 +76,17 @@ class LocalDifferentialPrivacy:
 
         A name found in one bundle, now or earlier, is looked for in all of them: where the recogniser sees a name in
         one sentence only, the others would tell whose surrogate that sentence shows. Parts of a person's name follow
-        the whole and are left out.
+        the whole and are left out, and so are namesakes of somebody whom the bundle names.
         """
         found = find_entities(bundles, self._pipeline, self._types)
         self._names.learn((form.text, form.type) for forms in found for form in forms)
         return [
-            _wholes([*_standing(forms, bundle), *(one for one in self._names.find(bundle) if one.type in self._types)])
+            _named(_wholes([*_standing(forms, bundle), *self._elsewhere(bundle)]), bundle)
             for bundle, forms in zip(bundles, found, strict=True)
         ]
+
+    def _elsewhere(self, bundle: Bundle) -> list[Found]:
+        return [form for form in self._names.find(bundle) if form.type in self._types]
 
     def _perturb(self, bundle: Bundle, forms: Sequence[Found], drawn: dict[tuple[str, str], Surrogate]) -> Bundle:
         replacements: list[Replacement] = []
@@ -112,6 +116,33 @@ def _wholes(forms: Sequence[Found]) -> list[Found]:
         if " " in form.text or form.type != PERSON or form.text.casefold() not in parts:
             kept.setdefault(form.text.casefold(), form)
     return list(kept.values())
+
+
+def _named(forms: Sequence[Found], bundle: Bundle) -> list[Found]:
+    """Leave out persons whom documents tell of and the bundle does not: nobody pays, or is refused, for a namesake.
+
+    One is left out only where all of its words that stand there are words of one other person who stands there whole:
+    they follow that one's surrogate.
+    """
+    bare = replace(bundle, changes=())
+
+    def stands(name: str) -> bool:
+        mask = name_replacement(name, placeholder(PERSON), PERSON, KNOWN, masked=True)
+        return bool(rewrite(bare, [mask]).changes)
+
+    asked = [form for form in forms if form.rule == KNOWN and form.type == PERSON and not stands(form.text)]
+    whole = [_told(form) for form in forms if asked and form.type == PERSON and stands(form.text)]
+    left_out = set()
+    for form in asked:
+        standing = {key for key, word in _told(form).items() if stands(word)}
+        if not standing or any(standing <= other.keys() and not other.keys() <= _told(form).keys() for other in whole):
+            left_out.add(form)
+    return [form for form in forms if form not in left_out]
+
+
+def _told(form: Found) -> dict[str, str]:
+    """The words that stand for a person, by what two spellings of them share: short ones are as they are written."""
+    return {word if is_short(word) else word.casefold(): word for word in name_tokens(form.text)}
 
 
 def _stand_ins(form: Found, surrogate: Surrogate) -> list[Replacement]:

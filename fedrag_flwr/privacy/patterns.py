@@ -79,9 +79,11 @@ def anchor_pattern(surface: str) -> re.Pattern[str]:
 
 def identifier_pattern(surface: str) -> re.Pattern[str]:
     """Match an identifier with the same letters and digits, however they are separated."""
+    as_it_is = re.compile(re.escape(surface), re.IGNORECASE)
     if "@" in surface or ("/" in surface and any(map(str.isalpha, surface))):
-        return re.compile(re.escape(surface), re.IGNORECASE)  # an address may begin inside a long word
-    return re.compile(rf"(?:{_lead(surface)})?{_spread(surface)}", re.IGNORECASE)
+        return as_it_is  # an address may begin inside a long word
+    spread = re.compile(rf"(?:{_lead(surface)})?{_spread(surface)}", re.IGNORECASE)
+    return spread if spread.fullmatch(surface) else as_it_is  # "a__b (at) x.org": more stands between than elsewhere
 
 
 def identifier_anchor(surface: str) -> re.Pattern[str]:

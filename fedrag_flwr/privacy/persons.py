@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fedrag_flwr.privacy.given_names import ALSO_WORDS, GIVEN_NAMES, PARTICLES, TITLES
+from fedrag_flwr.privacy.given_names import ALSO_WORDS, GIVEN_NAMES, PARTICLES, SHORT_TITLES, TITLES
 from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
@@ -15,6 +15,7 @@ from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 PERSON = "PERSON"
+KNOWN = "known"  # the rule of a form that the bundle's documents tell
 
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 _NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"
@@ -22,6 +23,8 @@ _TOKEN = re.compile(rf"{_WORD}\.?")
 _NAME_TOKEN = re.compile(_NAME)
 _INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
 _TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})", re.IGNORECASE)
+_TITLED_WORD = re.compile(rf"\b(?i:{'|'.join(sorted(SHORT_TITLES))})\b\.?[^\S\n]{{1,3}}(?P<word>{_NAME})")
+_AFTER_TITLE = re.compile(rf"\b(?:{'|'.join(sorted(SHORT_TITLES))})\.?[^\S\n]$", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"\b(?:(?:my|his|her|whose|full|patient's|client's|customer's|partner's|maiden) name (?:is|was)|calls? me|"
     r"name\s*[:=]|patient\s*[:=]|patient(?= (?-i:[A-Z]))|signed by|regards,?|sincerely,?|on behalf of|yours,)\s+"
@@ -41,10 +44,13 @@ _HUMAN = (
     "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
-_CERTAIN = frozenset({"title", "introduction", "given-name"})
+_WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
+_CERTAIN = frozenset({"title", "introduction", "given-name", _WITH_TITLE})
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
+_SMALL = STOP_WORDS | PARTICLES
+_LONGEST_TITLE = 7  # "prof. ", and what shows that a word begins there
 _SAINTS = frozenset({"st", "saint", "san", "santa"})
 _THING_WORDS = """
 academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
@@ -88,7 +94,7 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
         typed = [(fact.text, fact.type) for part in (text, *parts) for fact in facts.get(part, ())]
         read, beside = [form for part in parts for form in typed_in(part)], " ".join(parts)
         forms = [*read, *(form for form in typed_in(text) if not _is_acquitted(form, beside, read))]
-        forms += [Found(fact.text, fact.type, "known") for fact in bundle.known if fact.type in types]
+        forms += [Found(fact.text, fact.type, KNOWN) for fact in bundle.known if fact.type in types]
         if PERSON in types:
             others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
             for part in filter(None, (text, *parts)):
@@ -102,7 +108,8 @@ def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
     """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
     others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
     found = _tidy(_by_rule(in_mixed_case(_apart(clean(text))), others), text)
-    return [form.text for form in found if form.rule in _CERTAIN and not _is_thing(form.text, text)]
+    certain = [form for form in found if form.rule in _CERTAIN]
+    return [form.text for form in certain if form.rule == _WITH_TITLE or not _is_thing(form.text, text)]
 
 
 def name_tokens(name: str) -> list[str]:
@@ -176,7 +183,14 @@ def in_mixed_case(text: str) -> str:
     bare = PLACEHOLDER.sub("", text)
     if not (bare.islower() or bare.isupper()):
         return text
-    return _TOKEN.sub(lambda match: match[0].lower() if match[0].lower() in STOP_WORDS else match[0].title(), text)
+
+    def cased(match: re.Match[str]) -> str:
+        lower = match[0].lower()
+        before = text[max(0, match.start() - _LONGEST_TITLE) : match.start()]
+        is_name = lower not in STOP_WORDS or (lower in ALSO_WORDS and _AFTER_TITLE.search(before))
+        return match[0].title() if is_name else lower
+
+    return _TOKEN.sub(cased, text)
 
 
 def _is_thing(form: str, text: str) -> bool:
@@ -198,6 +212,10 @@ def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
             name = _leading_name(match["it"])
             if name:
                 forms.append(Found(name, PERSON, rule))
+    for match in _TITLED_WORD.finditer(text):
+        word = _bare(match["word"])
+        if word.casefold() in _SMALL:
+            forms.append(Found(f"{text[match.start() : match.start('word')]}{word}", PERSON, _WITH_TITLE))
     forms += [Found(name, PERSON, "introduction") for name in _LABELLED.findall(text)]
     for match in _ADDRESSED.finditer(text):
         name = match["it"] or match["speaker"]
@@ -296,7 +314,8 @@ def _tidy(forms: Sequence[Found], text: str) -> list[Found]:
     kept: dict[tuple[str, str], Found] = {}
     told = PLACEHOLDER.sub(" ", text).casefold()
     for form in forms:
-        name = _trim_person(form.text) if form.type == PERSON else form.text.strip(" .,;:()\"'’")
+        is_name = form.type == PERSON and form.rule != _WITH_TITLE
+        name = _trim_person(form.text) if is_name else form.text.strip(" .,;:()\"'’")
         masked = PLACEHOLDER.search(f"[{name.strip('[]')}]") and name.strip("[]").casefold() not in told
         if name and normal_name(name) and not masked:
             kept.setdefault((name, form.type), Found(name, form.type, form.rule))

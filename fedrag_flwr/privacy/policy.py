@@ -96,7 +96,7 @@ def make_door(
             fix=f"choose from {', '.join(FURTHER)}",
         )
     operators: list[Operator] = []
-    known = KnownNames(None if mode == "none" else names)
+    known = KnownNames(names if mode != "none" or PresidioMasking.name in further else None)
     if "erasure" in further:
         operators.append(QueryFocusedErasure(pipeline, encoder, erasure_keep))
     if "presidio" in further:

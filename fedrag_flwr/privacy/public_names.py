@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fedrag_flwr.privacy.given_names import GIVEN_NAMES
+from fedrag_flwr.privacy.given_names import GIVEN_NAMES, SHORT_TITLES
 from fedrag_flwr.privacy.normalise import normal_name, normal_names, probe
 from fedrag_flwr.privacy.rewriting import Range
 
@@ -41,6 +41,9 @@ class PublicNames:
             The normal forms of the public names in the same texts, as `within` gives them.
         """
         name = normal_name(form)
+        title, _, bare = name.partition(" ")
+        if title.rstrip(".") in SHORT_TITLES:
+            name = bare
         if name in self._names or any(f" {name} " in f" {public} " for public in present):
             return True
         longer = [public for public in present if " " in public and name.endswith(f" {public}")]

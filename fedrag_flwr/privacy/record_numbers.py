@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from fedrag_flwr.privacy.rules import Span, rule, scan
+from fedrag_flwr.privacy.rules import OF_WHOM, Span, is_count, rule, scan
 
 RECORD_TYPES = ("MEDICAL_RECORD", "INSURANCE", "DEVICE_ID")
 
-_FILLER = r"[\s:#]*(?:(?:number|no\.?|nr|num|id|code|identifier|is|was|of)\b[\s:#.]*|[#:=(]\s*){0,4}"
+_FILLER = rf"[\s:#(,]*(?:(?:number|no\.?|nr|num|id|code|identifier|is|was|of)\b[\s:#.(,]*|[#:=(,]\s*){{0,4}}{OF_WHOM}"
 _NUMBER = r"(?P<it>(?:[a-z]{1,6}[-/ ]?)?\d[\da-z]*(?:[-/.][\da-z]+)*)(?![\w])"
 _MEDICAL = (
     r"\b(?:mrn|medical record|health record|patient(?: record| file| chart)?(?= ?(?:id|no|nr|num|#|identifier))|"
@@ -25,16 +25,16 @@ _DEVICE = (
 
 
 def _telling(match: re.Match[str]) -> bool:
-    """Accept what has at least four digits and is no year."""
+    """Accept what has at least four digits, is no year and counts nothing."""
     digits = sum(char.isdigit() for char in match["it"])
-    return digits >= 4 and re.fullmatch(r"(?:1[89]|20)\d\d", match["it"]) is None
+    return digits >= 4 and re.fullmatch(r"(?:1[89]|20)\d\d", match["it"]) is None and not is_count(match)
 
 
 _RULES = (
-    rule("MEDICAL_RECORD", "record-number", rf"{_MEDICAL}\b{_FILLER}{_NUMBER}", _telling),
+    rule("MEDICAL_RECORD", "record-number", rf"(?:{_MEDICAL}\b{_FILLER}|\b(?=mrn\d)){_NUMBER}", _telling),
     rule("INSURANCE", "insurance-number", rf"{_INSURED}\b{_FILLER}{_NUMBER}", _telling),
     rule("INSURANCE", "medicare-beneficiary", r"\b(?P<it>[1-9][a-z][a-z\d]\d-?[a-z][a-z\d]\d-?[a-z]{2}\d{2})\b"),
-    rule("DEVICE_ID", "device-identifier", rf"{_DEVICE}[\s:#]*(?:s/n\b)?{_FILLER}{_NUMBER}", _telling),
+    rule("DEVICE_ID", "device-identifier", rf"{_DEVICE}(?:[\s:#]*s/n\b)?{_FILLER}{_NUMBER}", _telling),
     rule("DEVICE_ID", "unique-device-identification", r"(?P<it>\(01\)\d{14}(?:\(\d{2}\)[\w-]{1,20}){0,4})"),
 )
 

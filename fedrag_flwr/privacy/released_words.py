@@ -74,14 +74,11 @@ class ReleasedWords:
             All private names: the digest of each, and that of its first word.
         """
         with self._file.writing() as connection:
-            (compared,) = connection.execute("SELECT COUNT(*) FROM told WHERE kind = ?", (_NAME,)).fetchone()
-            if compared != len(names):  # names are never forgotten
-                told = connection.execute("SELECT kind, digest FROM told").fetchall()
-                new = names.keys() - {digest for kind, digest in told if kind == _NAME}
+            if new := names.keys() - _told(connection, _NAME):
                 connection.executemany(
                     "INSERT INTO told VALUES (?, ?, ?)", [(_NAME, name, names[name]) for name in new]
                 )
-                if {digest for kind, digest in told if kind == _WORD} & {names[name] for name in new}:
+                if _told(connection, _WORD) & {names[name] for name in new}:
                     _renew(connection)
             found = connection.execute("SELECT digest FROM told WHERE kind = ?", (_AGE,)).fetchone()
             return str(found[0]) if found else _new_age(connection)
@@ -89,6 +86,10 @@ class ReleasedWords:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _told(connection: sqlite3.Connection, kind: str) -> set[str]:
+    return {digest for (digest,) in connection.execute("SELECT digest FROM told WHERE kind = ?", (kind,))}
 
 
 def _renew(connection: sqlite3.Connection) -> None:

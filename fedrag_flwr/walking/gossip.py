@@ -77,9 +77,10 @@ class DeviceSketches:
     def own(self) -> Levels:
         """This device's own sketch, shape (topics,).
 
-        Documents that change make a new one as long as `privacy.budget` lasts; then the last one stays. What was drawn
-        once is told again, so that noise cannot be averaged away.
+        Documents that change make a new one as long as `privacy.budget` lasts; then the last one of the same topics
+        stays. What was drawn once is told again, so that noise cannot be averaged away.
         """
+        named = hashlib.sha256("\x1f".join(self.topics.names).encode()).hexdigest()[:16]
         counts = self.topics.counts(document_vectors(self.store, self.topics.centroids.shape[1]))
         epsilon = self.settings.overlay.epsilon
         digest = hashlib.sha256(repr((counts.tolist(), epsilon, self.topics.names)).encode()).hexdigest()
@@ -90,10 +91,11 @@ class DeviceSketches:
             if drawn is None:
                 ledger.spend(_ANY_DOCUMENT, f"{digest}:{secrets.token_hex(8)}", epsilon)  # a lost sketch is paid anew
                 rng = np.random.default_rng(secrets.randbits(128))
-                drawn = {"levels": noisy_sketch(counts, epsilon, rng).tolist()}
+                drawn = {"topics": named, "levels": noisy_sketch(counts, epsilon, rng).tolist()}
                 notes.put("sketch", {digest: drawn})
         except BudgetError:
-            drawn = next(reversed(notes.all("sketch").values()), {"levels": []})
+            before = [one for one in notes.all("sketch").values() if one.get("topics") == named]
+            drawn = before[-1] if before else {"levels": []}
         finally:
             notes.close()
             ledger.close()

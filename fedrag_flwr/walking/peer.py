@@ -24,6 +24,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
+from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
 from fedrag_flwr.privacy.export import ExportDoor
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
@@ -56,9 +57,8 @@ _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _ROUNDING = 0.001  # of a cosine that another side computes
 _MOST_RANKED = 1_000
-_IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device
-    {"baselines", "mode", "results", "home", "resume", "caching", "serving", "data"}
-    | {"models.threads", "models.generation-cache"}
+_IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device; a baseline may be the walk
+    {"mode", "results", "home", "resume", "caching", "serving", "data"} | {"models.threads", "models.generation-cache"}
 )
 
 
@@ -262,9 +262,9 @@ class DeviceWalks:
             _LOG.warning("a question with a vector or a topic that this device does not know is passed over")
             return HopReply(hop.question_id, 0.0, (), ())
         if not self._doubted(hop.vector):
-            units = self._near(hop.vector, self.settings.inference.remote_units)
-            least = self.settings.overlay.threshold
-            released = self.door.release_evidence(units, vector=hop.vector, least=least).items
+            most, least = self.settings.inference.remote_units, self.settings.overlay.threshold
+            units = self._near(hop.vector, MASKED_FOR_ONE * most if self.door.rewrites else most)
+            released = self.door.release_evidence(units, vector=hop.vector, most=most, least=least).items
             if released:
                 return HopReply(hop.question_id, self._relevance(released), released, ())
         return HopReply(hop.question_id, 0.0, (), self._ranked(kind, hop))

@@ -105,3 +105,6 @@ def test_a_peer_returns_to_its_neighbours_that_are_still_there() -> None:
     overlay.leave(1)
     overlay.come_back(0, 2, np.random.default_rng(0))
     assert list(overlay.neighbours(0)) == [2]
+    overlay.come_back(1, 2, np.random.default_rng(0))
+    assert set(overlay.neighbours(1)) == {0, 2, 3}  # they were away together, and are neighbours as before
+    _sound(overlay)

@@ -88,6 +88,34 @@ def test_a_name_is_known_to_later_rounds_and_processes(
     assert b"qwu" not in b"".join(file.read_bytes().lower() for file in tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_presidio_alone_finds_is_known_to_later_processes(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path, kept: bool
+) -> None:
+    path, shown = tmp_path / "names.sqlite", ""
+    for text in ("Dr. Bolwick Xqwu left.", CANARIES[0][0]):
+        door = make_door(
+            "none",
+            encoder=encoder,
+            pipeline=pipeline,
+            opaque=opaque,
+            device="device-a",
+            names=path if kept else None,
+            further=("presidio",),
+        )
+        shown = door.release_question(text)
+        door.close()
+    assert shown == CANARIES[0][kept]
+
+
+def test_without_an_operator_no_names_are_kept(
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path
+) -> None:
+    path = tmp_path / "names.sqlite"
+    make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", names=path).close()
+    assert not path.exists()
+
+
 def test_two_doors_of_one_device_know_the_same(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.privacy import Bundle, TypeMasking
+from fedrag_flwr.privacy import Bundle, KnownNames, TypeMasking
 from fedrag_flwr.privacy.analyser import FURTHER_TYPES, PERSONAL_TYPES
 from fedrag_flwr.privacy.erasure import ERASED_TYPES
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES, OPTIONAL_TYPES
@@ -54,6 +54,18 @@ CASES = [
     (("Mr. Day-Lewis slept. Day two: Lewis is well.",), ("[PERSON] slept. Day two: [PERSON] is well.",)),
     (("Dr. Jan Van der Berg met Van der Waals de novo.",), ("[PERSON] met Van der Waals de novo.",)),
     (("Dr. Xiu Li: He left in May. In it was An Al alloy.",), ("[PERSON]: He left in May. In it was An Al alloy.",)),
+    # A surname that is an everyday word is one behind a title, and nowhere else.
+    (("Mrs. May was admitted. She may leave in May.",), ("[PERSON] was admitted. She may leave in May.",)),
+    (("Dr. Page examined her. See the next page.",), ("[PERSON] examined her. See the next page.",)),
+    (("Dr. He treated him. He slept.",), ("[PERSON] treated him. He slept.",)),
+    (("Mr. Do has cancer.",), ("[PERSON] has cancer.",)),
+    (("It was told by Mrs. Good", "Dr. Best's list"), ("It was told by [PERSON]", "[PERSON]'s list")),
+    (("Prof. Du and Mr Day came.",), ("[PERSON] and [PERSON] came.",)),
+    (("MRS. MAY CAME. SHE MAY LEAVE.",), ("[PERSON] CAME. SHE MAY LEAVE.",)),
+    (("dr. page came and turned the page",), ("[PERSON] came and turned the page",)),
+    (("They saw the doctor. He left.",), ("They saw the doctor. He left.",)),
+    # What ends in another line is masked where it stands, and hides nothing else.
+    (("MRN: 4483921\n12/03/2024 reviewed, 4483921",), ("MRN: [ID]\n12/03/2024 reviewed, [ID]",)),
     # Marks that do not compose cut no name in two.
     (("Dr. Ad\u00e9b\u1ecd\u0300w\u00e1l\u00e9 saw him.",), ("[PERSON] saw him.",)),
     (("Dr. Lo\u1dc4pe\u20dez saw him. Lopez left.",), ("[PERSON] saw him. [PERSON] left.",)),
@@ -93,6 +105,21 @@ def test_public_names_stay_and_private_namesakes_go(pipeline: SpacyPipeline) -> 
     assert role.prose == ("Commander Neil Armstrong walked first.",)
     [alone] = masking.operate([Bundle(("Dr. Armstrong called about the scan.",))])
     assert alone.prose == ("[PERSON] called about the scan.",)
+
+
+def test_a_name_that_is_one_behind_a_title_alone_is_not_looked_for_elsewhere(pipeline: SpacyPipeline) -> None:
+    names = KnownNames()
+    told = [Bundle((text,)) for text in ("Mrs. May was admitted.", "It opens in May, so may others.")]
+    shown = [bundle.prose[0] for bundle in TypeMasking(pipeline, names=names).operate(told)]
+    assert shown == ["[PERSON] was admitted.", "It opens in May, so may others."]
+    assert len(names) == 0
+
+
+def test_a_public_name_stays_behind_a_title(pipeline: SpacyPipeline) -> None:
+    masking = TypeMasking(pipeline, public_names=["Theresa May"])
+    public, private = "Theresa May spoke. Mrs. May left.", "Mrs. May left."
+    shown = [bundle.prose[0] for bundle in masking.operate([Bundle((public,)), Bundle((private,))])]
+    assert shown == [public, "[PERSON] left."]
 
 
 def test_anchors_follow_the_prose(pipeline: SpacyPipeline) -> None:

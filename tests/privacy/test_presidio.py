@@ -17,6 +17,10 @@ from fedrag_flwr.text import SpacyPipeline
 
 MASKED = [
     ("Her MRN is 00482913.", "Her MRN is [MEDICAL_RECORD]."),
+    ("The mrn of Lena Marchbanksy is 483217.", "The mrn of [PERSON] is [MEDICAL_RECORD]."),
+    ("The insurance number of Lena Marchbanksy is 483217.", "The insurance number of [PERSON] is [INSURANCE]."),
+    ("Her MRN, 48213, and MRN123456", "Her MRN, [MEDICAL_RECORD], and [MEDICAL_RECORD]"),
+    ("Dr. Page examined Mrs. May in May.", "[PERSON] examined [PERSON] in May."),
     ("Medicare number 1EG4-TE5-MK73 was checked.", "Medicare number [INSURANCE] was checked."),
     ("Insurance policy no. AB-9938201 lapsed.", "Insurance policy no. [INSURANCE] lapsed."),
     ("The pacemaker serial number PM7719203 was read out.", "The pacemaker serial number [DEVICE_ID] was read out."),

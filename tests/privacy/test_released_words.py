@@ -61,6 +61,16 @@ def test_a_name_that_another_process_learnt_during_a_release_voids_it(tmp_path: 
         one.close()
 
 
+def test_a_name_in_the_place_of_one_that_is_gone_voids(tmp_path: Path) -> None:
+    """Names that no file keeps go with their process: how many there are says nothing."""
+    released = ReleasedWords(tmp_path / "released.sqlite")
+    before = released.age({"a": "lead-a", "r": "lead-r"})
+    released.add({"lead-c"}, {"a", "r"})
+    assert released.age({"r": "lead-r"}) == before
+    assert released.age({"c": "lead-c", "r": "lead-r"}) != before
+    released.close()
+
+
 def test_it_outlives_its_process_and_a_torn_file_voids(tmp_path: Path) -> None:
     path = tmp_path / "released.sqlite"
     released = ReleasedWords(path)
