@@ -1,10 +1,14 @@
 """One device uploads false memories for questions that others know: what do quotas and voices bring?
 
-    python simulations/poisoning.py [--home DIR] [--out docs/benchmarks]
+    python simulations/poisoning.py [--attack crowd] [--home DIR] [--out docs/benchmarks]
 
 Over the demo's devices as a run of the demo left them. Attacked are the questions of the training half that memory
 answers rightly. For each the attacker uploads five near copies with one false answer of the right type. Known to one
 device: nobody else can outvote the attacker. Known to three: two more honest devices hold the same memories.
+
+With `--attack crowd` it also uploads twelve memories around each question, which say nothing of use: with vectors
+nearer to it than other wordings come, and far enough from each other to stay within the quota, they take the places of
+those that contradict it.
 """
 
 from __future__ import annotations
@@ -36,6 +40,8 @@ ATTACKER, ASKER = "attacker", "asker"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
 DEFENCES = {"none": (False, False), "quota": (True, False), "voices": (False, True), "both": (True, True)}
 TOP = 5
+CROWD = 12  # further memories of the attacker around a question
+NEAR = 0.97  # their cosine to it; to each other its square
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,35 @@ def poison(
     ]
 
 
+def crowd(
+    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], toolbox: Toolbox, seed: int
+) -> list[MemoryItem]:
+    """Twelve memories around each question, under its anchors and others' words, with vectors made up."""
+    rng = np.random.default_rng(seed)
+    texts = [question.text for question, _ in targets]
+    made: list[MemoryItem] = []
+    for vector, analysis in zip(toolbox.encoder.encode(texts), toolbox.pipeline.questions(texts), strict=True):
+        across = np.linalg.qr(np.vstack([vector, rng.standard_normal((CROWD, len(vector)))]).T)[0].T[1:]
+        for way in across:
+            other = items[int(rng.integers(len(items)))]
+            made.append(
+                replace(
+                    other,
+                    id=f"{ATTACKER}-beside-{len(made)}",
+                    hyperedges=("e",),
+                    anchors=item_anchors(analysis, analysis.answer_type),
+                    embedding=np.asarray(NEAR * vector + np.sqrt(1 - NEAR**2) * way, dtype=np.float32),
+                    origin=ATTACKER,
+                )
+            )
+    return made
+
+
 class Asker:
     """A device without documents of its own, over one bank."""
 
     def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox) -> None:
-        fitting = Fitting(toolbox.encoder, items)
+        fitting = Fitting(toolbox.encoder, items, home=ASKER)
         matcher = Matcher(items, settings.memory.alpha)
         self._memorizer = Memorizer(matcher, settings.memory.delta, fitting, ASKER)
         self._toolbox = toolbox
@@ -95,7 +125,8 @@ class Asker:
         vector, analysis = self._toolbox.encoder.encode([text])[0], self._toolbox.pipeline.question(text)
         matches = self._memorizer.recall(vector, analysis, 3 * TOP)
         if voices:
-            return matches[:TOP], self._memorizer.answer(text, analysis, matches)
+            heard = self._memorizer.heard(text, analysis, vector, matches)
+            return matches[:TOP], self._memorizer.answer(text, analysis, heard)
         return matches[:TOP], next(iter(self._memorizer.fitting(text, analysis, matches)), None)
 
 
@@ -148,6 +179,7 @@ def main() -> None:
     """Attack, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", default="", help="where models and the demo's devices are kept")
+    parser.add_argument("--attack", choices=("copies", "crowd"), default="copies", help="what the attacker uploads")
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
     settings = Settings.from_config({"home": arguments.home, "data.split": "train", "data.limit": 0})
@@ -156,14 +188,17 @@ def main() -> None:
     gold = [question for question in questions_of(settings) if not is_unanswerable(question)]
     targets = attacked(gold, Asker(items, settings, toolbox))
     false = poison(targets, items, toolbox, settings.seed)
+    if arguments.attack == "crowd":
+        false += crowd(targets, items, toolbox, settings.seed)
     rows = []
     for known_to in (1, 3):
         copies = [replace(i, id=f"{n}-{i.id}", origin=f"{i.origin}-{n}") for n in range(known_to) for i in items]
         for defence in DEFENCES:
             rows.append(measure(targets, copies, false, known_to, defence, settings, toolbox))
             print(rows[-1], flush=True)
-    (arguments.out / "poisoning.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n", "utf-8")
-    (arguments.out / "poisoning.md").write_text(table(rows), "utf-8")
+    name = "poisoning" if arguments.attack == "copies" else f"poisoning_{arguments.attack}"
+    (arguments.out / f"{name}.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n", "utf-8")
+    (arguments.out / f"{name}.md").write_text(table(rows), "utf-8")
     print(table(rows))
 
 

@@ -17,7 +17,7 @@ _DONE = "done"
 _QUESTION = r'[A-Z] [^?\n]{8,120} "?"'
 _FIRST = Grammar(f"root ::= {_QUESTION}")
 _NEXT = Grammar(f'root ::= "{_DONE}" | question\nquestion ::= {_QUESTION}')
-_MOST_TOKENS = 32
+_MOST_TOKENS = 64  # the grammar ends a question; one that is cut would be taken for the end of all
 _NOTHING = "nothing yet"
 
 _SYSTEM = (

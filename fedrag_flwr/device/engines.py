@@ -97,7 +97,7 @@ class Engines:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
         matcher = Matcher(known, memory.alpha)
-        fitting = Fitting(tools.encoder, matcher.items, self._support)
+        fitting = Fitting(tools.encoder, matcher.items, self._support, self._device)
         read = inference.evidence_units, inference.least_units, inference.second_look, inference.mixing
         shelf = EvidenceShelf(self._device, self._store, *read)
         rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)

@@ -32,9 +32,9 @@ def agreed(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
 
     A device's voice is its best match: however often it says a thing, and whatever else it says, it counts once. Where
     voices are equal, the device where the question is asked believes its own documents. Answers of which one holds the
-    other's words, and its numbers in their order, are the same where both deny or neither does: then home's is given,
-    or else the one that the others hold, so that nobody lends weight to more than it has said. What was composed of
-    several memories has no voice of its own.
+    other's words in their order are the same where both deny or neither does: then home's is given, or else the one
+    that the others hold, so that nobody lends weight to more than it has said. What was composed of several memories
+    has no voice of its own.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.inference.senses import content, misses, untold_events
 from fedrag_flwr.inference.support import is_choice, tokens
-from fedrag_flwr.memory.fusion.fusing import is_as_worded
+from fedrag_flwr.memory.fusion.fusing import is_as_worded, owners
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
@@ -25,6 +25,7 @@ from fedrag_flwr.text.numbers import numbers_in
 LEAST_NOUN_SIMILARITY = 0.5  # "town" and "city", "die" and "killed" are nearer, "rocket" and "observatory" are not
 LEAST_COVERAGE = 0.3  # of a question's words that a memory must hold: less is about something else
 _MOST_KEPT = 4_096
+_SURE = ""  # tells it: home, or several devices
 
 # Answer types that can only be answered by their own kind; the others name things, and recognisers mix them up.
 _KINDS = {
@@ -66,31 +67,42 @@ class Fitting:
         All memories: the nouns that their questions ask for say what their answers are called.
     supported_by
         The sentences from which a memory was made, each with its title; none for another device's.
+    home
+        The device where questions are asked.
+    called, types
+        By the words of an answer: the nouns and the types that it is known by, and which device alone says so.
     """
 
     encoder: Encoder
     items: InitVar[Iterable[MemoryItem]] = ()
     supported_by: Callable[[MemoryItem], Iterable[str]] = _nothing
-    called: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    types: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    home: str = ""
+    called: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    types: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     nouns: dict[str, Vector] = field(default_factory=dict)
     true: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self, items: Iterable[MemoryItem]) -> None:
         for item in items:
-            name = _key(item.answer)
-            self.types[name].add(item.answer_type)
+            name, devices = _key(item.answer), owners(item)
+            by = _SURE if len(devices) > 1 or self.home in devices else next(iter(devices), None)
+            if by is None:  # it was composed of memories that say it themselves
+                continue
+            _note(self.types[name], item.answer_type, by)
             if noun := _asked_by(item):
-                self.called[name].add(noun)
+                _note(self.called[name], noun, by)
 
     def is_called(self, name: str, noun: str) -> bool | None:
-        """Whether memories call a name such a thing ("Voyager 2" a "probe"); None where they do not say."""
-        types, nouns = self.types.get(_key(name), set()), self.called.get(_key(name), set())
+        """Whether memories call a name such a thing ("Voyager 2" a "probe"); None where they do not say.
+
+        That it is something else counts where home says so, or two devices do: one alone would hide what a name is.
+        """
+        types, nouns = self.types.get(_key(name), {}), self.called.get(_key(name), {})
         if is_person(noun):
-            return "PERSON" in types if types else None
-        if types == {"PERSON"}:
-            return False if noun in HEAD_ANSWERS else None  # "which hero" may be a person
-        return self._near({noun}, nouns) if nouns else None
+            return "PERSON" in types or (False if _is_sure(types) else None)
+        if types.keys() == {"PERSON"}:
+            return False if noun in HEAD_ANSWERS and _is_sure(types) else None  # "which hero" may be a person
+        return self._near({noun}, nouns) or (False if _is_sure(nouns) else None)
 
     def is_true(self, item: MemoryItem) -> bool:
         """Whether an item's embedding is that of its question, as far as half precision tells."""
@@ -169,7 +181,8 @@ class Fitting:
             return ""
         if analysis.answer_type == "CARDINAL" and not offered:
             return "" if asked in tokens(item.question) else f"it does not count {asked}"
-        nouns = {offered} if offered else self.called.get(_key(item.answer), set())
+        called = self.called.get(_key(item.answer), {})
+        nouns = {offered} if offered else set(called) if _is_sure(called, owners(item)) else set()
         if not nouns or self._near({asked}, nouns):
             return ""
         return f"it tells a {min(nouns)}, a {asked} is asked for"
@@ -193,6 +206,16 @@ class Fitting:
 
 def _key(name: str) -> str:
     return " ".join(tokens(name))
+
+
+def _note(told: dict[str, str], what: str, by: str) -> None:
+    told[what] = by if told.get(what, by) == by else _SURE
+
+
+def _is_sure(told: Mapping[str, str], own: Collection[str] = ()) -> bool:
+    """Whether home, several devices or one of a memory's own tell what a name is."""
+    devices = set(told.values())
+    return _SURE in devices or len(devices) > 1 or not devices.isdisjoint(own)
 
 
 def _asked_by(item: MemoryItem) -> str:

@@ -117,7 +117,8 @@ class Leads:
         """What memory says to a question as it came; where it does not answer that, to one with the first hop taken."""
         [asked] = self.read([text])
         matches = self.recall(asked)
-        known = self.memorizer.answer(text, asked.analysis, matches)
+        heard = self.memorizer.heard(text, asked.analysis, asked.vector, matches)
+        known = self.memorizer.answer(text, asked.analysis, heard)
         if known is not None:
             return Lead(asked, matches, known)
         return self.second_hop(asked, matches) or Lead(asked, self._localised(asked, matches))
@@ -127,8 +128,10 @@ class Leads:
         rewrites = [r for r in self.rewriter.rewrites(asked.text, asked.analysis) if r.reach >= LEAST_REACH]
         best, best_score = None, 0.0
         for rewrite, second in zip(rewrites, self.read([r.question for r in rewrites]), strict=True):
-            said = [match for match in self.recall(second) if is_said(rewrite.name, match.item.question)]
-            telling = [m for m in said if m.score >= LEAST_SECOND and tells(second.text, rewrite.name, m.item)]
+            near = self.recall(second)
+            heard = self.memorizer.heard(second.text, second.analysis, second.vector, near)
+            said, telling = ([m for m in ms if is_said(rewrite.name, m.item.question)] for ms in (near, heard))
+            telling = [m for m in telling if m.score >= LEAST_SECOND and tells(second.text, rewrite.name, m.item)]
             known = self.memorizer.answer(second.text, second.analysis, telling)
             if known is None and rewrite.reach < SURE_REACH:
                 continue

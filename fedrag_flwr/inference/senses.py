@@ -10,92 +10,23 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
-from fedrag_flwr.memory.synthesis.inflection import participle_of_past, past, third_person
-from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC, words
+from fedrag_flwr.memory.synthesis.inflection import inflections
+from fedrag_flwr.text.lexicon import EVENTS, FUNCTION_WORDS, GENERIC, KIN, OPPOSED, words
 from fedrag_flwr.text.numbers import number_of, told_words
 
 _DENYING = words(
     "no not never none nobody nothing neither nor without except cannot hardly barely dont doesnt didnt isnt arent "
     "wasnt werent hasnt havent hadnt cant couldnt wont wouldnt shouldnt"
 )
-# Words by which things begin, and those by which they end; what they are inflected to as verbs and nouns counts, too.
-_EVENTS = (
-    ("born birth birthday birthdate birthplace", "die dead dying death"),
-    (
-        "start starting begin beginning commence initiate onset open opening",
-        "stop stopping end ending finish cease halt terminate discontinue withdraw close closing closure",
-    ),
-    ("founded founder founding establish", "dissolve abolish"),
-    ("admit admission", "discharge"),
-)
-# Words of one sense, and those of the opposite; "left" is both a side and a leave.
-_OPPOSED = (
-    *_EVENTS,
-    ("arrive enter join admit admission", "leave depart quit discharge"),
-    ("appoint elect hire", "resign retire dismiss"),
-    ("marry marriage wedding", "divorce"),
-    ("first earliest earlier", "last latest later recent"),
-    ("before previous predecessor precede", "after next successor succeed"),
-    ("since", "until till"),
-    ("older oldest elder eldest", "younger youngest"),
-    (
-        "most more greater greatest larger largest bigger biggest higher highest taller tallest longer longest maximum",
-        "least less fewer fewest smaller smallest lower lowest shorter shortest minimum",
-    ),
-    ("increase rise raise grow gain", "decrease fall drop reduce shrink lose"),
-    ("win winner", "lose loser"),
-    ("buy purchase acquire", "sell"),
-    ("import", "export"),
-    ("cause", "prevent cure treat treatment relieve"),
-    ("accept approve confirm report", "refuse reject deny"),
-    ("positive", "negative"),
-    ("benign", "malignant"),
-    ("man men male boy", "woman women female girl"),
-    ("left", "right"),
-    ("upper", "lower"),
-    ("above over", "below under"),
-    ("inside", "outside"),
-    ("north northern", "south southern"),
-    ("east eastern", "west western"),
-)
-_KIN = (
-    "mother mum mom",
-    "father dad",
-    "stepmother",
-    "stepfather",
-    "parent",
-    "brother",
-    "sister",
-    "sibling",
-    "twin",
-    "son",
-    "daughter",
-    "child children",
-    "wife wives husband spouse widow widower marry marriage wedding",
-    "aunt",
-    "uncle",
-    "cousin",
-    "nephew",
-    "niece",
-    "grandmother",
-    "grandfather",
-    "grandparent",
-    "grandson",
-    "granddaughter",
-    "grandchild grandchildren",
-)
 
 
 def _inflected(lemmas: str) -> frozenset[str]:
-    """Words with their inflections as verbs; the third person is a noun's plural, too."""
-    pasts = {lemma: past(lemma) for lemma in words(lemmas)}
-    forms = ((lemma, third_person(lemma), done, participle_of_past(done, lemma)) for lemma, done in pasts.items())
-    return frozenset(form for four in forms for form in four)
+    return frozenset(chain.from_iterable(map(inflections, words(lemmas))))
 
 
-_OPPOSED_FORMS = tuple((_inflected(one), _inflected(other)) for one, other in _OPPOSED)
-_EVENT_FORMS = tuple(map(_inflected, chain.from_iterable(_EVENTS)))
-_KIN_FORMS = {group.split()[0]: _inflected(group) for group in _KIN}
+_OPPOSED_FORMS = tuple((_inflected(one), _inflected(other)) for one, other in OPPOSED)
+_EVENT_FORMS = tuple(map(_inflected, chain.from_iterable(EVENTS)))
+_KIN_FORMS = {group.split()[0]: _inflected(group) for group in KIN}
 _IDIOMS = re.compile(  # they deny nothing and end nothing
     r"\b(?:or not\b|not only\b|no\.|no (?=\d)|(?:at|how|comes?|came) close\b)", re.IGNORECASE
 )

@@ -61,12 +61,13 @@ class FactTable:
 
 @dataclass(frozen=True, slots=True)
 class WalkSettings:
-    """Where walks restart; the defaults are HippoRAG 2's.
+    """Where walks restart; the defaults are HippoRAG 2's, but for the seeds that it leaves out.
 
     Parameters
     ----------
     facts
-        Nearest facts whose ends are seeds.
+        Nearest facts whose ends are seeds, all of them: up to ten of five facts, where HippoRAG 2 keeps the five ends
+        with the highest weights.
     passage_share
         Weight of a passage's own cosine (scaled to [0, 1] over the corpus) beside the facts'.
     """

@@ -1,4 +1,7 @@
-"""Anchors: the normal form in which a question and a hyperedge name the same thing equally (FD-RAG eq. 12)."""
+"""Anchors: the normal form in which two texts name the same thing equally.
+
+FD-RAG's eq. 12 compares a question's with those of a hyperedge's facts; here with those of a memory's own question.
+"""
 
 from __future__ import annotations
 

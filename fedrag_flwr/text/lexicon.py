@@ -151,6 +151,75 @@ HEAD_ANSWERS = by_word(
     }
 )
 
+# What follows turns a question, in all inflections: where one such word stands for another, something else is asked.
+# Words by which things begin, and those by which they end.
+EVENTS = (
+    ("born birth birthday birthdate birthplace", "die dead dying death"),
+    (
+        "start starting begin beginning commence initiate onset open opening",
+        "stop stopping end ending finish cease halt terminate discontinue withdraw close closing closure",
+    ),
+    ("founded founder founding establish", "dissolve abolish"),
+    ("admit admission", "discharge"),
+)
+# Words of one sense, and those of the opposite; "left" is both a side and a leave.
+OPPOSED = (
+    *EVENTS,
+    ("arrive enter join admit admission", "leave depart quit discharge"),
+    ("appoint elect hire", "resign retire dismiss"),
+    ("marry marriage wedding", "divorce"),
+    ("first earliest earlier", "last latest later recent"),
+    ("before previous predecessor precede", "after next successor succeed"),
+    ("since", "until till"),
+    ("older oldest elder eldest", "younger youngest"),
+    (
+        "most more greater greatest larger largest bigger biggest higher highest taller tallest longer longest maximum",
+        "least less fewer fewest smaller smallest lower lowest shorter shortest minimum",
+    ),
+    ("increase rise raise grow gain", "decrease fall drop reduce shrink lose"),
+    ("win winner", "lose loser"),
+    ("buy purchase acquire", "sell"),
+    ("import", "export"),
+    ("cause", "prevent cure treat treatment relieve"),
+    ("accept approve confirm report", "refuse reject deny"),
+    ("positive", "negative"),
+    ("benign", "malignant"),
+    ("man men male boy", "woman women female girl"),
+    ("left", "right"),
+    ("upper", "lower"),
+    ("above over", "below under"),
+    ("inside", "outside"),
+    ("north northern", "south southern"),
+    ("east eastern", "west western"),
+)
+# Kin, those of one sense together.
+KIN = (
+    "mother mum mom",
+    "father dad",
+    "stepmother",
+    "stepfather",
+    "parent",
+    "brother",
+    "sister",
+    "sibling",
+    "twin",
+    "son",
+    "daughter",
+    "child children",
+    "wife wives husband spouse widow widower marry marriage wedding",
+    "aunt",
+    "uncle",
+    "cousin",
+    "nephew",
+    "niece",
+    "grandmother",
+    "grandfather",
+    "grandparent",
+    "grandson",
+    "granddaughter",
+    "grandchild grandchildren",
+)
+
 PERSON_SUFFIX = re.compile(r"[a-z]{3,}(?:ist|ician|grapher|onomer)$")
 
 

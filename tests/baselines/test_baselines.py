@@ -11,7 +11,7 @@ from fedrag_flwr.baselines import BASELINES, Built, Substrate, build_baseline
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Generator, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, made_up
 from tests.inference.one_word import OneWord
@@ -54,6 +54,29 @@ def test_steps_are_asked_answered_and_read_in_the_end(answers: Answers) -> None:
     noted = [unit for unit in answer.evidence if unit.id.startswith("step-")]
     assert all(unit.text.startswith(step) for unit, step in zip(noted, steps, strict=False))
     assert not any("step-" in source for source in answer.sources)
+
+
+LONG = "Which of the engineers who drew bridges over the Ossel before 1930 designed the one that all call Tarn Bridge?"
+
+
+class Wordy(Counting):
+    """The real model, but its next question is a long one, in tokens of two letters."""
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        if not _asks(prompt):
+            return super().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed)
+        self.prompts.append(prompt)
+        self.completions.append(Completion(LONG[: 2 * max_tokens], 1, max_tokens, 0.0))
+        return self.completions[-1:]
+
+
+def test_a_long_step_is_not_taken_for_the_end() -> None:
+    model = Wordy()
+    build_baseline("iterative", made_up(model)).baseline.answer(Question("q", MULTI_HOP, "all"))
+    asked = [prompt.user.rpartition("\nQuestion: ")[2] for prompt in model.prompts if not _asks(prompt)]
+    assert asked == [LONG, MULTI_HOP]
 
 
 def _asks(prompt: Prompt) -> bool:

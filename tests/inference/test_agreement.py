@@ -32,6 +32,12 @@ CASES: list[tuple[str, list[Said], str]] = [
     ("more numbers agree", [("a", "12 May 1990", "q"), ("b", "Monday 12 May 1990, 8 pm", "q")], "12 May 1990"),
     ("another sign does not", [("a", "A+", "q"), ("b", "A-", "q")], ""),
     ("nor another order of numbers", [("a", "2-1", "q"), ("b", "1-2", "q")], ""),
+    ("nor another order of words", [("a", "Lund beat Madrid", "q"), ("b", "Madrid beat Lund", "q")], ""),
+    (
+        "another order of a list does",
+        [("a", "Lund, Oslo and Madrid", "q"), ("b", "Madrid and Lund", "q")],
+        "Madrid and Lund",
+    ),
     ("two against one", [("a", "Eve", "q"), ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
     ("a flood counts once", [*[("a", "Eve", "q")] * 5, ("b", "Ada", "q"), ("c", "Ada", "q")], "Ada"),
     ("a merged memory has all its owners' voices", [("a", "Eve", "q"), ("b+c", "Ada", "q")], "Ada"),

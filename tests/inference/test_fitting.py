@@ -288,9 +288,28 @@ def test_memories_say_what_a_name_is(
         ("Who drew Tarn Bridge?", "Odile Varro", "PERSON"),
         ("What lies on the Ossel?", "Lund", "GPE"),
     ]
-    fitting = Fitting(encoder, [memory(row, encoder, pipeline) for row in rows])
+    fitting = Fitting(encoder, [memory(row, encoder, pipeline) for row in rows], home="here")
     assert fitting.is_called(name, noun) is called
     assert fitting.is_called("Odile Varro", "bridge") is False
+
+
+SAYING: list[tuple[list[str], bool | None]] = [(["evil"], None), (["here"], False), (["a", "b"], False)]
+
+
+@pytest.mark.parametrize(("origins", "called"), SAYING)
+def test_what_a_name_is_not_is_said_by_home_or_two(
+    origins: list[str], called: bool | None, encoder: Encoder, pipeline: Pipeline
+) -> None:
+    ship = memory(("Which ship sank off Mount Cairl?", "Windhover", "NAME"), encoder, pipeline)
+    person = memory(("Who sank off Mount Cairl?", "Windhover", "PERSON"), encoder, pipeline)
+    for item, noun in ((ship, "mountain"), (ship, "engineer"), (person, "bridge")):
+        told = [replace(item, id=origin, origin=origin) for origin in [*origins, *origins]]
+        assert Fitting(encoder, told, home="here").is_called("Windhover", noun) is called
+    unnamed = replace(memory(("What burnt at Lund?", "Windhover", "NAME"), encoder, pipeline), origin="c")
+    question = "Which mountain burnt at Lund?"
+    said = [replace(ship, id=origin, origin=origin) for origin in origins]
+    misfit = Fitting(encoder, said, home="here").misfit(question, pipeline.question(question), unnamed)
+    assert misfit == ("" if called is None else "it tells a ship, a mountain is asked for")
 
 
 def test_what_other_memories_call_an_answer_counts(encoder: Encoder, pipeline: Pipeline) -> None:

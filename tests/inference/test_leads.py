@@ -38,7 +38,7 @@ def leads(encoder: Encoder, pipeline: Pipeline) -> Leads:
         MemoryItem(f"i{n}", q, a, "single", kind, (), item_anchors(pipeline.question(q), kind), vectors[n], "a")
         for n, (q, a, kind) in enumerate(ROWS)
     ]
-    matcher, fitting = Matcher(items, 0.6), Fitting(encoder, items)
+    matcher, fitting = Matcher(items, 0.6), Fitting(encoder, items, home="a")
     return Leads(
         memorizer=Memorizer(matcher, 0.62, fitting, "a"),
         rewriter=Rewriter(matcher, fitting, encoder, pipeline, nothing),

@@ -42,7 +42,7 @@ def rewriter(items: list[MemoryItem], encoder: Encoder, pipeline: Pipeline) -> R
     def nothing(vector: Vector, count: int) -> Sequence[EvidenceUnit]:
         return ()
 
-    return Rewriter(Matcher(items, 0.7), Fitting(encoder, items), encoder, pipeline, nothing)
+    return Rewriter(Matcher(items, 0.7), Fitting(encoder, items, home="b"), encoder, pipeline, nothing)
 
 
 def test_a_memory_names_what_is_described(rewriter: Rewriter, pipeline: Pipeline) -> None:

@@ -1,4 +1,4 @@
-"""Answers that differ in a sign, or in the order of their numbers, are different answers."""
+"""Answers that differ in a sign, or in the order of their words or numbers, are different answers."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ APART = [
     ("2-1", "1-2"),
     ("03/04/1999", "04/03/1999"),
     ("-5 to 10", "10 to -5"),
+    ("Lund beat Madrid", "Madrid beat Lund"),
+    ("Lund beat Oslo and Madrid", "Madrid and Lund beat Oslo"),
+    ("Lund beat Madrid", "Madrid, beat, Lund"),
+    ("from Lund to Madrid", "from Madrid to Lund"),
+    ("Grace Kelly", "Kelly, Grace"),
 ]
 
 
@@ -53,16 +58,34 @@ def test_they_do_not_vouch_for_each_other(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("longer", "shorter"),
-    [("Monday 12 May 1990, 8 pm", "12 May 1990"), ("1990, 1995 and 1998", "1990 and 1995"), ("group A+", "A+")],
+    [
+        ("Monday 12 May 1990, 8 pm", "12 May 1990"),
+        ("It opened on 12 May 1990.", "May 12, 1990"),
+        ("1990, 1995 and 1998", "1990 and 1995"),
+        ("Eve, Ada Varro and Odile", "Odile and Ada"),
+        ("group A+", "A+"),
+    ],
 )
 def test_one_that_says_more_holds_the_other(longer: str, shorter: str) -> None:
     assert holds(longer, shorter)
     assert not holds(shorter, longer)
 
 
-@pytest.mark.parametrize(("one", "other"), [("the Bay of Herons", "Bay of Herons"), ("1,025", "1025"), ("A+", "A+.")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("the Bay of Herons", "Bay of Herons"),
+        ("1,025", "1025"),
+        ("A+", "A+."),
+        ("12 May 1990", "May 12, 1990"),
+        ("Eve and Ada Varro", "Ada Varro and Eve"),
+        ("copper, tin and zinc", "zinc, copper and tin"),
+    ],
+)
 def test_what_is_the_same_stays_the_same(one: str, other: str) -> None:
     assert answer_key(one) == answer_key(other)
+    assert holds(one, other)
+    assert holds(other, one)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.memory.fusion.bank_store import BankStore
-from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, Words, owned
+from fedrag_flwr.memory.fusion.fusing import FUSION, MOST_EDGES, FusionRules, Words, owned, owners
 from fedrag_flwr.memory.fusion.ledger import FILE as LEDGER
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.fusion.refusing import Refusion
@@ -36,7 +36,7 @@ BANK_ID = "bank-id"
 MOST_RECEIVED = 4_000_000  # memories of all devices; of each a fifth
 MOST_COMPOSED = 6_000
 MOST_COMPOSING = 50_000  # memories among which a fusion looks for two that meet
-_FORM = 6  # of what fusion makes; a bank that was made in another form is fused anew
+_FORM = 7  # of what fusion makes; a bank that was made in another form is fused anew
 _MERGING = "merging"  # meta keys: merging has begun and not ended
 _COMPOSED = "composed"  # the ids of what was composed
 _COMPOSED_OF = "composed-of"  # from what
@@ -288,13 +288,20 @@ class MemoryBank:
         return set(json.loads(self._fused.meta(_COMPOSED) or "[]"))
 
     def _parts(self, composed: set[str]) -> list[MemoryItem]:
-        """The memories that are composed, whose hyperedges name their owners."""
+        """The memories of which others are composed."""
         chosen = self._fused.ids(self._fused.meta(_DRAWN) or "", MOST_COMPOSING + len(composed))
-        singles = self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
-        return [owned(item) for item in singles]
+        return self._fused.items_by_id([item_id for item_id in chosen if item_id not in composed][:MOST_COMPOSING])
 
     def _compositions(self, parts: Sequence[MemoryItem]) -> Composed:
-        return compose(parts, self._bridges_per_item, np.random.default_rng(self._seed), limit=MOST_COMPOSED)
+        """What is composed of memories whose hyperedges name their owners, as far as they name any."""
+        told_by = {item.id: owners(item) for item in parts}
+        return compose(
+            [owned(item) for item in parts],
+            self._bridges_per_item,
+            np.random.default_rng(self._seed),
+            limit=MOST_COMPOSED,
+            owners=lambda item: told_by[item.id],
+        )
 
     def _composed(self, composites: Sequence[Composite], before: set[str]) -> tuple[MemoryItem, ...]:
         ids = [fused_id("composed", composite.question, composite.answer, *composite.parts) for composite in composites]

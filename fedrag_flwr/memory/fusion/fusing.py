@@ -1,8 +1,8 @@
 """Fusing devices' memories: what says the same becomes one with all its owners; what floods is cut (FD-RAG eq. 18).
 
 A memory's *statement* is its question with its answer. Statements of different wording are the same where they have one
-key (the answers' words, and what the questions turn on) and the questions come near. Statements that contradict each
-other stay apart, each with its owners.
+key (the answers' words in their order, and what the questions turn on) and the questions come near. Statements that
+contradict each other stay apart, each with its owners.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ class Matcher:
     """Finds the memories that score best against a question (FD-RAG eq. 11).
 
     The score is ``alpha * cosine + (1 - alpha) * Dice``, the cosine between question embeddings and the Dice overlap
-    between anchor sets (eq. 12; 0 where both are empty).
+    between anchor sets (eq. 12; 0 where both are empty). A memory's anchors are those of its own question, where
+    eq. 12 takes those of all typed facts of its supporting hyperedges.
 
     Parameters
     ----------

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import compress, zip_longest
 
 import numpy as np
 
 from fedrag_flwr.memory.synthesis.descriptions import describe
 from fedrag_flwr.memory.synthesis.lexicon import words_of
 from fedrag_flwr.memory.synthesis.rules import Draft
+from fedrag_flwr.memory.synthesis.shares import Owners, in_turns, told, uncommon
 from fedrag_flwr.memory.synthesis.verify import says, unsound
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.segment import document_of
@@ -95,8 +96,17 @@ class _Host:
     weight: float
 
 
+def _origin(item: MemoryItem) -> Collection[str]:
+    return (item.origin,)
+
+
 def compose(
-    items: Sequence[MemoryItem], limit_per_item: int, rng: np.random.Generator, *, limit: int = 20_000
+    items: Sequence[MemoryItem],
+    limit_per_item: int,
+    rng: np.random.Generator,
+    *,
+    limit: int = 20_000,
+    owners: Owners = _origin,
 ) -> Composed:
     """Compose multi-hop questions from items that share a name, the most specific and plain ones first.
 
@@ -113,26 +123,29 @@ def compose(
     rng
         Orders composites of equal weight where there are more than `limit`.
     limit
-        Most composites in all.
+        Most composites in all; of more, those of each set of origins in turn.
+    owners
+        The devices that stand behind an item, each of which has one voice.
     """
     single = [item for item in items if item.kind in _PLAIN and CONTEXT not in item.question]
-    described = _by_bridge(single)
-    hosts = _by_name(single, described)
+    answers = told(single, _key, owners)
+    described = _by_bridge(single, answers)
+    hosts = _by_name([one for one in single if answers[one.question.lower()] in (None, _key(one.answer))], described)
     too_common = max(_LEAST_COMMON, _COMMON_SHARE * len(single))
     found: list[tuple[float, Composite]] = []
     rejected: Counter[str] = Counter()
     seen: set[str] = set()
     for key in sorted(hosts):
-        if len(hosts[key]) > too_common:
-            continue  # "Earth" or "the Sun": nobody would describe it
-        for host in _best_hosts(hosts[key]):
+        kept = uncommon([host.item for host in hosts[key]], too_common, owners)  # nobody would describe "Earth"
+        for host in _best_hosts(list(compress(hosts[key], kept))):
             for weight, composite in _into(host, key, described[key], limit_per_item, rejected):
                 if composite.question.lower() not in seen:
                     seen.add(composite.question.lower())
                     found.append((weight, composite))
     if len(found) > limit:
         noise = rng.random(len(found)) * 1e-3
-        order = sorted(range(len(found)), key=lambda index: -(found[index][0] + noise[index]))[:limit]
+        order = sorted(range(len(found)), key=lambda index: -(found[index][0] + noise[index]))
+        order = in_turns(order, [composite.origins for _, composite in found])[:limit]
         found = [found[index] for index in sorted(order)]
     return Composed(tuple(composite for _, composite in found), dict(sorted(rejected.items())))
 
@@ -156,17 +169,17 @@ def _is_bridge(item: MemoryItem) -> bool:
     return answer[:1].isupper() and len("".join(key)) >= 2 and answer[:1].isalpha()
 
 
-def _by_bridge(items: Sequence[MemoryItem]) -> dict[tuple[str, ...], list[_Described]]:
+def _by_bridge(
+    items: Sequence[MemoryItem], answers: Mapping[str, tuple[str, ...] | None]
+) -> dict[tuple[str, ...], list[_Described]]:
     """Collect descriptions by the name that they stand for, the best of each supporting hyperedge set."""
-    answers: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for item in items:
-        answers[item.question.lower()].add(_key(item.answer))
     table: dict[tuple[str, ...], dict[object, _Described]] = defaultdict(dict)
     for item in items:
-        if not _is_bridge(item) or len(answers[item.question.lower()]) > 1:
+        key = _key(item.answer)
+        if not _is_bridge(item) or answers[item.question.lower()] != key:
             continue
         text = describe(item.question, item.answer_type)
-        key, words = _key(item.answer), _words(text)
+        words = _words(text)
         content = frozenset(word for word in words if word not in _COMMON)
         if not text or _contains(words, key) or not _specific(text) or not 2 <= len(content) <= _MOST_CONTENT:
             continue

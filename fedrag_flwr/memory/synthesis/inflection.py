@@ -80,6 +80,12 @@ def third_person(lemma: str) -> str:
     return plural(lemma) if lemma not in _IRREGULAR_PLURALS else lemma + "s"
 
 
+def inflections(lemma: str) -> frozenset[str]:
+    """Give a word with its past, its participle and its third person, which is a noun's plural, too."""
+    done = past(lemma)
+    return frozenset((lemma, third_person(lemma), done, participle_of_past(done, lemma)))
+
+
 def plural(noun: str) -> str:
     """Inflect a singular noun to its plural ("galaxy" -> "galaxies")."""
     if noun in _IRREGULAR_PLURALS:

@@ -79,6 +79,26 @@ def test_contradictions_stay_apart_with_their_owners() -> None:
     }
 
 
+BEATEN = "Who beat whom in the final?"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "false"),
+    [
+        ((BEATEN, BEATEN), "Lund beat Madrid", "Madrid beat Lund"),
+        (("Which tumour was benign?", "Which tumour was malignant?"), "Bar", "Bar"),
+        (("Who admitted Ann Lee?", "Who discharged Ann Lee?"), "Ada", "Ada"),
+    ],
+)
+def test_nobody_speaks_with_others_voices_for_the_opposite(asked: tuple[str, str], answer: str, false: str) -> None:
+    honest = [item(number, name, asked[0], answer) for number, name in enumerate("abc")]
+    kept = fused([*honest, item(0, "evil", asked[1], false)], RULES).items
+    assert {(one.question, one.answer, owners(one)) for one in kept} == {
+        (asked[0], answer, frozenset("abc")),
+        (asked[1], false, frozenset(("evil",))),
+    }
+
+
 def test_one_device_alone_is_left_as_it_is() -> None:
     mine = [item(1, "a"), item(2, "a", near="else")]
     assert fused(mine, RULES).items == tuple(mine)

@@ -135,6 +135,22 @@ def test_a_bank_that_was_fused_in_another_form_is_fused_anew(bank: MemoryBank, t
     again.close()
 
 
+@pytest.mark.parametrize(("telling", "made"), [("a", 0), ("aef", 1)])
+def test_no_device_alone_takes_back_what_two_hop_memories_describe(telling: str, made: int, bank: MemoryBank) -> None:
+    for name in telling:
+        bank.take(delta(name, 0, [PLUMES]))
+    bank.take(delta("b", 0, [ROCKET]))
+    bank.take(delta("evil", 0, [(PLUMES[0], "Voyager 1")]))
+    assert bank.fuse().composed == made
+
+
+def test_no_device_alone_changes_what_two_hop_memories_answer(bank: MemoryBank) -> None:
+    for name, told in (("a", PLUMES), ("b", ROCKET), ("c", ROCKET), ("evil", (ROCKET[0], "Ariane 5"))):
+        bank.take(delta(name, 0, [told]))
+    bank.fuse()
+    assert [one.answer for one in bank.items() if one.kind == "multi-hop"] == [ROCKET[1]]
+
+
 def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: MemoryBank) -> None:
     for name in "xyz":
         bank.take(upload(name, item("1", name)))

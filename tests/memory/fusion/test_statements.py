@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import pytest
 
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, merge, owners
 from fedrag_flwr.memory.fusion.statements import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
+from fedrag_flwr.text.lexicon import KIN, OPPOSED
 from tests.memory.fusion.test_fusing import words_of
 from tests.strategies.federation import toolbox
 
@@ -92,6 +95,20 @@ def test_paraphrases_are_one_statement(one: str, other: str, answer: str) -> Non
 )
 def test_names_are_found_in_their_order(question: str, names: list[str]) -> None:
     assert names_of(question) == names
+
+
+def test_questions_of_opposites_and_of_different_kin_have_different_keys() -> None:
+    pairs = [pair for one, other in (*OPPOSED, *combinations(KIN, 2)) for pair in product(one.split(), other.split())]
+    keys = [[statement_key(f"Who heard of {word} in Lund?", "Ada") for word in pair] for pair in pairs]
+    assert [pair for pair, (one, other) in zip(pairs, keys, strict=True) if one == other] == []
+
+
+@pytest.mark.parametrize(
+    "forms",
+    ["deny denies denied denying", "marry married marrying marriage", "resign resigned resigns", "die died dying dies"],
+)
+def test_a_word_is_one_in_all_its_forms(forms: str) -> None:
+    assert len({statement_key(f"Who would have {form} in Lund?", "Ada") for form in forms.split()}) == 1
 
 
 def test_a_key_tells_answer_and_question_apart() -> None:

@@ -165,6 +165,40 @@ def test_a_question_with_several_answers_describes_none_of_them() -> None:
     assert composed(*moons, item(9, "Who discovered Titan?", "Huygens", "PERSON", "b")) == []
 
 
+def test_no_device_makes_a_name_too_common_for_others() -> None:
+    plumes = item(1, "Which spacecraft discovered plumes on Enceladus?", "Cassini", origin="a")
+    rocket = item(2, "Which rocket launched Cassini?", "Titan IV", origin="b")
+    floods = {
+        name: [
+            item(place + n, f"Which crew of day {place + n} saw Cassini?", f"Crew {place + n}", origin=name)
+            for n in range(61)
+        ]
+        for name, place in (("evil", 100), ("c", 200), ("d", 300))
+    }
+    wanted = ["Which rocket launched the spacecraft that discovered plumes on Enceladus?"]
+    assert [made.question for made in composed(plumes, rocket, *floods["evil"])] == wanted
+    half = [one for flood in floods.values() for one in flood[:31]]
+    assert composed(plumes, rocket, *half) == []  # all say it, whoever is left out
+
+
+def test_no_device_takes_the_room_of_others() -> None:
+    heavier = [
+        item(
+            n,
+            f"Which rocket launched Probe {n}?" if n % 2 else f"Which probe visited Moon {n}?",
+            f"Probe {n + 1}",
+            origin="evil",
+        )
+        for n in range(10)
+    ]
+    plumes = item(11, "Which spacecraft discovered plumes on Enceladus?", "Cassini", origin="a")
+    rocket = item(12, "Which rocket launched Cassini?", "Titan IV", origin="b")
+    made = compose([plumes, rocket, *heavier], 4, np.random.default_rng(0), limit=2).composites
+    assert {one.origins for one in made} == {("a", "b"), ("evil",)}
+    alone = compose(heavier, 4, np.random.default_rng(0), limit=2).composites
+    assert [one.origins for one in alone] == [("evil",)] * 2
+
+
 NAMES = ["Cassini", "Titan", "Pluto", "Voyager 1", "Clyde Tombaugh", "Saturn V"]
 
 
