@@ -160,9 +160,13 @@ def respond(host: Host, message_type: str, content: Content, run: str) -> Conten
             visit = Visit(device, run, host)
 
             def reply() -> bytes:
-                device.door.outgoing.forget()  # what a message before released and then failed with never left
-                told = wire.encode(act(visit), run=run)
-                device.door.outgoing.write(run, message_type, wire.size_of(told))
+                outgoing = device.door.outgoing
+                try:
+                    told = wire.encode(act(visit), run=run)
+                except BaseException:
+                    outgoing.forget()  # what it released does not leave
+                    raise
+                outgoing.write(run, message_type, wire.size_of(told))
                 return to_bytes(told)
 
             return from_bytes(device.messages.once(run, wire.step_of(content), reply), "reply")

@@ -20,6 +20,7 @@ from fedrag_flwr import __version__
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.sqlite_errors import own_errors
 from strategies.outcome import RunOutcome
 
 FILE = "answers.jsonl"
@@ -50,24 +51,27 @@ class Journal:
     ------
     FederationError
         Another run with the same settings and questions is under way.
+    StoreError
+        The file cannot be made or read; where a line cannot be written, `note` and `close_system` raise it.
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock = FileLock(folder / "lock", timeout=0, mode=0o600)
-        try:
-            self._lock.acquire()
-        except Timeout:
-            raise FederationError(
-                "another run with the same settings and questions is under way",
-                where="resume",
-                fix="wait for it, or set resume = false",
-            ) from None
         self._path = folder / FILE
         self._answers: dict[str, dict[str, Answer]] = {}
         self._outcomes: dict[str, RunOutcome] = {}
-        self._file = os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b")
-        self._read()
+        with own_errors(folder, FILE):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = FileLock(folder / "lock", timeout=0, mode=0o600)
+            try:
+                self._lock.acquire()
+            except Timeout:
+                raise FederationError(
+                    "another run with the same settings and questions is under way",
+                    where="resume",
+                    fix="wait for it, or set resume = false",
+                ) from None
+            self._file = os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b")
+            self._read()
 
     @classmethod
     def of(cls, settings: Settings, questions: Sequence[Question]) -> Self:
@@ -102,7 +106,8 @@ class Journal:
 
     def close(self) -> None:
         """Close the file, for another run to go on with."""
-        self._file.close()
+        with suppress(OSError):  # what the disk did not take was told when it was written
+            self._file.close()
         self._lock.release()
 
     def discard(self) -> None:
@@ -111,9 +116,10 @@ class Journal:
             self._path.unlink(missing_ok=True)
 
     def _write(self, entries: Iterable[Entry]) -> None:
-        self._file.write(b"".join(map(_line, entries)))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with own_errors(self._path.parent, FILE):
+            self._file.write(b"".join(map(_line, entries)))
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _read(self) -> None:
         """Read up to the first line that is torn; what follows is cut off, and asked again."""

@@ -54,6 +54,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         Too few devices took part.
     SettingError
         There are no such questions or no such strategy, or several walks would share what devices keep.
+    StoreError
+        The journal or the results cannot be written; with `resume` the same run goes on from the answers that are kept.
     """
     started, start = datetime.now(UTC), time.monotonic()
     gold = questions_of(settings)

@@ -19,7 +19,7 @@ from strategies.base import FederatedRag
 from strategies.courier import Letter
 
 _MOST_OFFERED = 10_000  # questions of one device that are remembered as its own, the latest
-_PATIENCE = 60.0  # seconds in which a device must say what waits; a look at outboxes is no work
+_PATIENCE = 60.0  # seconds in which a device must say who it is, and what waits; neither is work
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Serving:
         if present == self._nodes and self.clock() < self._due:
             return True
         try:
-            self.strategy.prepare(self.grid, self.run_id)
+            self.strategy.prepare(self.grid, self.run_id, _PATIENCE)
         except SettingError:
             raise  # nothing heals it
         except FedragError as error:
@@ -89,7 +89,7 @@ class Serving:
             return
         start = self.clock()
         try:
-            self.strategy.ask(questions)
+            self.strategy.ask_all(questions)
         except FedragError as error:  # they wait at home, and are asked again
             log(WARNING, "a round failed: %s", error)
             self.strategy.forget()

@@ -37,6 +37,7 @@ from fedrag_flwr.settings import Settings
 from strategies.allowance import Allowance
 from strategies.courier import Courier, Letter
 from strategies.outcome import RunOutcome, metrics_of_answers, metrics_of_builds
+from strategies.parts import in_parts
 from strategies.roll_call import admit, require_quorum, wait_for_nodes
 from strategies.server_tools import ServerTools
 
@@ -92,6 +93,8 @@ class FederatedRag(Strategy):
         self.courier: Courier | None = None
         self._started = 0.0
         self._worked = 0.0
+        self._haste: float | None = None
+        self._late: frozenset[int] = frozenset()  # nodes that were silent at the last build
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -106,8 +109,7 @@ class FederatedRag(Strategy):
         self.prepare(grid, run)
         left = tuple(question for question in self.questions.values() if question.id not in self.answers)
         if left or not self.questions:
-            self.ask(left)
-        self._note_answers()
+            self.ask_all(left)
         return self.outcome()
 
     def resume(self, answers: Mapping[str, Answer], note: Note) -> None:
@@ -122,9 +124,16 @@ class FederatedRag(Strategy):
         if kept:
             self.counts["resumed"] = len(kept)
 
-    def prepare(self, grid: Grid, run: str) -> None:
-        """Describe, build and share: what comes before questions; raises as :meth:`run`."""
-        self._started = time.monotonic()
+    def prepare(self, grid: Grid, run: str, haste: float | None = None) -> None:
+        """Describe, build and share: what comes before questions; raises as :meth:`run`.
+
+        Parameters
+        ----------
+        haste
+            Seconds that devices have to say who they are, and to build where they were silent at the last build;
+            without it all have a round's time.
+        """
+        self._started, self._haste = time.monotonic(), haste
         federation = self.settings.federation
         self.courier = Courier(
             grid,
@@ -140,6 +149,7 @@ class FederatedRag(Strategy):
         with self._working():
             self.describe()
             replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+            self._late = self.courier.silent
             self.aggregate_train(1, replies)
             self.share()
 
@@ -147,8 +157,14 @@ class FederatedRag(Strategy):
         """Drop the questions that were asked, and their answers."""
         self.questions, self.answers, self.open, self.asking = {}, {}, {}, ()
 
+    def ask_all(self, questions: Sequence[Question]) -> None:
+        """Ask any number of questions, part by part; what a part brought stands whatever comes of the others."""
+        for part in in_parts(questions):
+            self.ask(part)
+            self._note_answers()
+
     def ask(self, questions: Sequence[Question]) -> None:
-        """Ask questions at their homes and close those that stay open; it may be called again with others."""
+        """Ask questions of one part at their homes and close those that stay open; it may be called again."""
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
         with self._working():
@@ -197,7 +213,8 @@ class FederatedRag(Strategy):
         courier = self._courier
         node_ids = wait_for_nodes(courier, self.settings.federation.devices, self.patience)
         request = DescribeRequest(self.settings.digest())
-        cards = courier.exchange([Letter(n, request) for n in node_ids], "query.describe", DeviceCard)
+        letters = [Letter(node_id, request) for node_id in node_ids]
+        cards = courier.exchange(letters, "query.describe", DeviceCard, self._haste)
         self.cards = admit(cards, courier, self.tools.name_keys)
         without = sum(not card.sources for card in cards.values())
         self._require_quorum(len(self.cards), len(node_ids) - without, "describe")
@@ -209,7 +226,9 @@ class FederatedRag(Strategy):
     ) -> Iterable[Message]:
         """Ask every device to bring its memory up to date."""
         request = BuildRequest(memories=self.memories, graph=self.graph)
-        return self._courier.messages([Letter(node_id, request) for node_id in self.cards], "train.build")
+        hurried = dict.fromkeys(self._late, self._haste)
+        each = ((Letter(node_id, request), hurried.get(node_id)) for node_id in self.cards)
+        return [one for letter, seconds in each for one in self._courier.messages([letter], "train.build", seconds)]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -285,6 +304,10 @@ class FederatedRag(Strategy):
         """Add seconds that other devices spent on a question to its answer."""
         if (answer := self.answers.get(question_id)) is not None:
             self.answers[question_id] = replace(answer, cost=answer.cost + Cost(seconds=seconds))
+
+    def tally(self, found: Mapping[str, int]) -> None:
+        """Add counts of some questions to those of others."""
+        self.counts |= {name: self.counts.get(name, 0) + count for name, count in found.items()}
 
     def node_of(self, device: str) -> int | None:
         """The node of a device that takes part, by its name."""

@@ -76,15 +76,16 @@ class ConfidentialBroadcast(FederatedRag):
         """Let homes seal their questions, all devices retrieve, and the enclave answer."""
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
-        for question in questions:
-            self.answers[question.id] = failure(question.id, "the enclave did not answer")
         at_once = max(1, min(_AT_ONCE, _MOST_REQUESTS // len(self.builds)))
         for start in range(0, len(questions), at_once):
+            part = questions[start : start + at_once]
+            self.answers |= {one.id: failure(one.id, "the enclave did not answer") for one in part}
             try:
-                self._ask_through_boxes(self._started_enclave(), questions[start : start + at_once])
+                self._ask_through_boxes(self._started_enclave(), part)
             except FedragError as error:  # whatever stops the enclave costs these answers, not the run
                 log(WARNING, "the enclave failed: %s", error)
                 self.close()  # the next one has another key
+            self._note_answers()
 
     def _ask_through_boxes(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
         courier = self._courier
@@ -102,7 +103,7 @@ class ConfidentialBroadcast(FederatedRag):
                 asked[owner].append(message)
         given, seconds = fetch_sealed(courier, asked, self.settings.inference.remote_units)
         evidence = fitting_boxes(courier, given)
-        self.counts["boxes"] = self.counts.get("boxes", 0) + len(evidence)
+        self.tally({"boxes": len(evidence)})
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
         for message in enclave.answer(SealedMessages("server", tuple(evidence))).messages:
             if (home := self.node_of(message.device)) is not None:

@@ -45,9 +45,10 @@ class Letter:
 
 @dataclass(slots=True)
 class _Errand:
-    """A message on its way to its node: how often it was sent, and when it is due again."""
+    """A message on its way to its node: until when it is awaited, how often it was sent, and when it is due again."""
 
     message: Message
+    until: float
     tries: int = 0
     due: float = 0.0
 
@@ -131,22 +132,24 @@ class Courier:
             messages.append(Message(content, letter.node_id, message_type, ttl=ttl, group_id=self.run))
         return messages
 
-    def deliver(self, messages: Iterable[Message], timeout: float | None = None) -> list[Message]:
-        """Push messages and pull replies until all are here or the time is up; one reply a message, the first."""
-        waiting, patience = [_Errand(message) for message in messages], timeout or self.timeout
+    def deliver(self, messages: Iterable[Message]) -> list[Message]:
+        """Push messages and pull replies until all are here or their time is up; one reply a message, the first.
+
+        Nobody waits for the reply to a message that is dead; while others are awaited it still counts.
+        """
+        start = self.clock()
+        waiting = [_Errand(message, start + message.metadata.ttl) for message in messages]
         if not waiting:
             return []
         phase, total = waiting[0].message.metadata.message_type, len(waiting)
         awaited: dict[str, _Errand] = {}
         self.asked.clear()
         replies: list[Message] = []
-        start = self.clock()
-        deadline = start + patience
         self.progress(phase, 0, total)
-        while (waiting or awaited) and self.clock() < deadline:
+        while self.clock() < max((errand.until for errand in (*awaited.values(), *waiting)), default=start):
             now = self.clock()
             due, waiting = [e for e in waiting if e.due <= now], [e for e in waiting if e.due > now]
-            waiting += self._push(due, awaited, deadline)
+            waiting += self._push(due, awaited)
             arrived, lost = self._pull(awaited)
             waiting += lost
             for reply in arrived:
@@ -166,7 +169,7 @@ class Courier:
         self.traffic = self.traffic.waited(phase, took)
         self.silent = frozenset(errand.node_id for errand in (*awaited.values(), *waiting))
         for errand in (*awaited.values(), *waiting):
-            self.miss(errand.node_id, f"no reply to {phase} within {patience:g} s")
+            self.miss(errand.node_id, f"no reply to {phase} within {errand.message.metadata.ttl:g} s")
         return replies
 
     def pause_for_nodes(self) -> None:
@@ -204,11 +207,11 @@ class Courier:
         self.miss(errand.node_id, "a reply that was lost with another's")
         return False
 
-    def _push(self, due: list[_Errand], awaited: dict[str, _Errand], deadline: float) -> list[_Errand]:
+    def _push(self, due: list[_Errand], awaited: dict[str, _Errand]) -> list[_Errand]:
         """Send what is due, and give what was not accepted but may be tried again."""
         if not due:
             return []
-        messages = [errand.message if not errand.tries else self._anew(errand.message, deadline) for errand in due]
+        messages = [errand.message if not errand.tries else self._anew(errand) for errand in due]
         ids = list(self.grid.push_messages(messages))
         refused = []
         for errand, message, message_id in itertools.zip_longest(due, messages, ids):  # no ids where all were too large
@@ -231,11 +234,11 @@ class Courier:
         errand.due = self.clock() + self.pause * 2 ** (errand.tries - 1)
         return True
 
-    def _anew(self, message: Message, deadline: float) -> Message:
-        """The same content, and so the same number, in a new message that lives as long as the round."""
-        told = message.metadata
-        left = max(deadline - self.clock(), 1.0)
-        return Message(message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
+    def _anew(self, errand: _Errand) -> Message:
+        """The same content, and so the same number, in a new message that lives as long as the one before."""
+        told = errand.message.metadata
+        left = max(errand.until - self.clock(), 1.0)
+        return Message(errand.message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:
         """Decode replies by the node that was asked; what does not decode is refused and its device named.
@@ -278,7 +281,7 @@ class Courier:
         self, letters: Iterable[Letter], message_type: str, kind: type[R], timeout: float | None = None
     ) -> dict[int, R]:
         """One round: send, wait as long as a round may take or so many seconds, decode."""
-        return self.open(self.deliver(self.messages(letters, message_type, timeout), timeout), kind)
+        return self.open(self.deliver(self.messages(letters, message_type, timeout)), kind)
 
     def worked(self, seconds: float) -> float:
         """Seconds that a device says it worked for a reply, at most those that it may take for one."""

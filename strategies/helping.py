@@ -24,6 +24,7 @@ from strategies.fitting import fitting
 
 _ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
 _EACH = 512  # bytes of a unit beside its text
+_LEAST = _ROOM // 10_000 + 1  # bytes that evidence is counted for: a letter holds no more than so many pieces
 
 
 @dataclass(slots=True)
@@ -93,4 +94,4 @@ class HelpingRag(FederatedRag):
 
 def _size(evidence: Evidence) -> int:
     """About the bytes that evidence takes in a letter."""
-    return sum(len(one.text.encode()) + len(one.title.encode()) + _EACH for one in evidence.units)
+    return max(_LEAST, sum(len(one.text.encode()) + len(one.title.encode()) + _EACH for one in evidence.units))

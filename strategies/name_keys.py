@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedrag_flwr.files import replace_file
+from fedrag_flwr.sqlite_errors import own_errors
 
 
 class NameKeys:
@@ -24,10 +25,17 @@ class NameKeys:
         return self._known(name) in (b"", key)
 
     def keep(self, name: str, key: bytes) -> None:
-        """Know a name under a key from now on, if it has one and the name is not known yet."""
+        """Know a name under a key from now on, if it has one and the name is not known yet.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
         if key and not self._known(name):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self._folder / name, key)
+            with own_errors(self._folder, name):
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                replace_file(self._folder / name, key)
 
     def _known(self, name: str) -> bytes:
         path = self._folder / name

@@ -183,7 +183,7 @@ class OverlayWalk(HelpingRag):
             )
             for peer, visits in due.items()
         ]
-        self.counts["walk-rounds"] = self.counts.get("walk-rounds", 0) + 1
+        self.tally({"walk-rounds": 1})
         replies = self._courier.exchange(letters, "query.walk", WalkReply)
         slowest: dict[str, float] = defaultdict(float)  # of the peers that a question visits at the same time
         for peer, visits in due.items():
@@ -258,14 +258,15 @@ class OverlayWalk(HelpingRag):
         """Add up what walks took; a question that home closed by itself queried one peer and hopped nowhere."""
         counts = [one.walk.count for one in walked.values()]
         at_home = sum(one.id in self.answers and one.id not in walked for one in self.asking)
-        for name, value in {
-            "walk-questions": len(self.asking),
-            "walk-hops": sum(one.hops for one in counts),
-            "walk-queried": sum(one.queried for one in counts) + at_home,
-            "walk-wire": sum(one.wire for one in counts),
-            "walk-hits": sum(one.hit for one in counts) + at_home,
-        }.items():
-            self.counts[name] = self.counts.get(name, 0) + value
+        self.tally(
+            {
+                "walk-questions": len(self.asking),
+                "walk-hops": sum(one.hops for one in counts),
+                "walk-queried": sum(one.queried for one in counts) + at_home,
+                "walk-wire": sum(one.wire for one in counts),
+                "walk-hits": sum(one.hit for one in counts) + at_home,
+            }
+        )
 
 
 class TopicWalk(OverlayWalk):

@@ -16,6 +16,7 @@ from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
 from fedrag_flwr.privacy.sealing import check_tag, tag
 from fedrag_flwr.records import (
     DeviceCard,
+    EncryptedQuestion,
     EncryptedQuestions,
     EncryptedScores,
     EncryptRequest,
@@ -163,7 +164,7 @@ class PrivateRouter:
         requests, unscored = {}, {}
         for node_id, encrypted in courier.exchange(letters, "query.encrypt", EncryptedQuestions).items():
             try:
-                scores = self._scores(node_id, encrypted)
+                scores = self._scores(node_id, encrypted, {question.id for question in waiting[node_id]})
             except CipherError as error:
                 courier.miss(node_id, f"query.encrypt: {error}")
                 continue
@@ -176,8 +177,10 @@ class PrivateRouter:
         scored, named = self._routed(requests), self._by_memories({n: rest for n, rest in unscored.items() if rest})
         return {n: [*scored.get(n, ()), *named.get(n, ())] for n in scored.keys() | named.keys()}
 
-    def _scores(self, node_id: int, encrypted: EncryptedQuestions) -> tuple[EncryptedScores, ...]:
-        """Score a home's questions, as many as its quota leaves."""
+    def _scores(
+        self, node_id: int, encrypted: EncryptedQuestions, asked: Collection[str]
+    ) -> tuple[EncryptedScores, ...]:
+        """Score those questions that a home was asked for, each once, and as many as its quota leaves."""
         name, scorer, tools = self._courier.name(node_id), self._tools.scorer, self._tools
         if encrypted.device != name:
             raise CipherError("it encrypted in another device's name", where=name)
@@ -186,11 +189,17 @@ class PrivateRouter:
         if scorer.known(name) != encrypted.fingerprint:
             raise CipherError("its public keys are not those that it names", where=name)
         key = tools.key.tag_key(self._cards[node_id].key)
+        own: dict[str, EncryptedQuestion] = {}
+        for one in encrypted.questions:
+            if one.question_id in asked:
+                own.setdefault(one.question_id, one)
+        if len(own) < len(encrypted.questions):
+            self._courier.miss(node_id, "it encrypted questions that it was not asked for, or more than once")
         known_as = (name, f"node {node_id}")  # no device's name has a space
-        granted = tools.quota.take(known_as, self._settings.privacy.epoch, len(encrypted.questions))
-        if granted < len(encrypted.questions):
+        granted = tools.quota.take(known_as, self._settings.privacy.epoch, len(own))
+        if granted < len(own):
             self._courier.miss(node_id, "its quota of encrypted questions is spent (routing.quota)")
-        questions = encrypted.questions[:granted]
+        questions = list(own.values())[:granted]
         for one in questions:
             check_tag(key, one.tag, *tagged_question(one.question_id, encrypted.fingerprint, one.ciphertext))
         start = time.perf_counter()

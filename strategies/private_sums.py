@@ -12,7 +12,7 @@ from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag
-from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessages, SumParts, SumTerm
+from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage, SealedMessages, SumParts, SumTerm
 from strategies.courier import Courier, Letter
 
 
@@ -76,11 +76,13 @@ class PrivateSums:
         if leader not in made:
             return []
         maker = PeerKey(self._courier.name(leader), self._cards[leader].key)
-        letters = [
-            Letter(others[message.device], GroupRequest((maker,), message.box))
-            for message in made[leader].messages
-            if message.device in others
-        ]
+        boxes: dict[str, SealedMessage] = {}
+        for message in made[leader].messages:
+            if message.device in others:
+                boxes.setdefault(message.device, message)
+        if len(boxes) < len(made[leader].messages):
+            self._courier.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
+        letters = [Letter(others[name], GroupRequest((maker,), one.box)) for name, one in boxes.items()]
         return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
 
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:

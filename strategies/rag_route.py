@@ -44,6 +44,8 @@ class RagRoute(ServingRag):
                 self._courier.miss(node_id, "it shared centroids in another device's name")
             elif any(one.vector.shape != (dimension,) for one in found):
                 self._courier.miss(node_id, "its centroids have another length than this encoder's vectors")
+            elif len(found) > asked.most:
+                self._courier.miss(node_id, "it shared more centroids than were asked for")
             elif found:
                 self.centroids[node_id] = Centroids(
                     np.stack([one.vector for one in found]),
@@ -73,7 +75,7 @@ class RagRoute(ServingRag):
             spent = at_home[question_id] + help_given.get(question_id, Help()).seconds
             self._settle(question_id, route, spent)
         asked = Counter(self._courier.name(node_id) for route in routes.values() for node_id in route)
-        self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)}
+        self.tally({f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)})
 
     def route(self, question_id: str) -> dict[int, float]:
         """The nodes to ask, likeliest first, with the chance that each is of use."""

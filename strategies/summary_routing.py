@@ -93,6 +93,11 @@ class SummaryRouting(ServingRag):
         """Only where the server answers."""
         return self.settings.routing.answers_at == "server"
 
+    def forget(self) -> None:
+        """Drop the questions that were asked, their answers, and who was asked for them."""
+        super().forget()
+        self.routes = {}
+
     def share(self) -> None:
         """Exchange summaries: in the open, through the server's shelf; sealed, by the server that cannot read them."""
         sealed = self.settings.graph.share == "sealed"
@@ -217,7 +222,7 @@ class SummaryRouting(ServingRag):
     def _count(self, owners: Mapping[str, tuple[str, ...]]) -> None:
         self.routes |= owners
         asked = Counter(name for names in owners.values() for name in names)
-        self.counts |= {f"routing-{name}": count for name, count in asked.items()} | {"routed": len(owners)}
+        self.tally({f"routing-{name}": count for name, count in asked.items()} | {"routed": len(owners)})
 
     def route(self, asking: OpenQuestion) -> Route:
         """Which owners to ask; home among them only where the server answers, which does not see home's evidence."""

@@ -93,8 +93,9 @@ class DeviceAnswers:
 
     @property
     def cache(self) -> AnswerCache:
-        """Answers of `fedrag`, for the same question alone."""
-        return replace(self.walks.cache, similarity=-1.0, verbatim=True)
+        """Answers of `fedrag`, for the same question alone; those of walks are not among them."""
+        of_walks = self.walks.cache
+        return replace(of_walks, similarity=-1.0, verbatim=True, by=f"{of_walks.by} assisted")
 
     def finish(
         self, question: Question, given: Sequence[EvidenceUnit], mode: AnswerMode, *, own: bool = False

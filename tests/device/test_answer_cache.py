@@ -46,7 +46,16 @@ def test_the_same_words_get_the_same_answer(device: EdgeDevice) -> None:
 
 def test_other_words_are_another_question_however_near(device: EdgeDevice) -> None:
     assert device.answers.cache.find(replace(ASKED, text="Into which bay does the Marl flow?"), VECTOR) is None
+    device.walks.cache.keep(ASKED, GIVEN, VECTOR, ())
     assert device.walks.cache.find(replace(ASKED, text="Where does the Ossel end?"), VECTOR) is not None
+
+
+def test_fedrag_and_walks_do_not_give_each_others_answers(device: EdgeDevice) -> None:
+    assert device.walks.cache.find(ASKED, VECTOR) is None
+    walked = replace(ASKED, id="q6", text="Where does the Marl end?")
+    device.walks.cache.keep(walked, replace(GIVEN, question_id="q6"), VECTOR, ())
+    assert device.answers.cache.find(walked, VECTOR) is None
+    assert device.walks.cache.find(walked, VECTOR) is not None
 
 
 def test_an_answer_goes_with_the_memory_that_it_rests_on(device: EdgeDevice) -> None:
@@ -134,6 +143,7 @@ def test_an_answer_over_anothers_memory_ends_with_its_hours(device: EdgeDevice) 
         ("graph.retrieval", "chunks", False),
         ("exchange", "encrypted", False),
         ("seed", 99, False),
+        ("baselines", "flooding", False),
         ("models.generator", "qwen2.5-coder-0.5b", False),
         ("models.threads", 2, True),
         ("mode", "serve", True),
@@ -153,6 +163,7 @@ def test_only_an_answer_of_the_same_settings_is_given_again(
 @pytest.mark.parametrize("mode", ["assisted", "walk"])
 def test_answers_to_people_here_and_to_a_run_tell_nothing_of_each_other(device: EdgeDevice, mode: AnswerMode) -> None:
     cache = device.answers.cache if mode == "assisted" else device.walks.cache
+    cache.keep(ASKED, GIVEN, VECTOR, ())
     assert cache.of(own=False).find(ASKED, VECTOR) is not None
     assert cache.of(own=True).find(ASKED, VECTOR) is None
     cache.of(own=True).keep(replace(ASKED, id="p", text="Who asks?"), replace(GIVEN, question_id="p"), -VECTOR, ())

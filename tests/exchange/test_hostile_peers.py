@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from fedrag_flwr import wire
@@ -184,6 +185,30 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
     assert party.courier.traffic.missing == {}
     with pytest.raises(CipherError, match="made with another key"):
         party.cipher.total(total, 5)
+
+
+def test_of_boxes_for_one_peer_the_first_goes_to_it() -> None:
+    taken: list[bytes] = []
+    app = ClientApp()
+
+    @app.train("group")
+    def group(message: Message, context: Context) -> Message:
+        box = wire.decode(message.content, GroupRequest, run=RUN).box
+        made = [SealedMessage("", name, told) for name in ("beta", "nobody") for told in (b"first", b"second")]
+        if box:
+            taken.append(box)
+        return Message(wire.encode(SealedMessages("", () if box else tuple(made)), run=RUN), reply_to=message)
+
+    names = {100: "mallory", 101: "beta"}
+    courier = Courier(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, poll=0.001, names=dict(names))
+    cards = {
+        node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=BoxKey.fresh().public)
+        for node, name in names.items()
+    }
+    assert PrivateSums(courier, cards, BoxKey.fresh()).agree(list(names), 2) == list(names)
+    assert taken == [b"first"]
+    assert list(courier.traffic.missing) == ["mallory"]
+    assert "more than once" in courier.traffic.missing["mallory"]
 
 
 HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another key, with which no sum is read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +12,14 @@ from flwr.app import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import FederationError
-from fedrag_flwr.evaluation.results import read_answers
-from fedrag_flwr.records import Answer, Cost, EvidenceUnit, because
+from fedrag_flwr.errors import FederationError, StoreFullError
+from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.inference.isolating import failed
+from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question, because
+from fedrag_flwr.settings import Plain
 from server_app.journal import FILE, Journal
-from server_app.run import run_systems
-from tests.strategies.federation import FirstRun
+from server_app.run import questions_of, run_systems
+from tests.strategies.federation import DEVICES, FirstRun
 
 pytestmark = pytest.mark.timeout(900)  # the last test waits for the first run
 TWO_LINES = (because("evidence", "two\nlines", 0.4, 0.5),)
@@ -114,6 +118,71 @@ def test_a_run_that_was_cut_goes_on_and_ends_as_another(first: FirstRun, tmp_pat
     assert not journals[0].exists()
     peaceful = files.with_changes(resume=False)
     assert resumed == _told(run_systems(peaceful.grid(), "1", peaceful.settings))
+
+
+def test_a_broadcast_that_was_cut_keeps_the_parts_that_were_answered(
+    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strategies.confidential_broadcast._AT_ONCE", 1)
+    changes: dict[str, Plain] = {"strategy": "confidential-broadcast", "baselines": "", "data__limit": 2}
+    files = first.files.copy_to(tmp_path).with_changes(resume=True, **changes)
+    opened_answers: list[Message] = []
+
+    def cut(reply: Message) -> Message:
+        if reply.metadata.message_type == "query.open_answers":
+            opened_answers.append(reply)
+            if len(opened_answers) == 2:
+                raise Killed
+        return reply
+
+    with pytest.raises(Killed):
+        run_systems(files.grid(cut), "1", files.settings)
+    asked = [Question(one.question_id, one.text, one.home) for one in questions_of(files.settings)]
+    journal = Journal.of(files.settings, asked)
+    [answer] = journal.answers("confidential-broadcast").values()
+    journal.close()
+    assert answer.question_id == asked[0].id
+    assert not failed(answer)
+
+
+def test_a_full_disk_ends_a_run_by_its_name_and_what_ended_before_is_kept(
+    first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = first.files.copy_to(tmp_path).with_changes(baselines="no-rag", resume=True, strategy="local-rag")
+    fsync, answered, full = os.fsync, [], []
+
+    def filling(reply: Message) -> Message:
+        if reply.metadata.message_type == "query.answer":
+            answered.append(reply)
+            if len(answered) == 2 * len(DEVICES):  # what is next to be written is the journal
+                full.append(True)
+        return reply
+
+    def sync(handle: int) -> None:
+        if full:
+            full.clear()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    monkeypatch.setattr("os.fsync", sync)
+    with pytest.raises(StoreFullError, match="the disk is full"):
+        run_systems(files.grid(filling), "1", files.settings)
+    [folder] = [path.parent for path in tmp_path.rglob("summary.json")]
+    assert list(read_summary(folder).systems) == ["local-rag"]
+    [kept] = (files.root / "home" / "runs").glob(f"*/{FILE}")
+    opened(kept.parent).close()  # nobody holds it
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that takes nothing")
+def test_a_journal_closes_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = opened(tmp_path)
+    journal._file.close()
+    monkeypatch.setattr(journal, "_file", os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb"))
+    with pytest.raises(StoreFullError, match=FILE):
+        journal.note("fedrag", ANSWERS)
+    assert journal.answers("fedrag") == {}
+    journal.close()
+    opened(tmp_path).close()
 
 
 def _told(results: Path) -> list[tuple[str, str, str | None, str]]:

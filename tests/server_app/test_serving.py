@@ -17,7 +17,7 @@ from fedrag_flwr.settings import Plain
 from server_app.serving import serve
 from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools
-from tests.strategies.federation import Federation, graphed
+from tests.strategies.federation import DEVICES, Federation, graphed
 from tests.strategies.waiting import put, serving
 
 FOREIGN = Question("w1", "How high is Mount Cairl?", "bridges")
@@ -199,6 +199,26 @@ def test_devices_are_taken_in_as_they_come(files: Federation) -> None:
     run.run()
     assert seen[0] == 0  # two devices are no quorum of five
     assert seen[1] > 0
+    with files.device("bridges") as home:
+        assert home.delivered.all()["w1"].path == "remote"
+
+
+def test_a_silent_device_does_not_hold_up_the_others_questions(
+    files: Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server_app.serving._PATIENCE", 5.0)
+    changed = files.with_changes(federation__round_timeout=240.0)
+    put(changed, FOREIGN)
+    silent = 100 + DEVICES.index("museums")
+
+    def mute(reply: Message) -> Message | None:
+        described = reply.metadata.message_type == "query.describe"
+        return None if described and reply.metadata.src_node_id == silent else reply
+
+    run, _ = serving(changed, mute)
+    run.run()
+    assert run.strategy.post.waited < 200
+    assert run.strategy.post.traffic.missing == {f"node {silent}": "no reply to query.describe within 5 s"}
     with files.device("bridges") as home:
         assert home.delivered.all()["w1"].path == "remote"
 

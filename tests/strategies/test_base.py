@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
+from flwr.app import Message
+from flwr.common.serde import message_from_proto
+from flwr.proto.message_pb2 import Message as MessageProto
 
 from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.inference.isolating import isolated
@@ -12,7 +16,9 @@ from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.roll_call import quorum_of
-from tests.strategies.federation import Federation, FirstRun
+from tests.strategies.federation import DEVICES, Federation, FirstRun
+
+LAST = 99 + len(DEVICES)  # its node
 
 
 def _copy(first: FirstRun, factory: pytest.TempPathFactory, name: str) -> Federation:
@@ -40,6 +46,32 @@ def test_questions_asked_one_by_one_get_the_answers_of_a_whole_run(
     told = single.outcome()
     assert 0.0 < told.server_seconds < told.seconds - single.post.waited
     assert single.post.waited > 0.0
+
+
+def test_who_was_silent_at_the_last_build_has_little_time_for_the_next(
+    first: FirstRun, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    files = _copy(first, tmp_path_factory, "late")
+    strategy = make_strategy("no-rag", files.settings, [], ServerTools(files.settings))
+
+    def lost(reply: Message) -> Message | None:
+        """The last device builds until the round is over."""
+        if reply.metadata.message_type != "train.build" or reply.metadata.src_node_id != LAST:
+            return reply
+        strategy.post.clock = lambda: time.monotonic() + 1e6
+        return None
+
+    strategy.prepare(files.grid(lost), "1", 60.0)
+    assert LAST not in strategy.builds
+    grid = files.grid()
+    strategy.prepare(grid, "1", 60.0)
+    assert LAST in strategy.builds
+    messages = [message_from_proto(MessageProto.FromString(data)) for data in grid.sent if b"BuildRequest" in data]
+    lives = {message.metadata.dst_node_id: message.metadata.ttl for message in messages}
+    assert lives.pop(LAST) == 60.0
+    assert set(lives.values()) == {files.settings.federation.round_timeout}
+    strategy.prepare(grid, "1", 60.0)
+    assert not strategy._late
 
 
 def test_what_only_an_error_kept_from_being_given_is_asked_again(first: FirstRun) -> None:

@@ -99,6 +99,21 @@ def test_the_pauses_double_and_end_with_the_round() -> None:
     assert 2 <= len(grid.heard) <= 5
 
 
+def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
+    app = Unsteady([])._app
+    post = courier(
+        LocalGrid(app, [{}, {}], {}, tamper=lambda reply: reply if reply.metadata.src_node_id == 100 else None)
+    )
+    messages = [
+        *post.messages([Letter(101, DescribeRequest(""))], "query.describe", 0.05),
+        *post.messages(DESCRIBE, "query.describe"),
+    ]
+    assert post.open(post.deliver(messages), DeviceCard) == {100: CARD}
+    assert post.traffic.missing == {"node 101": "no reply to query.describe within 0.05 s"}
+    assert post.silent == {101}
+    assert post.waited < 20.0
+
+
 def test_numbers_go_up_also_where_series_take_turns_and_a_clock_is_set_back() -> None:
     times = [5.0, 5.0, 5.0, 5.1, 5.2, 4.0, 5.3]
     clock = iter(times)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.errors import StoreFullError
 from fedrag_flwr.settings import Plain
+from strategies.name_keys import NameKeys
 from tests.strategies.rounds import Rounds
 
 LIE = "# Odile Varro\n\nOdile Varro was a baker. She was born in Brackwater in 1650.\n"
@@ -43,6 +46,17 @@ def test_who_takes_the_name_of_a_known_device_is_refused_and_the_device_goes_on(
     (rounds.documents("people") / "jonas-keel.md").unlink()
     rounds.run([bridges, people, impostor])
     assert rounds.in_bank("people") == rounds.own("people") < shared
+
+
+def test_a_name_that_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    known = NameKeys(tmp_path / "names")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StoreFullError, match="names/people"):
+        known.keep("people", b"key")
+    assert known.fits("people", b"another")
 
 
 def test_a_device_that_lost_its_key_has_its_name_again_once_the_operator_lets_it_go(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
+from fedrag_flwr.evaluation.results import read_answers
+from fedrag_flwr.overlay import Topics
 from fedrag_flwr.records import (
     AnswerBatch,
     EvidenceUnit,
@@ -30,7 +33,7 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.walking.gossip import SKETCHES
+from fedrag_flwr.walking.gossip import SKETCHES, document_vectors
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
@@ -202,6 +205,22 @@ def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:
         assert (owner.walks.sketches.own() == drawn).all()
 
 
+def test_beyond_the_budget_a_sketch_is_told_under_its_own_topics_alone(fresh: Federation) -> None:
+    files = fresh.with_changes(overlay__epsilon=8.0, privacy__budget=16.0)
+    with files.device("rivers") as owner:
+        headings, drawn = owner.walks.topics, owner.walks.sketches.own()
+        learnt, later = (Topics((f"{name}.0", f"{name}.1"), headings.centroids[:2]) for name in ("one", "other"))
+        assert owner.walks._sketches_by(learnt).own().any()
+        assert not owner.walks._sketches_by(later).own().any()
+    for document in (files.root / "data" / "rivers").iterdir():
+        document.write_text("# Kettles\n\nA kettle boils water for tea.\n")
+    with files.device("rivers") as owner:
+        before = owner.walks.topics.counts(document_vectors(owner.store, headings.centroids.shape[1]))
+        owner.build()
+        assert (owner.walks.topics.counts(document_vectors(owner.store, headings.centroids.shape[1])) != before).any()
+        assert (owner.walks.sketches.own() == drawn).all()
+
+
 def test_a_lost_sketch_is_not_drawn_anew_for_free(fresh: Federation) -> None:
     with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=8.0).device("rivers") as owner:
         assert owner.walks.sketches.own().any()
@@ -256,7 +275,9 @@ def test_an_answer_that_was_given_again_can_be_called_bad(fresh: Federation) -> 
     assert walked.answers["walks"].path != "cache"
 
 
-@pytest.mark.parametrize("changes", [{"strategy": "topic-walk"}, {"inference__evidence_units": 2}])
+@pytest.mark.parametrize(
+    "changes", [{"strategy": "topic-walk"}, {"baselines": "topic-walk"}, {"inference__evidence_units": 2}]
+)
 def test_answers_that_were_made_otherwise_are_not_given_again(fresh: Federation, changes: dict[str, Plain]) -> None:
     files = fresh.with_changes(overlay__cache_similarity=0.95)
     run(files, FOREIGN)
@@ -270,6 +291,29 @@ def test_walks_that_would_give_each_others_answers_are_not_compared(built: Feder
     both = built.with_changes(baselines="random-walk", overlay__cache_similarity=0.95)
     with pytest.raises(SettingError, match="each other's answers"):
         run_systems(both.grid(), "1", both.settings)
+
+
+@pytest.mark.parametrize(("strategy", "baselines"), [("topic-walk", "fedrag"), ("fedrag", "topic-walk")])
+def test_systems_of_one_run_answer_each_by_itself(fresh: Federation, strategy: str, baselines: str) -> None:
+    asked = {"id": FOREIGN.id, "question": FOREIGN.text, "answer": "2,144 metres", "home": FOREIGN.home}
+    (fresh.root / "foreign.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    files = fresh.with_changes(
+        strategy=strategy,
+        baselines=baselines,
+        overlay__cache_similarity=0.95,
+        memory__delta=1.0,
+        fedrag__bank=False,  # so that others must help here, too
+        fedrag__reading=False,
+        graph__community_most=8,
+        graph__community_least=2,
+        data__questions=str(fresh.root / "foreign.jsonl"),
+        data__split="",
+    )
+    rows = read_answers(run_systems(files.grid(), "1", files.settings))
+    assert {row.system for row in rows} == {strategy, baselines}
+    assert "cache" not in {row.path for row in rows}
+    with files.device(FOREIGN.home) as home:
+        assert home.walks.notes.all("answer")
 
 
 def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: pytest.MonkeyPatch) -> None:

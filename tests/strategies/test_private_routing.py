@@ -14,7 +14,7 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.exchange.routing import tagged_scores
+from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
 from fedrag_flwr.privacy.ckks.scoring import SummaryScorer
 from fedrag_flwr.privacy.sealing import BoxKey, tag
 from fedrag_flwr.records import (
@@ -171,6 +171,27 @@ def tampering(kind: type[object], change: Callable[..., object]) -> Tamper:
         return reply
 
     return tamper
+
+
+def test_what_a_home_was_not_asked_for_is_not_scored(files: Federation, plain: SummaryRouting) -> None:
+    encrypted = files.with_changes(exchange="encrypted")
+    server = ServerTools(encrypted.settings).key.public
+    with encrypted.device("bridges") as home:
+        key = home.sealed.key.tag_key(server)
+
+    def more(sent: EncryptedQuestions) -> EncryptedQuestions:
+        if sent.device != "bridges":
+            return sent
+        own = sent.questions[0]
+        tagged = tag(key, *tagged_question("f8", sent.fingerprint, own.ciphertext))  # it asks at another home
+        return replace(sent, questions=(*sent.questions, own, replace(own, question_id="f8", tag=tagged)))
+
+    strategy, _ = run(encrypted, *ASKED, tamper=tampering(EncryptedQuestions, more))
+    assert strategy.counts["scored"] == len(ASKED)
+    missing = strategy.outcome().traffic.missing
+    assert list(missing) == ["bridges"]
+    assert "not asked for" in missing["bridges"]
+    assert {name: told(one) for name, one in strategy.answers.items()} == {n: told(a) for n, a in plain.answers.items()}
 
 
 def _another_ciphertext(sent: EncryptedQuestions) -> EncryptedQuestions:

@@ -101,6 +101,25 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> No
     assert "another device's name" in strategy.outcome().traffic.missing["rivers"]
     assert "routing-rivers" not in strategy.counts
 
+    def more(batch: CentroidBatch) -> CentroidBatch:
+        return replace(batch, centroids=batch.centroids * 2) if batch.device == "rivers" else batch
+
+    one = files.with_changes(routing__router_centroids=1)
+    strategy, _ = run(RagRoute, one, FOREIGN, tamper=tampering(CentroidBatch, more))
+    assert strategy.outcome().traffic.missing == {"rivers": "it shared more centroids than were asked for"}
+    assert strategy.counts["centroids"] == len(DEVICES) - 1
+
+
+def test_counts_of_all_questions_are_told(files: Federation) -> None:
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = RagRoute(files.settings, (), tools)
+    strategy.prepare(files.grid(), "1")
+    for question in (FOREIGN, HOME):
+        strategy.ask([question])
+        strategy.forget()
+    assert strategy.counts["routed"] == 2
+
 
 def slow_home(batch: AnswerBatch) -> AnswerBatch:
     return replace(batch, open=tuple(replace(one, seconds=1_000.0) for one in batch.open))

@@ -97,6 +97,22 @@ def test_summaries_travel_once(built: Federation) -> None:
     assert told(sent) == 0
 
 
+@pytest.mark.parametrize("exchange", ["plain", "download"])
+def test_counts_of_all_questions_are_told_and_whom_they_went_to_is_forgotten(built: Federation, exchange: str) -> None:
+    files = mistrusting(built, exchange=exchange)
+    tools = ServerTools(files.settings)
+    tools.__dict__["toolbox"] = toolbox()
+    strategy = SummaryRouting(files.settings, (), tools)
+    strategy.prepare(files.grid(), "1")
+    for name in ("once", "again"):
+        strategy.ask([replace(FOREIGN, id=name)])
+    assert set(strategy.routes) == {"once", "again"}
+    strategy.forget()
+    tools.close()
+    assert (strategy.counts["routed"], strategy.counts["routing-rivers"]) == (2, 2)
+    assert strategy.routes == {}
+
+
 def test_home_never_asks_itself(built: Federation) -> None:
     strategy, _ = run(mistrusting(built, routing__summaries=50, routing__devices=5), HOME)
     assert "routing-bridges" not in strategy.counts
