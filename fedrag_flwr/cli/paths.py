@@ -10,7 +10,7 @@ from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.nodes import OWN
 from fedrag_flwr.settings import Plain
 
-_SETTINGS = frozenset(
+PATH_SETTINGS = frozenset(
     {
         "home",
         "models.encoder",
@@ -26,7 +26,11 @@ _SETTINGS = frozenset(
         "data.questions",
     }
 )
-_PATHS = _SETTINGS | {key for key, setting in OWN.items() if setting in _SETTINGS} | {"data-path", "training-questions"}
+_PATHS = (
+    PATH_SETTINGS
+    | {key for key, setting in OWN.items() if setting in PATH_SETTINGS}
+    | {"data-path", "training-questions"}
+)
 _WORDS = frozenset({"", "demo", "demo-strong", "shipped", "trained", "learnt", *REGISTRY})  # what else may stand there
 
 
