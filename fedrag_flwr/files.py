@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from fedrag_flwr.errors import FedragError
+
+_LOG = logging.getLogger(__name__)
 
 
 def replace_file(path: Path, body: bytes, mode: int = 0o600) -> None:
@@ -45,6 +50,17 @@ def write_private(path: Path, body: bytes) -> None:
         os.link(fresh, path)  # whole or not at all, and never over another
     finally:
         fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def best_effort(path: Path) -> Iterator[None]:
+    """Write a file that only saves time: where the disk does not take it, the log says so and all else goes on."""
+    try:
+        yield
+    except FedragError:
+        raise  # some of ours are also OSErrors
+    except OSError as error:
+        _LOG.warning("%s is not kept: %s", path.name, os.strerror(error.errno or 0))
 
 
 @contextmanager

@@ -88,7 +88,9 @@ HANDLERS: Mapping[str, Handler] = {
     "query.overview": _on(records.SummaryOverview, lambda at, told: at.device.graph.take_overview(told), writes=True),
     "query.rounded_overview": _on(
         records.RoundedOverview,
-        lambda at, told: at.device.graph.take_overview(records.SummaryOverview(restored(told))),
+        lambda at, told: at.device.graph.take_overview(
+            records.SummaryOverview(restored(told, at.device.toolbox.encoder.dimension))
+        ),
         writes=True,
     ),
     "query.seal_summaries": _on(

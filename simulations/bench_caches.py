@@ -34,6 +34,7 @@ from simulations.corpora.sentences import find_data
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.cache_world import Tiers, World, sources
 
 KINDS = ("text", "sql", "graph")
@@ -227,15 +228,16 @@ def main() -> None:
     tools = load_toolbox(settings.models, fedrag_home())
     search = SearchTools(tools.encoder, tools.pipeline, LateInteractionReranker(tools.encoder))
     opened, questions = sources(data, work, given.each, given.seed, search, given.rows)
+    kept = RowFile(work / "results.jsonl", this_code(tools.generator_id))
+    known = {row["kind"]: Result(**row) for row in kept.rows()}
     results = []
     for kind in given.kinds.split(","):
-        kept = work / f"{kind}.json"
-        if not kept.exists():
+        if kind not in known:
             shutil.rmtree(work / kind, ignore_errors=True)
             world = World(opened[kind], work / kind, settings, tools)
-            measured = measure(kind, world, questions, Plan(given.seed, given.answers, given.requests))
-            kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
-        results.append(Result(**json.loads(kept.read_text(encoding="utf-8"))))
+            known[kind] = measure(kind, world, questions, Plan(given.seed, given.answers, given.requests))
+            kept.add(asdict(known[kind]))
+        results.append(known[kind])
         print(table(results[-1:]), flush=True)
     dumped = [asdict(one) for one in results]
     (given.out / "caches.json").write_text(json.dumps(dumped, indent=1) + "\n", encoding="utf-8")

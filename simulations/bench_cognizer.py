@@ -41,6 +41,7 @@ from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.reader_corpus import gold_spans, is_gold, rows_of
+from simulations.reporting.row_file import RowFile, this_code
 
 FILE = "hotpotqa.jsonl.gz"
 SHIPPED = Settings.from_config({})
@@ -140,20 +141,15 @@ def recall(fields: Mapping[str, Any], evidence: Sequence[EvidenceUnit]) -> float
     return found / max(wanted, 1)
 
 
-def asked(bench: Bench, path: Path, split: str, limit: int, kept: Path) -> list[Row]:
+def asked(bench: Bench, path: Path, split: str, limit: int, kept: RowFile) -> list[Row]:
     """Ask the first rows of a split, those of an earlier run excepted."""
-    rows: dict[str, Row] = {}
-    if kept.exists():
-        for line in kept.read_text(encoding="utf-8").splitlines():
-            row = Row(**json.loads(line))
-            rows[row.question_id] = row
+    rows = {row.question_id: row for row in (Row(**one) for one in kept.rows())}
     found = []
     for number, fields in enumerate(rows_of(path, split, limit), 1):
         row = rows.get(fields["id"]) or bench.ask(fields)
         found.append(row)
         if row.question_id not in rows:
-            with kept.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(asdict(row)) + "\n")
+            kept.add(asdict(row))
         if number % 10 == 0:
             print(f"{number}: F1 {100 * _mean([row.f1 for row in found]):.1f}", flush=True)
     return found
@@ -241,8 +237,8 @@ def main() -> None:
     name += f"-{arguments.order}" if arguments.order != "similarity" else ""
     name += "-shipped" * arguments.shipped + "-memorizer" * arguments.memorizer
     kept = home / "benchmarks" / f"cognizer-{name}{arguments.run and '-' + arguments.run}.jsonl"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    rows = asked(bench, arguments.data / FILE, arguments.split, arguments.limit, kept)
+    made_by = this_code(bench.toolbox.generator_id)
+    rows = asked(bench, arguments.data / FILE, arguments.split, arguments.limit, RowFile(kept, made_by))
     by_kind: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_kind[row.kind].append(row)

@@ -54,6 +54,7 @@ from simulations.parts.controller_variants import (
     one_for_all,
 )
 from simulations.reporting.folders import out_folder
+from simulations.reporting.row_file import RowFile, this_code
 
 NEAREST, FIRST, FITTED, SHIPPED = "nearest sentences", "best first stage", "controller", "shipped controller"
 WHOLE = {FIRST: f"{FIRST}, whole", FITTED: f"{FITTED}, whole"}
@@ -202,6 +203,12 @@ def _mean(rows: Sequence[Row], name: str) -> float:
     return 100.0 * float(np.mean([getattr(row, name) for row in rows]))
 
 
+def kept_answers(home: Path, split: str, generator_id: str, seed: int) -> RowFile:
+    """Answers by one generator over paragraphs in the order of controllers that were fitted with one seed."""
+    path = home / "benchmarks" / f"controller-answers-{split}-{generator_id.replace('@', '-')}.jsonl"
+    return RowFile(path, this_code(generator_id, f"seed={seed}"))
+
+
 def main() -> None:
     """Answer what was not answered yet, print and keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -223,10 +230,8 @@ def main() -> None:
         "memory.tokens-per-kilotoken": 0,
     }
     bench = Bench.of(Settings.from_config(config), home, memories=False)
-    weights = bench.toolbox.generator_id.replace("@", "-")
-    path = home / "benchmarks" / f"controller-answers-{options.split}-{weights}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    rows = {(row.question_id, row.way): row for row in (Row(**json.loads(line)) for line in lines)}
+    kept = kept_answers(home, options.split, bench.toolbox.generator_id, options.seed)
+    rows = {(row.question_id, row.way): row for row in (Row(**one) for one in kept.rows())}
     held_out = options.split == "train"
     limit = min(options.limit, TRAIN) if held_out else options.limit
     splits = {
@@ -247,8 +252,7 @@ def main() -> None:
         missing = [way for way in options.ways if (fields["id"], way) not in rows]
         for row in answered(bench, dataset, fields, chosen[fields["id"]], missing) if missing else []:
             rows[row.question_id, row.way] = row
-            with path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(asdict(row)) + "\n")
+            kept.add(asdict(row))
         if done % 10 == 0:
             print(f"{done} of {len(asked)}", flush=True)
     wanted = {fields["id"] for *_, fields in asked}

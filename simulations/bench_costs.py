@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.baselines.reading import evidence_words
-from fedrag_flwr.inference.isolating import failed
-from fedrag_flwr.records import Answer
+from fedrag_flwr.records import Answer, failed
 from simulations.bench.construction import construction_table
 from simulations.bench.rows import read_rows
 

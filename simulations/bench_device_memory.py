@@ -35,6 +35,7 @@ from simulations.deployment.federation import program
 from simulations.deployment.memory_plan import plan
 from simulations.deployment.processes import Processes
 from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.row_file import this_code
 
 GENERATORS = ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 _DEVICE = "missions"
@@ -105,7 +106,7 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=Path("results/device_memory.jsonl"))
     parser.add_argument("--out", type=Path, help="a folder for device_memory.md")
     given = parser.parse_args()
-    kept = KeptRows(given.rows)
+    kept = KeptRows(given.rows, this_code())
     rows = {name: kept.row(name, partial(measure, name)) for name in given.generators.split(",")}
     first = next(iter(rows.values()))
     told = table(rows) + "\n" + plan(float(first["answered RSS"]) - float(first["weights"]))

@@ -8,7 +8,6 @@ goes on with the next fault.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import resource
@@ -28,6 +27,7 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.journal import FILE as JOURNAL
 from simulations.kill_store import kill_rounds
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
 from simulations.worlds.fuzz_world import DEVICES
 from simulations.worlds.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
@@ -266,16 +266,15 @@ FAULTS: Mapping[str, Callable[[Path, int, np.random.Generator], Found]] = {
 def run_all(out: Path, moments: int, seed: int, only: str) -> list[FaultReport]:
     """All faults, or those whose names hold a word; what a run before has done stands."""
     out.mkdir(parents=True, exist_ok=True)
-    done = out / "reports.jsonl"
-    reports = [FaultReport(**json.loads(line)) for line in done.read_text().splitlines()] if done.exists() else []
+    done = RowFile(out / "reports.jsonl", this_code(f"seed={seed}"))
+    reports = [FaultReport(**one) for one in done.rows()]
     for number, (fault, inject) in enumerate(FAULTS.items()):
         if only not in fault or any((one.fault, one.moments) == (fault, moments) for one in reports):
             continue
         start = time.monotonic()
         met, notes = inject(out / f"world-{number}", moments, np.random.default_rng([seed, number]))
         report = FaultReport(fault, moments, met, dict(notes), time.monotonic() - start)
-        with done.open("a") as file:
-            file.write(json.dumps(asdict(report)) + "\n")
+        done.add(asdict(report))
         reports.append(report)
         print(report, flush=True)
     return reports

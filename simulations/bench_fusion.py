@@ -4,7 +4,8 @@
     python simulations/bench_fusion.py [--sizes 10000 100000 1000000] [--devices 100] [--out docs/benchmarks]
 
 Every delta is encoded and decoded as it travels, page by page. One device stands for all in what it gets. Each size has
-a process of its own, one thread; a size that ``fusion.json`` holds is not measured again (``--again`` does).
+a process of its own, one thread; a size that ``fusion.json`` holds for as many devices, this seed and this code is not
+measured again (``--again`` does).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import multiprocessing
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -32,11 +33,14 @@ from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.reporting.folders import out_folder
+from simulations.reporting.row_file import this_code
 from simulations.worlds.fusion_rounds import deal, upload
 from simulations.worlds.local_grid import assume_identity
 
 RUN = "1"
 ASKER = "device-without-documents"
+SEED = 7
+Key = tuple[int, int, int]  # items, devices, seed
 
 
 @dataclass(slots=True)
@@ -76,6 +80,13 @@ class Measured:
     base_mb: float  # peak memory of the process before there is a bank, models loaded
     peak_mb: float  # after the first round, before the device imports
     bank_mb: float  # on disk, after both rounds
+    seed: int = SEED  # as of rows in which it is not told, nor is the code
+    made_by: str = ""
+
+    @property
+    def key(self) -> Key:
+        """What was asked for."""
+        return self.items, self.devices, self.seed
 
 
 class Bench:
@@ -194,10 +205,10 @@ def measure(size: int, devices: int, seed: int) -> Measured:
     held = sum(path.stat().st_size for path in (root / "bank").rglob("*") if path.is_file())
     assert empty[1] == 0
     shutil.rmtree(root)
-    return Measured(size, devices, first, change, base, peak_first, held / 2**20)
+    return Measured(size, devices, first, change, base, peak_first, held / 2**20, seed, this_code())
 
 
-def table(rows: list[Measured]) -> str:
+def table(rows: Sequence[Measured]) -> str:
     """The figures as a Markdown table."""
     heads = (
         *("items", "round", "sent", "withdrawn", "wire s", "take s", "cpu", "merge s", "cpu", "compose s", "cpu"),
@@ -224,9 +235,19 @@ def table(rows: list[Measured]) -> str:
     return "\n".join(lines)
 
 
-def _known(path: Path) -> list[Measured]:
+def known(path: Path) -> dict[Key, Measured]:
+    """What a file of figures holds."""
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    return [Measured(**{**row, "first": Round(**row["first"]), "change": Round(**row["change"])}) for row in rows]
+    made = [Measured(**{**row, "first": Round(**row["first"]), "change": Round(**row["change"])}) for row in rows]
+    return {row.key: row for row in made}
+
+
+def missing(asked: Iterable[Key], rows: Mapping[Key, Measured], made_by: str) -> list[Key]:
+    """What was not measured yet, or by other code, of which is told."""
+    left = [key for key in asked if key not in rows or rows[key].made_by != made_by]
+    if others := sum(key in rows for key in left):
+        print(f"{others} rows of other code are measured anew", flush=True)
+    return left
 
 
 def main() -> None:
@@ -234,29 +255,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=(10_000, 100_000, 1_000_000))
     parser.add_argument("--devices", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--again", action="store_true", help="measure sizes again that were measured before")
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     options = parser.parse_args()
     target = options.out / "fusion.json"
-    rows = {row.items: row for row in _known(target)}
+    rows = known(target)
     spawn = multiprocessing.get_context("spawn")
-    for size in options.sizes:
-        if size in rows and not options.again:
-            continue
-        home = fedrag_home() / "fusion" / f"dealt-{size}-{options.devices}-{options.seed}"
-        for step, arguments in (
-            (deal, (home, size, options.devices, options.seed)),
-            (measure, (size, options.devices, options.seed)),
-        ):
+    asked = [(size, options.devices, options.seed) for size in options.sizes]
+    for key in asked if options.again else missing(asked, rows, this_code()):
+        home = fedrag_home() / "fusion" / f"dealt-{'-'.join(map(str, key))}"
+        for step, arguments in ((deal, (home, *key)), (measure, key)):
             with ProcessPoolExecutor(1, mp_context=spawn) as process:
                 found = process.submit(step, *arguments).result()
         assert isinstance(found, Measured)
-        rows[size] = found
+        rows[key] = found
         print(table([found]), flush=True)
-        kept = [asdict(rows[size]) for size in sorted(rows)]
+        kept = [asdict(rows[one]) for one in sorted(rows)]
         target.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    print(table([rows[size] for size in sorted(rows)]))
+    print(table([rows[key] for key in asked]))
 
 
 if __name__ == "__main__":

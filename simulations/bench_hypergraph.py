@@ -37,6 +37,7 @@ from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.settings import fedrag_home
 from simulations.corpora.sentences import encoded, find_data, pooled_documents, sentence_units, sentences_of
 from simulations.reporting.folders import out_folder
+from simulations.reporting.row_file import RowFile, this_code
 
 SEED = 7
 TARGET_GROWTH, TARGET_DENSE, TARGET_SECONDS, TARGET_MB = 1.15, 0.1, 600.0, 3_000.0
@@ -147,10 +148,10 @@ def _machine() -> Row:
 
 def collect(arguments: argparse.Namespace) -> list[Row]:
     """Measure what is not kept yet, each row in its own process; of equal rows the quickest counts."""
-    kept = fedrag_home() / "benchmarks" / "hypergraph.jsonl"
+    kept = RowFile(fedrag_home() / "benchmarks" / "hypergraph.jsonl", this_code())
     if arguments.again:
-        kept.unlink(missing_ok=True)
-    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.is_file() else []
+        kept.path.unlink(missing_ok=True)
+    rows = kept.rows()
     texts = sentences_of(pooled_documents(find_data(arguments.data)))[: max(arguments.sizes)]
     vectors, seconds = encoded(texts, "pooled sentences")
     print(f"{len(texts)} sentences, encoded in {seconds:.0f} s (not part of what follows)\n", flush=True)
@@ -162,13 +163,12 @@ def collect(arguments: argparse.Namespace) -> list[Row]:
     for asked in wanted:
         same = [row for row in rows if asked.items() <= row.items()]
         for _ in range(len(same), arguments.repeats if asked["kind"] == "sparse" else 1):
-            file = kept.parent / f"pooled-{asked['sentences']}.npy"
+            file = kept.path.parent / f"pooled-{asked['sentences']}.npy"
             np.save(file, vectors[: asked["sentences"]])
             command = [sys.executable, __file__, "--measure", asked["kind"], "--vectors", str(file)]
             done = subprocess.run([*command, "--rate", str(asked.get("rate", 0))], stdout=subprocess.PIPE, check=True)
             same.append(json.loads(done.stdout))
-            with kept.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(same[-1]) + "\n")
+            kept.add(same[-1])
         chosen.append(min(same, key=lambda row: row.get("cpu_seconds", 0.0)))
     return chosen
 

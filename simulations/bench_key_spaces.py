@@ -51,11 +51,11 @@ from simulations.bench_controller import table
 from simulations.corpora.reader_corpus import rows_of
 from simulations.corpora.retrieval_pool import own_tuples
 from simulations.corpora.sentences import DATASETS, find_data, pooled_documents
+from simulations.reporting.row_file import RowFile, this_code
 
 SIZES = (2_048, 8_192, 32_768, 131_072)
 QUESTIONS = 34  # of each set
 CHANGED = 50
-VERSION = 5
 _BLOCK = 1_024  # passages whose tuples are kept together
 _BATCH = 8_192  # passages that are put in together
 _CAPITALISED = re.compile(r"\b[A-Z][A-Za-z]*\b")
@@ -66,7 +66,6 @@ Corpus = Iterator[tuple[str, list[EvidenceTuple]]]
 class Grown:
     """One size: counts, seconds to build, megabytes of the process that came with it, and milliseconds a question."""
 
-    version: int
     passages: int
     tuples: int
     vertices: int
@@ -138,7 +137,6 @@ def measured(data: Path, size: int) -> Grown:
     fresh_build_s, fresh_ms = _by_fresh(pool, size, questions)
     same = float(np.mean([len(set(a) & set(b)) / max(len(a), 1) for a, b in zip(every, few, strict=True)]))
     return Grown(
-        version=VERSION,
         passages=size,
         tuples=sum(len(own) for _, own in corpus(pool, size)),
         vertices=len(keys.vertices),
@@ -232,18 +230,14 @@ def main() -> None:
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
-    data, path = find_data(options.data), fedrag_home() / "benchmarks" / "key-spaces.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    kept = [json.loads(line) for line in lines]
-    rows = {one["passages"]: Grown(**one) for one in kept if one["version"] == VERSION}
+    data, kept = find_data(options.data), RowFile(fedrag_home() / "benchmarks" / "key-spaces.jsonl", this_code())
+    rows = {one["passages"]: Grown(**one) for one in kept.rows()}
     sizes = [int(size) for size in options.sizes.split(",")]
     for size in sizes:
         if size not in rows:
             with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
                 rows[size] = process.submit(measured, data, size).result()
-            with path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(asdict(rows[size])) + "\n")
+            kept.add(asdict(rows[size]))
             print(f"{size:,} passages measured", flush=True)
     columns = ("passages", "tuples", "vertices", "hyperedges", "build s", "fresh build s", "MB", "ms, exact")
     also = ("ms, without negligible", "same top 10 %", "ms, fresh", "ms, a change")

@@ -33,6 +33,7 @@ from simulations.bench_personal_data import ALL, FILES, Finder, Found, Score, ou
 from simulations.corpora.labelled_texts import Labelled, read
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import this_code
 
 SYSTEMS = ("rules", "model", "rules, then model")
 Drawn = Sequence[tuple[int, Labelled]]  # texts with their numbers in the file
@@ -136,7 +137,7 @@ def main() -> None:
         raise SourceError("there is no data", where="--data", fix=f"name the folder with {', '.join(FILES)}")
     model = load_generator(options.model, threads=options.threads)
     rules = ours(SpacyPipeline())
-    kept = KeptRows(fedrag_home() / "model-masking" / f"{options.model}.jsonl")
+    kept = KeptRows(fedrag_home() / "model-masking" / f"{options.model}.jsonl", this_code(model.id))
     every: list[tuple[int, Labelled]] = []
     found: list[dict[str, Row]] = []
     table = []

@@ -24,6 +24,7 @@ from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.line_chart import line_chart
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import this_code
 from simulations.worlds.overlay_world import EPSILON, QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
 
 SIZES = (20, 40, 60, 80, 100)
@@ -48,7 +49,7 @@ def measured(
     seeds: Iterable[int] = SEEDS,
     epsilon: float = 1.0,
 ) -> Row:
-    """Means over all questions and draws, over the first 500, the last 500, and in steps of 500."""
+    """Means over all questions and draws, over the first 500, the last 500, and over all so far in steps of 500."""
     runs: list[list[Asked]] = []
     right = []
     for seed in seeds:
@@ -62,9 +63,6 @@ def measured(
     every = Means.of([one for run in runs for one in run])
     first = Means.of([one for run in runs for one in run[:STEP]])
     last = Means.of([one for run in runs for one in run[-STEP:]])
-    steps = [
-        Means.of([one for run in runs for one in run[: start + STEP]]).queried for start in range(0, len(runs[0]), STEP)
-    ]
     return {
         "hops": every.hops,
         "queried": every.queried,
@@ -75,8 +73,14 @@ def measured(
         "first hit": first.hit,
         "last": last.queried,
         "spread": float(np.std([Means.of(run).queried for run in runs])),
-        "steps": json.dumps([round(value, 2) for value in steps]),
+        "steps": json.dumps([round(value, 2) for value in so_far(runs)]),
     }
+
+
+def so_far(runs: Sequence[Sequence[Asked]]) -> list[float]:
+    """Peers queried a question, over all questions so far, in steps of 500."""
+    ends = range(STEP, len(runs[0]) + STEP, STEP)
+    return [Means.of([one for run in runs for one in run[:end]]).queried for end in ends]
 
 
 def pages(world: MmluWorld, kept: KeptRows, questions: int, out: Path) -> str:
@@ -102,7 +106,7 @@ def pages(world: MmluWorld, kept: KeptRows, questions: int, out: Path) -> str:
     main = [(kind, peers, row(kind, peers)) for peers in SIZES for kind in KINDS]
     curves = {f"{peers} peers": json.loads(str(one["steps"])) for kind, peers, one in main if kind == "topic"}
     across = [STEP * (place + 1) for place in range(len(next(iter(curves.values()))))]
-    chart = line_chart(curves, "questions", "peers queried a question, topic walk", across)
+    chart = line_chart(curves, "questions", "peers queried a question so far, topic walk", across)
     (out / "overlay_convergence.svg").write_text(chart, encoding="utf-8")
     tables: dict[str, dict[float, list[Row]]] = {
         "sketch walk, epsilon of a document": {e: [row("sketch", n, epsilon=e) for n in FEW] for e in EPSILONS},
@@ -142,7 +146,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=QUESTIONS)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    kept = KeptRows(fedrag_home() / "overlay" / "mmlu-rows.jsonl")
+    kept = KeptRows(fedrag_home() / "overlay" / "mmlu-rows.jsonl", this_code())
     text = pages(MmluWorld(arguments.data), kept, arguments.questions, arguments.out)
     (arguments.out / "overlay_mmlu.md").write_text(text, encoding="utf-8")
     print(text)

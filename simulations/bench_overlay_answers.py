@@ -11,16 +11,18 @@ are kept under ``$FEDRAG_HOME/overlay-answers``: a stopped run goes on.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from client_app.app import app
+from client_app.app import app, app_of
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
@@ -29,10 +31,12 @@ from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
-from fedrag_flwr.walking.peer import NOTES
+from fedrag_flwr.toolbox import load_toolbox
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import RowFile, this_code
+from simulations.worlds.kept_devices import KeptDevices, notes_of
 from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
@@ -96,9 +100,9 @@ class World:
                 write_documents(root / device, documents)
         return root
 
-    def forget_walks(self) -> None:
-        """Take from all peers what the walks of another system taught them: it was over the same questions."""
-        for notes in (self.root / "home").rglob(f"{NOTES}*"):
+    def forget_walks(self, walker: str) -> None:
+        """Take from all peers what a walker's earlier walks taught them: they were over the same questions."""
+        for notes in (self.root / "home").rglob(f"{notes_of(walker)}*"):
             notes.unlink()
 
     def settings(self, system: str, threshold: float) -> Settings:
@@ -122,30 +126,47 @@ class World:
 
 def answers(world: World, system: str, asked: Sequence[tuple[PeerQuestion, str]], threshold: float) -> list[Row]:
     """A system's answers; those given before are read back. Another number of questions is another draw of homes."""
-    file = world.root / f"answers-{system.replace(', ', '-')}-{len(asked)}.jsonl"
-    known = {row["id"]: Row(**row) for row in map(json.loads, file.read_text().splitlines())} if file.is_file() else {}
+    settings = world.settings(system, threshold)
+    kept = kept_answers(world, system, len(asked), settings)
+    known = {row["id"]: Row(**row) for row in kept.rows()}
     waiting = [pair for pair in asked if pair[0].id not in known]
     if waiting:
+        walker = kept.path.stem
         if not known:
-            world.forget_walks()
-        settings = world.settings(system, threshold)
-        grid = LocalGrid(app, [{"partition-id": n} for n in range(settings.federation.devices)], settings.flat())
-        strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))
-        strategy.prepare(grid, str(grid.run.run_id))
-        for start in range(0, len(waiting), AT_ONCE):
-            batch = waiting[start : start + AT_ONCE]
-            before = Counter(strategy.counts)
-            homes = {one.id: "centre" if system in STORES else home for one, home in batch}
-            strategy.ask([Question(one.id, one.text[:2000], homes[one.id]) for one, _ in batch])
-            took = {
-                name: (strategy.counts.get(f"walk-{name}", 0) - before[f"walk-{name}"]) / len(batch) for name in _COUNTS
-            }
-            rows = [marked(strategy.answers[one.id], one.answer, took) for one, _ in batch]
-            known.update({row.id: row for row in rows})
-            with file.open("a", encoding="utf-8") as out:
-                out.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
-            print(f"{system}: {start + len(batch)} of {len(waiting)}", flush=True)
+            world.forget_walks(walker)
+        with closing(KeptDevices(walker)) as devices:
+            for rows in _asked(devices, settings, system, waiting):
+                kept.add(*map(asdict, rows))
+                known.update({row.id: row for row in rows})
+                print(f"{system}: {len(known)} of {len(asked)}", flush=True)
     return [known[one.id] for one, _ in asked]
+
+
+def kept_answers(world: World, system: str, count: int, settings: Settings) -> RowFile:
+    """A system's answers to so many questions under some settings; its walks are noted under the file's name."""
+    told = hashlib.sha256(json.dumps(settings.flat(), sort_keys=True).encode()).hexdigest()[:6]
+    generator_id = load_toolbox(settings.models, fedrag_home(settings.home)).generator_id
+    path = world.root / f"answers-{system.replace(', ', '-')}-{count}.jsonl"
+    return RowFile(path, this_code(generator_id, f"settings={told}"))
+
+
+def _asked(
+    devices: KeptDevices, settings: Settings, system: str, waiting: Sequence[tuple[PeerQuestion, str]]
+) -> Iterator[list[Row]]:
+    """The answers of one round after the other."""
+    nodes = [{"partition-id": n} for n in range(settings.federation.devices)]
+    grid = LocalGrid(app_of(devices.reply), nodes, settings.flat())
+    strategy = make_strategy(settings.strategy, settings, (), ServerTools(settings))
+    strategy.prepare(grid, str(grid.run.run_id))
+    for start in range(0, len(waiting), AT_ONCE):
+        batch = waiting[start : start + AT_ONCE]
+        before = Counter(strategy.counts)
+        homes = {one.id: "centre" if system in STORES else home for one, home in batch}
+        strategy.ask([Question(one.id, one.text[:2000], homes[one.id]) for one, _ in batch])
+        took = {
+            name: (strategy.counts.get(f"walk-{name}", 0) - before[f"walk-{name}"]) / len(batch) for name in _COUNTS
+        }
+        yield [marked(strategy.answers[one.id], one.answer, took) for one, _ in batch]
 
 
 def marked(answer: Answer, gold: str, took: Mapping[str, float]) -> Row:

@@ -25,6 +25,7 @@ from simulations.bench_overlay import FANOUT, STEP, measured
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import this_code
 from simulations.worlds.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
 
 PEERS = 100
@@ -126,7 +127,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=5_000)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    kept = KeptRows(fedrag_home() / "overlay" / "fault-rows.jsonl")
+    kept = KeptRows(fedrag_home() / "overlay" / "fault-rows.jsonl", this_code())
     text = pages(MmluWorld(arguments.data), kept, arguments.questions)
     (arguments.out / "overlay_faults.md").write_text(text, encoding="utf-8")
     print(text)

@@ -30,6 +30,7 @@ from simulations.bench_overlay import FANOUT
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
+from simulations.reporting.row_file import this_code
 from simulations.worlds.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
 
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3
@@ -151,7 +152,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=100_000)
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    kept = KeptRows(fedrag_home() / "overlay" / "scale-rows.jsonl")
+    kept = KeptRows(fedrag_home() / "overlay" / "scale-rows.jsonl", this_code())
     rows: dict[tuple[str, WalkKind, float, int], Row] = {}
     for peers in (size for size in (100, 1_000, 10_000, 100_000) if size <= arguments.most):
         for world in get_args(World):

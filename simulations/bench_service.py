@@ -46,6 +46,7 @@ from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.service_process import ServiceProcess, service_process
 
 NAME, RUN, ASK = "missions", "1", "ask"
@@ -150,9 +151,12 @@ KINDS = (
 )
 
 
-def measure(world: World, questions: list[str], kinds: Sequence[str], rounds: Mapping[str, int], rows: Path) -> None:
-    """Time what is not yet among the rows: a round is each kind in each way, in a new order."""
-    known = {(row["kind"], row["way"], row["round"]) for row in read_rows(rows)}
+def measure(
+    world: World, questions: list[str], kinds: Sequence[str], rounds: Mapping[str, int], kept: RowFile
+) -> list[Row]:
+    """Time what is not yet among the rows, and give all: a round is each kind in each way, in a new order."""
+    rows: list[Row] = kept.rows()
+    known = {(row["kind"], row["way"], row["round"]) for row in rows}
     for number in range(max(rounds.values())):  # a question a round
         rng = np.random.default_rng([7, number])
         question = questions[number % len(questions)]
@@ -162,7 +166,10 @@ def measure(world: World, questions: list[str], kinds: Sequence[str], rounds: Ma
                 if (kind, way, number) not in known:
                     start = time.perf_counter()
                     ways[way]()
-                    _keep(rows, {"kind": kind, "way": way, "round": number, "seconds": time.perf_counter() - start})
+                    seconds = time.perf_counter() - start
+                    rows.append({"kind": kind, "way": way, "round": number, "seconds": seconds})
+                    kept.add(rows[-1])
+    return rows
 
 
 def table(rows: list[Row]) -> Iterator[str]:
@@ -179,20 +186,10 @@ def table(rows: list[Row]) -> Iterator[str]:
         yield f"| `{kind}` | {' | '.join(cells)} | {p50['service'] / p50['in-process']:.2f} |"
 
 
-def read_rows(path: Path) -> list[Row]:
-    """The rows that are kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def from_memory(device: EdgeDevice) -> list[str]:
     """The demo's training questions of the device that its memory answers."""
     asked = [one for one in read_gold(QUESTIONS) if one.split == "train" and one.home == NAME]
     return [one.text for one in asked if device.engine.recall(Question(one.question_id, one.text, NAME)) is not None]
-
-
-def _keep(path: Path, row: Row) -> None:
-    with path.open("a") as stream:
-        stream.write(json.dumps(row) + "\n")
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -210,7 +207,6 @@ def main() -> None:
     chosen = parser.parse_args()
     home = chosen.out.resolve() / "home"
     home.mkdir(parents=True, exist_ok=True)
-    rows = chosen.out / "rows.jsonl"
     with (
         service_process(NAME, home, CORPUS / NAME, SETTINGS) as service,
         service.client() as client,
@@ -223,8 +219,9 @@ def main() -> None:
             for way in WARM:
                 world.ways(kind, questions[0])[way]()
         rounds = {**dict.fromkeys(WARM, chosen.rounds), "cold": chosen.cold, "naive": chosen.naive}
-        measure(world, questions, chosen.kinds.split(","), rounds, rows)
-    lines = list(table(read_rows(rows)))
+        kept = RowFile(chosen.out / "rows.jsonl", this_code(device.toolbox.generator_id))
+        rows = measure(world, questions, chosen.kinds.split(","), rounds, kept)
+    lines = list(table(rows))
     (chosen.out / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{len(questions)} questions that memory answers\n" + "\n".join(lines))
 

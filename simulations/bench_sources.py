@@ -21,6 +21,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ from simulations.corpora.source_rows import (
     Row,
     dev_table,
     fitted_weights,
+    kept_row,
     lead_cost_sweep,
     markdown,
     pooled,
@@ -64,6 +66,7 @@ from simulations.corpora.synthea import (
 )
 from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
+from simulations.reporting.row_file import RowFile, this_code
 
 ARCHIVES = ("synthea_112", "synthea_922_obs")
 MEDQUAD_RECORDS, MEDQUAD_WORDS, MEDQUAD_QUESTIONS = 1_000, 300, 300
@@ -181,9 +184,10 @@ def _medquad(data: Path, work: Path, late: int, seed: int) -> dict[str, list[Row
     def answers_it(question: RecordQuestion, document: Document) -> bool:
         return document.id in question.told
 
-    rows = _text_forms("medquad", documents, questions, work, answers_it)
+    kept = partial(kept_file, work, seed)
+    rows = _text_forms("medquad", documents, questions, kept, answers_it)
     search = _text_search(documents, answers_it, EQUATION_1, _tools(late=True))
-    return rows | {"eq1-late": _rows(work / "medquad-eq1-late.jsonl", questions[: 2 * late], search)}
+    return rows | {"eq1-late": searched(kept("medquad-eq1-late"), questions[: 2 * late], search)}
 
 
 def _synthea(archive: Path, work: Path, each: int, records: int, seed: int) -> dict[str, list[Row]]:
@@ -195,13 +199,14 @@ def _synthea(archive: Path, work: Path, each: int, records: int, seed: int) -> d
     def states(question: RecordQuestion, document: Document) -> bool:
         return relevant(question.told, f"{document.title}\n{document.text}")
 
-    rows = _text_forms(name, SqlSource(sql, tools).read().documents, questions, work, states)
+    kept = partial(kept_file, work, seed)
+    rows = _text_forms(name, SqlSource(sql, tools).read().documents, questions, kept, states)
     searches = {"sql": _sql_search(SqlSource(sql, tools)), "graph": _graph_search(GraphSource(graph, tools))}
     if name == ARCHIVES[1]:
         plain = SqlSource(sql, tools, SqlSearchSettings(question_share=0.0))
         searches["sql-entities"] = _sql_search(plain)
         searches["graph-entities"] = _graph_search(GraphSource(graph, tools, GraphSearchSettings(question_share=0.0)))
-    return rows | {form: _rows(work / f"{name}-{form}.jsonl", fewer, one) for form, one in searches.items()}
+    return rows | {form: searched(kept(f"{name}-{form}"), fewer, one) for form, one in searches.items()}
 
 
 def _sql_search(source: SqlSource) -> Search:
@@ -230,7 +235,7 @@ def _text_forms(
     name: str,
     documents: Sequence[Document],
     questions: Sequence[RecordQuestion],
-    work: Path,
+    kept: Callable[[str], RowFile],
     states: States,
 ) -> dict[str, list[Row]]:
     by_id = {document.id: document for document in documents}
@@ -246,7 +251,7 @@ def _text_forms(
         "text": _text_search(documents, states, hybrid, tools),
         "eq1": _text_search(documents, states, EQUATION_1, tools),
     }
-    rows = {form: _rows(work / f"{name}-{form}.jsonl", questions, one) for form, one in searches.items()}
+    rows = {form: searched(kept(f"{name}-{form}"), questions, one) for form, one in searches.items()}
     return with_derived(rows, hybrid.lead_cost)
 
 
@@ -268,23 +273,26 @@ def _tools(*, late: bool) -> SearchTools:
     return SearchTools(CorpusOnce(encoder), SpacyPipeline(), load_reranker(encoder=encoder) if late else None)
 
 
-def _rows(path: Path, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
+def kept_file(work: Path, seed: int, form: str) -> RowFile:
+    """Where the rows of a form are kept; with another seed its records and questions are others."""
+    return RowFile(work / f"{form}-{seed}.jsonl", this_code())
+
+
+def searched(kept: RowFile, questions: Sequence[RecordQuestion], search: Search) -> list[Row]:
     """Search for the questions that are not in the file yet; the first of them pays for models and indexes."""
-    kept = {row.question: row for row in map(read_row, path.read_text().splitlines())} if path.exists() else {}
-    todo = [question for question in questions if question.id not in kept]
+    known = {row.question: row for row in map(read_row, kept.rows())}
+    todo = [question for question in questions if question.id not in known]
     if todo:
         search(todo[0])
-    with path.open("a", encoding="utf-8") as file:
-        for number, question in enumerate(todo):
-            start = time.perf_counter()
-            candidates = search(question)
-            row = Row(question.id, question.split, time.perf_counter() - start, tuple(candidates))
-            found = [[one.record, one.relevant, round(one.first, 6), round(one.second, 6)] for one in candidates]
-            file.write(json.dumps([row.question, row.split, row.seconds, found]) + "\n")
-            kept[question.id] = row
-            if number % 25 == 0:
-                print(f"{path.stem}: {number} of {len(todo)}", flush=True)
-    return [kept[question.id] for question in questions]
+    for number, question in enumerate(todo):
+        start = time.perf_counter()
+        candidates = search(question)
+        row = Row(question.id, question.split, time.perf_counter() - start, tuple(candidates))
+        kept.add(kept_row(row))
+        known[question.id] = row
+        if number % 25 == 0:
+            print(f"{kept.path.stem}: {number} of {len(todo)}", flush=True)
+    return [known[question.id] for question in questions]
 
 
 if __name__ == "__main__":

@@ -16,8 +16,10 @@ import argparse
 import hashlib
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +32,7 @@ from fedrag_flwr.records import Answer
 from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
 from simulations.reporting.folders import out_folder
-from simulations.reporting.lines import cut_torn
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
@@ -69,7 +71,7 @@ class Spent:
 def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[DomainQuestion]], where: str) -> list[Row]:
     """The answers of a system; those given before are read back."""
     kept = _kept(made, system, where)
-    known = {row["id"]: Row(**row) for row in map(json.loads, cut_torn(kept))}
+    known = {row["id"]: Row(**row) for row in kept.rows()}
     golds = {as_asked(one, home).id: (one, home) for home, questions in asked.items() for one in questions}
     waiting = [name for name in golds if name not in known]
     if waiting:
@@ -91,18 +93,23 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
             _spend(kept, len(batch), before, spent)
             for name in batch:
                 known[name] = marked(strategy.answers[name], *golds[name], system)
-            with kept.open("a", encoding="utf-8") as out:
-                out.writelines(json.dumps(asdict(known[name])) + "\n" for name in batch)
+            kept.add(*(asdict(known[name]) for name in batch))
             print(f"{system}: {start + len(batch)}/{len(waiting)}", flush=True)
     return [known[name] for name in golds]
 
 
-def _kept(made: SummaryWorld, system: str, where: str) -> Path:
-    """Where a system's answers are kept; the seconds that each call spent lie beside them."""
+def _kept(made: SummaryWorld, system: str, where: str) -> RowFile:
+    """Where a system's answers are kept."""
     variant = f"{system}-{where}" if system.startswith("summary-routing") else system
     told = json.dumps(dict(made.changes), sort_keys=True)
     mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if made.changes else ""
-    return made.home / f"answers-{made.name}-{made.most}-{variant}{mark}.jsonl"
+    path = made.home / f"answers-{made.name}-{made.most}-{variant}{mark}.jsonl"
+    return RowFile(path, this_code(made.toolbox.generator_id))
+
+
+def _beside(kept: RowFile) -> RowFile:
+    """The seconds that each call spent for these answers."""
+    return replace(kept, path=kept.path.with_suffix(".phases"))
 
 
 def _seconds(outcome: RunOutcome) -> dict[str, float]:
@@ -110,10 +117,9 @@ def _seconds(outcome: RunOutcome) -> dict[str, float]:
     return {**waited, "the server's own work": outcome.server_seconds}
 
 
-def _spend(kept: Path, asked: int, before: Mapping[str, float], after: Mapping[str, float]) -> None:
+def _spend(kept: RowFile, asked: int, before: Mapping[str, float], after: Mapping[str, float]) -> None:
     spent = Spent(asked, {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()})
-    with kept.with_suffix(".phases").open("a", encoding="utf-8") as out:
-        out.write(json.dumps(asdict(spent)) + "\n")
+    _beside(kept).add(asdict(spent))
 
 
 def phases(system: str, spent: Sequence[Spent]) -> list[str]:
@@ -170,26 +176,34 @@ def summed(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def judged(made: SummaryWorld, rows: Mapping[str, Sequence[Row]], most: int) -> list[str]:
-    """Win rates of the last system over the others, on the first so many home and foreign questions of each."""
+    """Win rates of the last system over the others, on so many home and foreign questions, of all devices in turn."""
     names = list(rows)
     judge = Judge(made.toolbox.generator)
     texts = {as_asked(one, home).id: one.text for one in made.domains.questions for home in made.devices}
     lines = ["| against | questions | criterion | win rate | ties | agrees with F1 |", "|---|---|---|---|---|---|"]
     for other in names[:-1]:
         for at_home in (True, False):
-            both = [(a, b) for a, b in zip(rows[names[-1]], rows[other], strict=True) if a.at_home == at_home][:most]
-            pairs = [Pair(texts[a.id], a.text, b.text) for a, b in both]
+            both = in_turn((a, b) for a, b in zip(rows[names[-1]], rows[other], strict=True) if a.at_home == at_home)
+            pairs = [Pair(texts[a.id], a.text, b.text) for a, b in both[:most]]
             for criterion in CRITERIA:
                 winners = [judge.compare(pair, criterion) for pair in pairs]
                 found, agreed = (
                     count_wins(winners),
-                    agreement(winners, [a.f1 for a, _ in both], [b.f1 for _, b in both]),
+                    agreement(winners, [a.f1 for a, _ in both[:most]], [b.f1 for _, b in both[:most]]),
                 )
                 lines.append(
                     f"| {other} | {'home' if at_home else 'foreign'} | {criterion} | {100 * found.rate:.1f} "
                     f"| {100 * found.tied:.1f} | {'-' if agreed is None else f'{100 * agreed:.0f}'} |"
                 )
     return lines
+
+
+def in_turn(pairs: Iterable[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
+    """Answers of two systems to one question each: the first of every home, then the second of every home, and on."""
+    by_home: defaultdict[str, list[tuple[Row, Row]]] = defaultdict(list)
+    for pair in pairs:
+        by_home[pair[0].home].append(pair)
+    return [pair for turn in zip_longest(*by_home.values()) for pair in turn if pair is not None]
 
 
 def table(rows: Mapping[str, Sequence[Row]]) -> list[str]:
@@ -232,9 +246,7 @@ def main() -> None:
         lines += ["", *judged(made, rows, arguments.judged)]
     lines += ["", "| system | phase | before, s | a question, s |", "|---|---|---|---|"]
     for name in rows:
-        spent = _kept(made, name, arguments.answers_at).with_suffix(".phases")
-        if spent.is_file():
-            lines += phases(name, [Spent(**one) for one in map(json.loads, spent.read_text().splitlines())])
+        lines += phases(name, [Spent(**one) for one in _beside(_kept(made, name, arguments.answers_at)).rows()])
     print("\n".join(lines))
     at = "" if arguments.answers_at == "home" else "_server"
     target = arguments.out / f"summary_routing_{arguments.set}{at}.md"

@@ -35,6 +35,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import find_data, pooled_documents
 from simulations.reporting.folders import out_folder
+from simulations.reporting.row_file import RowFile, this_code
 
 TARGET = 0.02
 WARMING = "The Ossel is a river that rises on Mount Cairl. It is 410 kilometres long."
@@ -189,11 +190,11 @@ def verdict(row: Row) -> str:
 
 def collect(arguments: argparse.Namespace) -> list[Row]:
     """Measure what is not kept yet, each row in its own process."""
-    kept = fedrag_home() / "benchmarks" / "update.jsonl"
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    generator_id = load_toolbox(Settings().models, fedrag_home()).generator_id
+    kept = RowFile(fedrag_home() / "benchmarks" / "update.jsonl", this_code(generator_id))
     if arguments.again:
-        kept.unlink(missing_ok=True)
-    rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.is_file() else []
+        kept.path.unlink(missing_ok=True)
+    rows = kept.rows()
     chosen = []
     for tokens in arguments.tokens:
         asked = {"tokens": tokens, "asked": [arguments.documents, arguments.changes, arguments.fresh]}
@@ -201,8 +202,7 @@ def collect(arguments: argparse.Namespace) -> list[Row]:
         if row is None:
             command = [sys.executable, *sys.argv, "--measure", str(tokens)]
             row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) | asked
-            with kept.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(row) + "\n")
+            kept.add(row)
         chosen.append(row)
     return chosen
 

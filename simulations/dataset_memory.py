@@ -78,12 +78,12 @@ def open_device(row: Row) -> EdgeDevice:
 def kept_memory(
     data: Path, name: str, rows: int, tokens: int, half: bool, again: bool = False, split: str = "dev"
 ) -> Row:
-    """What a dataset's memory cost; it is built first where it is not kept yet, or where it is asked for `again`."""
+    """What a dataset's memory cost; it is built first where none is kept or another, and where asked for `again`."""
     asked: Row = {"dataset": name, "split": split, "rows": rows, "tokens": tokens, "half": half}
     kept = _root(asked) / "row.json"
     if again:
         kept.unlink(missing_ok=True)
-    if not kept.is_file():
+    if not kept.is_file() or not asked.items() <= json.loads(kept.read_text(encoding="utf-8")).items():
         command = [sys.executable, "-m", "simulations.dataset_memory", str(data), json.dumps(asked)]
         print(f"building the memory of {rows} rows of {name}", file=sys.stderr, flush=True)
         row = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
@@ -153,6 +153,7 @@ def build(data: Path, asked: Row) -> Row:
 
 def _root(asked: Row) -> Path:
     name = f"{DATASETS[asked['dataset']]}-{asked['rows']}-{asked['tokens']}{'-half' if asked['half'] else ''}"
+    name += "" if asked["split"] == "dev" else f"-{asked['split']}"
     root = fedrag_home() / "benchmarks" / "construction" / name
     root.mkdir(parents=True, exist_ok=True)
     return root

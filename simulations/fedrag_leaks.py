@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
@@ -34,6 +35,7 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.row_file import this_code
 from simulations.worlds.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 
 MODES: Mapping[str, Mapping[str, Plain]] = {
@@ -53,6 +55,7 @@ CHANNELS = ("memories", "summaries", "evidence")
 _WORD = re.compile(r"\w+")
 _RUN = 3  # words that stand together
 _DRAWS = 100  # of surrogates, each by a device that never drew before
+_RESAMPLES = 2000  # of the documents behind an interval
 _PERSON = "PERSON"
 
 
@@ -91,17 +94,37 @@ def _runs(text: str) -> set[tuple[str, ...]]:
 def membership(scored: Sequence[Sequence[tuple[bool, float]]]) -> dict[str, float]:
     """Area under the curve over pairs of one device's documents, one held and one not, with its bootstrap interval.
 
-    And the share of held documents that score higher than all others of their device: nobody else is accused.
+    Both are drawn anew within each device. Where all pairs are won, or none, each draw says the same, so the interval
+    also holds that over the held documents alone, which is a score interval there. And the share of held documents
+    that score higher than all others of their device: nobody else is accused.
     """
-    wins: list[float] = []
-    above: list[float] = []
-    for device in scored:
-        others = np.array([score for held, score in device if not held])
-        for score in (score for held, score in device if held):
-            wins.append(float(np.mean((score > others) + 0.5 * (score == others))))
-            above.append(float(score > others.max()))
-    found = mean_interval(wins, rng=np.random.default_rng(0))
-    return {"auc": found.value, "low": found.low, "high": found.high, "above all": float(np.mean(above))}
+    won = [_won(device) for device in scored]
+    rng = np.random.default_rng(0)
+    alone = mean_interval(np.concatenate([pairs.mean(axis=1) for pairs in won]), rng=rng)
+    low, high = np.quantile(_areas(won, rng), (0.025, 0.975))
+    above = np.concatenate([pairs.min(axis=1) == 1.0 for pairs in won])
+    return {
+        "auc": alone.value,
+        "low": min(float(low), alone.low),
+        "high": max(float(high), alone.high),
+        "above all": float(above.mean()),
+    }
+
+
+def _won(device: Sequence[tuple[bool, float]]) -> NDArray[np.float64]:
+    """Who scores higher: 1 the held document, 0 the other, a half where they are level; shape (held, others)."""
+    held, others = (np.array([score for of, score in device if of == which]) for which in (True, False))
+    won: NDArray[np.float64] = (held[:, None] > others) + 0.5 * (held[:, None] == others)
+    return won
+
+
+def _areas(won: Sequence[NDArray[np.float64]], rng: np.random.Generator) -> NDArray[np.float64]:
+    """The area of each resample, every device's held and other documents drawn anew, shape (resamples,)."""
+    drawn = np.zeros(_RESAMPLES)
+    for pairs in won:
+        held, others = (rng.integers(size, size=(_RESAMPLES, size)) for size in pairs.shape)
+        drawn += pairs[held[:, :, None], others[:, None, :]].mean(axis=2).sum(axis=1)
+    return drawn / sum(map(len, won))
 
 
 def restoration(device: EdgeDevice, seen: Seen) -> dict[str, float]:
@@ -205,7 +228,7 @@ def main() -> None:
     home = fedrag_home() / "fedrag-leaks"
     names = tuple(sorted(arguments.devices.split(",")))
     world = LeakWorld(home, load_toolbox(Settings().models, fedrag_home()), names)
-    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl")
+    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl", this_code(world.toolbox.generator_id))
     world.prepare()
     rows = [kept.row(mode, partial(measure, world, mode)) for mode in arguments.modes.split(";")]
     (arguments.out / "fedrag_leaks.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -34,6 +34,7 @@ from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.row_file import this_code
 from simulations.worlds.liar import LIAR, Channel, Liar, Lie, lies_about
 from simulations.worlds.local_grid import LocalGrid
 from strategies import FedRag, ServerTools
@@ -185,7 +186,8 @@ def main() -> None:
     lies = {lie.question.question_id: lie for lie in lies_about(gold, toolbox, np.random.default_rng(settings.seed))}
     if not (world.stores / "bank").is_dir():
         world.run(CASES["no attack"], world.stores, {})
-    kept = KeptRows(world.home / f"rows-{arguments.limit}-{toolbox.generator_id.replace('@', '-')}.jsonl")
+    path = world.home / f"rows-{arguments.limit}-{toolbox.generator_id.replace('@', '-')}.jsonl"
+    kept = KeptRows(path, this_code(toolbox.generator_id))
     rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
     (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     print(table(rows))

@@ -12,7 +12,6 @@ curves to ``gate_risk.svg``. `--save` writes the packaged gates.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, Signals
 from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
@@ -43,12 +43,13 @@ class Measured:
 
 def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) -> list[Measured]:
     """Signals of the questions dealt to all devices; those measured before are read back."""
-    kept = made.home / f"signals-{made.name}-{made.most}-{split}-{seed}.jsonl"
-    known = {row["id"]: row for row in map(json.loads, kept.read_text().splitlines())} if kept.is_file() else {}
+    path = made.home / f"signals-{made.name}-{made.most}-{split}-{seed}.jsonl"
+    kept = RowFile(path, this_code(made.toolbox.generator_id))
+    known = {row["id"]: row for row in kept.rows()}
     rows = []
     made.hand_out()
     for name, questions in made.domains.dealt(split, home, foreign, seed).items():
-        with made.device(name) as device, kept.open("a", encoding="utf-8") as out:
+        with made.device(name) as device:
             answering = device.graph.answering()
             for one in questions:
                 asked = as_asked(one, name)
@@ -59,8 +60,7 @@ def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) 
                     analysis = made.toolbox.pipeline.question(asked.text)
                     signals, _ = answering.gate.reader.measure(analysis, texts, units)
                     known[asked.id] = {"id": asked.id, "at_home": one.domain == name, **asdict(signals)}
-                    out.write(json.dumps(known[asked.id]) + "\n")
-                    out.flush()
+                    kept.add(known[asked.id])
                 row = dict(known[asked.id])
                 [vector] = made.toolbox.encoder.encode([asked.text])
                 row["lead"] = device.graph.lead(vector)

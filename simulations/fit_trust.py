@@ -33,6 +33,7 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.toolbox import load_toolbox
 from simulations.corpora.reader_corpus import candidates_of, rows_of
+from simulations.reporting.row_file import RowFile, this_code
 
 SETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SHARES = (0.4, 1.0)
@@ -41,18 +42,16 @@ BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 Row = dict[str, Any]
 
 
-def collect(data: Path, limit: int, kept: Path) -> list[Row]:
-    """All rows: those that are kept, and those that were missing."""
-    known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
+def collect(data: Path, limit: int, kept: RowFile) -> list[Row]:
+    """The first rows of each set and split: those that are kept, and those that were missing."""
+    known = [asked for asked in kept.rows() if asked["number"] < limit]
     done = {(asked["split"], asked["set"], asked["number"]) for asked in known}
-    with kept.open("a", encoding="utf-8") as lines:
-        for split in ("train", "dev"):
-            for name in SETS:
-                for asked in _asked(data / f"{name}.jsonl.gz", split, name, limit, done):
-                    lines.write(json.dumps(asked) + "\n")
-                    lines.flush()
-                    known.append(asked)
-                print(f"{split} {name}: done", flush=True)
+    for split in ("train", "dev"):
+        for name in SETS:
+            for asked in _asked(data / f"{name}.jsonl.gz", split, name, limit, done):
+                kept.add(asked)
+                known.append(asked)
+            print(f"{split} {name}: done", flush=True)
     return [{**asked, **answer} for asked in known for answer in asked["answers"]]
 
 
@@ -126,7 +125,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.data is None:
         raise SourceError("is not set", where="FEDRAG_DATA", fix="give --data FOLDER")
-    rows = collect(options.data, options.limit, options.rows)
+    generator_id = load_toolbox(Settings().models, fedrag_home()).generator_id
+    rows = collect(options.data, options.limit, RowFile(options.rows, this_code(generator_id)))
     weights, bias = fit([row for row in rows if row["split"] == "train"])
     told = {"features": FEATURES, "weights": [round(float(value), 4) for value in weights], "bias": round(bias, 4)}
     options.model.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

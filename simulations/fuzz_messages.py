@@ -30,6 +30,7 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.handling import respond
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.wire_bytes import from_bytes
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
 from simulations.worlds.local_grid import LocalGrid, assume_identity
 from simulations.worlds.mutations import mutated
@@ -188,14 +189,13 @@ def run_all(out: Path, count: int, seed: int, sides: str, types: Sequence[str]) 
 
 def go_on(done: Path, acts: Acts, count: int) -> list[FuzzReport]:
     """Take those steps that a file of reports does not hold yet, and add theirs."""
-    reports = [FuzzReport(**json.loads(line)) for line in done.read_text().splitlines()] if done.exists() else []
-    reports = [one for one in reports if one.messages == count]
+    kept = RowFile(done, this_code())
+    reports = [one for one in (FuzzReport(**one) for one in kept.rows()) if one.messages == count]
     for (side, kind), act in acts.items():
         if any((one.side, one.kind) == (side, kind) for one in reports):
             continue
         report = act()
-        with done.open("a") as file:
-            file.write(json.dumps(asdict(report)) + "\n")
+        kept.add(asdict(report))
         reports.append(report)
         print(f"{side} {kind}: {report.seconds:.0f} s, {report.findings or 'no finding'}", flush=True)
     return reports

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -38,6 +40,8 @@ from simulations.reporting.folders import out_folder
 
 ATTACKER, ASKER = "attacker", "asker"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
+Outcome = Literal["wrong", "right", "other", "silent"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 DEFENCES = {"none": (False, False), "quota": (True, False), "voices": (False, True), "both": (True, True)}
 TOP = 5
 CROWD = 12  # further memories of the attacker around a question
@@ -54,6 +58,7 @@ class Row:
     attacker_of_top: float  # the attacker's share of the five best matches
     wrong: float  # memory gives the attacker's answer
     right: float
+    other: float  # memory gives a wrong answer of an honest device
     silent: float  # memory leaves the question to the evidence
 
 
@@ -146,15 +151,23 @@ def measure(
     rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
     words = Words(toolbox.encoder.encode, toolbox.pipeline.questions)
     asker = Asker(merge([*bank, *false], rules, words).items, settings, toolbox)
-    of_top = wrong = right = 0.0
+    of_top, met = 0.0, Counter[Outcome]()
     for question, _ in targets:
         matches, known = asker.ask(question.text, voices=voices)
         of_top += sum(match.item.origin == ATTACKER for match in matches) / TOP
-        right += known is not None and _right(question, known)
-        wrong += known is not None and known.item.origin == ATTACKER
+        met[outcome(question, known)] += 1
     count = max(len(targets), 1)
-    silent = 1.0 - (wrong + right) / count
-    return Row(known_to, defence, len(targets), of_top / count, wrong / count, right / count, silent)
+    shares: dict[str, float] = {what: met[what] / count for what in OUTCOMES}
+    return Row(known_to, defence, len(targets), of_top / count, **shares)
+
+
+def outcome(question: GoldQuestion, known: Match | None) -> Outcome:
+    """What memory does with a question: the attacker's answer is wrong whatever it says, an honest one may be."""
+    if known is None:
+        return "silent"
+    if known.item.origin == ATTACKER:
+        return "wrong"
+    return "right" if _right(question, known) else "other"
 
 
 def _right(question: GoldQuestion, match: Match) -> bool:
@@ -164,11 +177,11 @@ def _right(question: GoldQuestion, match: Match) -> bool:
 def table(rows: Sequence[Row]) -> str:
     """The rows in Markdown, in per cent."""
     lines = [
-        "| known to | defence | attacker's share of the top five | wrong | right | left to the evidence |",
-        "|---|---|---|---|---|---|",
+        "| known to | defence | attacker's share of the top five | wrong | right | other | left to the evidence |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        shares = (row.attacker_of_top, row.wrong, row.right, row.silent)
+        shares = (row.attacker_of_top, row.wrong, row.right, row.other, row.silent)
         lines.append(
             f"| {row.known_to} | {row.defence} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |"
         )

@@ -15,7 +15,6 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedrag_flwr.errors import FederationError
-from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -31,6 +30,7 @@ from fedrag_flwr.records import (
     OpenQuestion,
     Progress,
     Question,
+    failed,
     silent,
 )
 from fedrag_flwr.settings import Settings

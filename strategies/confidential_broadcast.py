@@ -11,7 +11,6 @@ from flwr.serverapp import Grid
 
 from fedrag_flwr.errors import FederationError, FedragError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
-from fedrag_flwr.inference.isolating import failure
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
@@ -21,6 +20,7 @@ from fedrag_flwr.records import (
     Question,
     SealedMessage,
     SealedMessages,
+    failure,
 )
 from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag

@@ -36,8 +36,11 @@ class ServerTools:
 
     @cached_property
     def toolbox(self) -> Toolbox:
-        """The server's models."""
-        return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
+        """The server's models; what they write of people's questions, in a run that serves, is kept nowhere."""
+        models = self.settings.models
+        if self.settings.mode == "serve":
+            models = models.model_copy(update={"generation_cache": False})
+        return load_toolbox(models, fedrag_home(self.settings.home))
 
     def close(self) -> None:
         """Close all files that were opened, and end the process that scores; both are there anew when asked for."""

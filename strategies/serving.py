@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from fedrag_flwr.inference.isolating import failed, isolated
+from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.privacy.nearness import rescored
-from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport
+from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
 

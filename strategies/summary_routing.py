@@ -9,7 +9,6 @@ from functools import cached_property
 
 from fedrag_flwr.errors import SettingError, WireError
 from fedrag_flwr.exchange.summaries import most_sealed
-from fedrag_flwr.inference.isolating import failed
 from fedrag_flwr.knowledge_graph.routing import Route, SummaryIndex
 from fedrag_flwr.records import (
     Answer,
@@ -28,6 +27,7 @@ from fedrag_flwr.records import (
     SummaryOverview,
     because,
     declined,
+    failed,
     silent,
 )
 from fedrag_flwr.settings import Settings

@@ -14,6 +14,7 @@ import pytest
 
 from fedrag_flwr.caching import Tier
 from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.files import best_effort
 from fedrag_flwr.memory.fusion.ledger import Ledger
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.models.cache import GenerationCache
@@ -77,6 +78,13 @@ def test_a_file_whose_torn_names_cannot_be_read_is_torn(kind: str, tmp_path: Pat
     else:
         with pytest.raises(StoreCorruptError):
             OPENERS[kind](tmp_path)
+
+
+def test_what_only_saves_time_fails_without_harm_but_errors_of_ours_are_told(tmp_path: Path) -> None:
+    with best_effort(tmp_path / "gone" / FILE):
+        (tmp_path / "gone" / FILE).write_bytes(b"")
+    with pytest.raises(StoreCorruptError), best_effort(tmp_path / FILE):  # an OSError, too
+        raise StoreCorruptError("torn")
 
 
 def _folders(root: Path) -> list[Path]:

@@ -133,11 +133,21 @@ class Tier:
         return bool(self._size) and self._spared(lambda: _full(key, versions) in self._cache, False)
 
     def put(self, key: str, value: bytes, versions: Versions) -> bool:
-        """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it."""
+        """Keep a value; false where the tier is full and keeps what came first, or the disk does not take it.
+
+        What came first gives way where it was made of other devices than these: nobody finds it any more.
+        """
+
+        def full() -> bool:
+            return bool(self._cache.volume() + len(value) > self._size)
 
         def kept() -> bool:
-            if len(value) > self._size or (self._keep == "first" and self._cache.volume() + len(value) > self._size):
+            if len(value) > self._size:
                 return False
+            if self._keep == "first" and full():
+                gone = self._drop(lambda made_of: made_of.keys() != versions.keys())
+                if not gone or full():
+                    return False
             return bool(self._cache.set(_full(key, versions), value, tag=_tag(versions), retry=True))
 
         return self._spared(kept, False)
@@ -149,14 +159,10 @@ class Tier:
         deletion, everything goes.
         """
         try:
-            stale = [tag for tag in self._tags() if _differs(json.loads(tag), versions)]
-            gone = sum(int(self._cache.evict(tag, retry=True)) for tag in stale)
-            if gone:
-                self._wipe()
+            return self._drop(lambda made_of: _differs(made_of, versions))
         except TORN:
             self._make_anew()
             return 0
-        return gone
 
     def clear(self) -> None:
         """Delete everything."""
@@ -195,6 +201,14 @@ class Tier:
         shutil.rmtree(self._folder)
         self._folder.mkdir(mode=0o700)
         return self._opened()
+
+    def _drop(self, stale: Callable[[Versions], bool]) -> int:
+        """Delete the entries of such versions, from the log too; returns how many went."""
+        tags = [tag for tag in self._tags() if stale(json.loads(tag))]
+        gone = sum(int(self._cache.evict(tag, retry=True)) for tag in tags)
+        if gone:
+            self._wipe()
+        return gone
 
     def _tags(self) -> list[str]:
         with closing(sqlite3.connect(self._folder / DATABASE)) as connection:

@@ -105,9 +105,11 @@ class DeviceAnswers:
             return self.graph.finish(question, given)
         if mode == "walk":
             return self.walks.finish(question, given, own=own)
+        kept = mode == "assisted" and self.settings.fedrag.cache and given  # else those who know may be back next time
+        cache = self.cache.of(own) if kept else None  # first: the weights may be replaced meanwhile
         answer = self._engine(mode).finish(question, given)
-        if mode == "assisted" and self.settings.fedrag.cache and given:  # else those who know may be back next time
-            self.cache.of(own).keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
+        if cache is not None:
+            cache.keep(question, answer, self.encoder.encode([question.text])[0], answer.evidence)
         return answer
 
     def _engine(self, mode: AnswerMode) -> Engine:

@@ -183,7 +183,8 @@ class EdgeDevice:
             settings.caching,
             lookup=settings.privacy.lookup,
         )
-        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept, self.sealed.sums)
+        sums = self.sealed.sums
+        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept, sums, self.orders)
         self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
 
     def close(self) -> None:

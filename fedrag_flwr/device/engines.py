@@ -23,10 +23,11 @@ from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox
 
 Memories = Literal["all", "own", "none"]
+State = tuple[int, str]
 
 
 class Engines:
-    """Makes engines over the store's present version, and keeps them while it stays as it is.
+    """Makes engines over the store's present version and weights, and keeps them while these stay as they are.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Engines:
         self._toolbox = toolbox
         self._orders = orders
         self._named = named
-        self._kept: dict[Memories, tuple[int, Engine]] = {}
+        self._kept: dict[Memories, tuple[State, Engine]] = {}
         self._making = threading.Lock()
 
     def over(self, memories: Memories) -> Engine:
@@ -71,16 +72,16 @@ class Engines:
         engine = self._present(memories)
         if engine is not None:
             return engine
-        _, before = self._kept.get(memories, (-1, None))
+        _, before = self._kept.get(memories, (None, None))
         if not self._making.acquire(blocking=before is None):
             assert before is not None
             return before
         try:
             engine = self._present(memories)
             if engine is None:
-                version = self._store.version  # first: a change in the meantime must not go unnoticed
+                state = self._state()  # first: a change in the meantime must not go unnoticed
                 engine = self._made(memories)
-                self._kept[memories] = (version, engine)
+                self._kept[memories] = (state, engine)
             return engine
         finally:
             self._making.release()
@@ -90,8 +91,11 @@ class Engines:
         self._kept.clear()
 
     def _present(self, memories: Memories) -> Engine | None:
-        version, engine = self._kept.get(memories, (-1, None))
-        return engine if version == self._store.version else None
+        state, engine = self._kept.get(memories, (None, None))
+        return engine if state == self._state() else None
+
+    def _state(self) -> State:
+        return self._store.version, self._orders.id  # another process may have built, or taken in weights
 
     def _made(self, memories: Memories) -> Engine:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox

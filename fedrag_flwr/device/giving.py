@@ -132,12 +132,15 @@ class DeviceGiving:
             return shelf.overview(frozenset({device}))
 
     def _released_summaries(self, request: SummaryRequest) -> SummaryBatch:
-        """A name that is learnt to be private may stand in summaries that left before: then all are released anew."""
-        keeper = self.doorkeeper
+        """A name that is learnt to be private may stand in summaries that left before: then all are released anew.
+
+        So they are where the settings say otherwise what of a summary leaves.
+        """
+        keeper, graph = self.doorkeeper, self.doorkeeper.settings.graph
         keeper.inform()
         while True:
             names = len(keeper.door.names)
-            told = f"{keeper.generation()}.{names}.{keeper.settings.graph.vectors}"
+            told = f"{keeper.generation()}.{names}.{graph.vectors}.{graph.share}"
             batch = self.graph.share(request, hashlib.sha256(told.encode()).hexdigest()[:32])
             if len(keeper.door.names) == names:
                 return batch

@@ -6,10 +6,12 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
+from typing import TypeVar
 
+from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.knowledge_graph.communities import CutSettings, modularity, recut
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.resolution import Floats
@@ -17,11 +19,13 @@ from fedrag_flwr.knowledge_graph.statements import Statement, statements_of
 from fedrag_flwr.knowledge_graph.summaries import Summarizer, subgraph_of
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore, Kind, StoredCommunity, TextVector, as_dict
+from fedrag_flwr.memory.store.reading import missing
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Passage, Progress
 from fedrag_flwr.text import ParseExtractor
 from fedrag_flwr.text.base import Pipeline
 
+T = TypeVar("T")
 CUT_WITH = "cut-with"  # meta key: the settings that the communities were cut with
 _DOCUMENTS_AT_ONCE, _TEXTS_AT_ONCE, _COMMUNITIES_AT_ONCE = 32, 1024, 64  # a build that is killed goes on from there
 
@@ -119,13 +123,25 @@ class GraphBuilder:
         )
 
     def graph(self) -> KnowledgeGraph:
-        """The graph over the statements that are kept."""
+        """The graph over the statements that are kept.
+
+        Raises
+        ------
+        NotFoundError
+            The documents keep changing while they are read.
+        """
+        return once_more(self._graph)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _graph(self) -> KnowledgeGraph:
         units = self._store.units("paragraph")
         contexts: dict[str, Floats] = dict(zip(units.ids, units.vectors, strict=True))
         titles = {passage.document_id: passage.title for passage in self._store.passages()}
-        return KnowledgeGraph.of(self._graphs.statements(), contexts, titles)
-
-    # --- steps ------------------------------------------------------------------------------------
+        statements = self._graphs.statements()
+        if absent := [one.passage_id for one in statements if one.passage_id not in contexts]:
+            raise missing("passage", absent)
+        return KnowledgeGraph.of(statements, contexts, titles)
 
     def _extract(self, progress: Progress) -> int:
         waiting = self._graphs.unread(self._extractor.id)
@@ -221,6 +237,14 @@ class GraphBuilder:
             *(sentences[one.sentence_id] for one in told),
         ]
         return f"{_digest(*content)}-{_digest(self._summarizer.id)[:8]}"
+
+
+def once_more(read: Callable[[], T]) -> T:
+    """What several reads of a store give: a commit between them may take what one names from the next, but once."""
+    try:
+        return read()
+    except NotFoundError:
+        return read()
 
 
 def _rows(graph: KnowledgeGraph, members: Iterable[str]) -> list[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport
+from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport, once_more
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.device.sharing import OpaqueIds
 from fedrag_flwr.errors import WireError
@@ -144,10 +144,16 @@ class DeviceGraph:
         return self.retriever().retrieve(vector, budget)
 
     def retriever(self) -> GraphRetriever:
-        """Dual-level retrieval over the present documents and graph, which another process may have built."""
+        """Dual-level retrieval over the present documents and graph, which another process may have built.
+
+        Raises
+        ------
+        NotFoundError
+            They keep changing while they are read.
+        """
         version = (self.store.version, self._store().version)
         if self._retriever is None or self._retriever[0] != version:
-            self._retriever = (version, self._make_retriever())
+            self._retriever = (version, once_more(self._make_retriever))
         return self._retriever[1]
 
     # --- answers ----------------------------------------------------------------------------------

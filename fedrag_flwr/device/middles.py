@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.retrieval.source_router import GROUPS, Centroids, centroids_of
 from fedrag_flwr.text.segment import under_title
@@ -92,5 +92,6 @@ class PassageMiddles:
             passages=found.passages,
             closeness=found.closeness,
         )
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self._path, body.getvalue())
+        with best_effort(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, body.getvalue())

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from fedrag_flwr.evaluation.measures import contenders, label, number, points, seconds
+from fedrag_flwr.evaluation.measures import comparable, contenders, label, number, points, seconds
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
 from fedrag_flwr.evaluation.page.embedding import embed
@@ -37,6 +37,7 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         loader=DictLoader(PARTS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     systems = summary.systems
+    fair = comparable(systems)
     used = used_paths(systems)
     bins, bin_ticks = histograms(_latencies(systems, rows), used)
     embedded, shown = embed(rows, list(systems))
@@ -47,11 +48,12 @@ def render_report(summary: Summary, rows: Sequence[AnswerRow], *, title: str = "
         systems=systems,
         took=seconds(summary.manifest.seconds),
         questions=max((result.n for result in systems.values()), default=0),
-        highlights=_highlights(contenders(systems)),
+        comparable=fair,
+        highlights=_highlights(contenders(systems)) if fair else [],
         bounds=[name for name, result in systems.items() if result.upper_bound],
         quality=grids.quality(systems),
         cost=grids.cost(systems),
-        plane=scatter(_dots(systems)),
+        plane=scatter(_dots(systems), ranked=fair),
         unmeasured=[name for name, result in systems.items() if result.latency_s.mean is None],
         replayed={name: points(result.replayed) for name, result in systems.items() if result.replayed},
         lost={name: result.missing_devices for name, result in systems.items() if result.missing_devices},

@@ -5,22 +5,24 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from fedrag_flwr.errors import NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
+from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import AnswerRow, answer_rows
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary, summarise
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import replace_file, sync
 from fedrag_flwr.records import Answer, BuildReport
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
@@ -44,7 +46,8 @@ def write_results(
 
     Evidence and answer paths are left out unless `with_evidence` says that their text may be written.
 
-    Each file replaces its predecessor whole; summary.json comes last, so where it is, the others are too.
+    What cannot be written whole leaves older results as they were. Of older results summary.json goes first, and the
+    new one comes last: where it is, the others are too, and they are of the same answers.
 
     Raises
     ------
@@ -58,16 +61,41 @@ def write_results(
         raise SettingError("there is no system to report on", where="results")
     summary = summarise(manifest, systems, answers, gold, build_reports, rng=np.random.default_rng(abs(manifest.seed)))
     rows = list(answer_rows(answers, gold, systems, with_evidence=with_evidence))
+    texts = {
+        ANSWERS: "".join(f"{_line(row)}\n" for row in rows),
+        REPORT: render_report(summary, rows, title=run_id),
+        SUMMARY: json.dumps(asdict(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+    }
     folder = root / run_id
-    try:
+    with writing(run_id):
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / ANSWERS, "".join(f"{_line(row)}\n" for row in rows))
-        _replace(folder / REPORT, render_report(summary, rows, title=run_id))
-        _replace(folder / SUMMARY, json.dumps(asdict(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+        with TemporaryDirectory(prefix=".new-", dir=folder) as fresh:
+            for name, text in texts.items():
+                _replace(Path(fresh, name), text)
+            (folder / SUMMARY).unlink(missing_ok=True)
+            sync(folder)
+            for name in texts:
+                Path(fresh, name).replace(folder / name)
+        sync(folder)
+    return folder
+
+
+@contextmanager
+def writing(where: str) -> Iterator[None]:
+    """Turn the file system's errors about results into our own; `where` says whose.
+
+    Raises
+    ------
+    StoreFullError, StoreError
+        The disk is full, or something cannot be written; errors of our own stay what they are.
+    """
+    try:
+        yield
+    except FedragError:
+        raise  # some of ours are also OSErrors
     except OSError as error:
         kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
-        raise kind("the results cannot be written", where=run_id, fix=error.strerror or "look at the disk") from error
-    return folder
+        raise kind("the results cannot be written", where=where, fix=error.strerror or "look at the disk") from error
 
 
 def check_run_id(run_id: str, where: str = "run id") -> None:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, label, leaders, points
+from fedrag_flwr.evaluation.measures import COST, NONE, QUALITY, Measure, comparable, label, leaders, points
 from fedrag_flwr.evaluation.scoring import SystemResult, kind_sizes
 from fedrag_flwr.evaluation.summary import Summary
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_CAPTION = "* best in its column"
+_BEST = "* best in its column"
+_NO_BEST = "no best is marked: not all systems were asked the same questions"
 
 
 def quality_table(summary: Summary) -> Table:
@@ -62,7 +63,8 @@ def _table(title: str, columns: Sequence[_Column], systems: Mapping[str, SystemR
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", caption=_CAPTION, caption_justify="left", box=box.SIMPLE_HEAD)
+    caption = _BEST if comparable(systems) else _NO_BEST
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("System", overflow="fold")
     for column in columns:
         table.add_column(_literal(column.heading), justify="right")

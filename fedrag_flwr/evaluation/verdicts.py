@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1
-from fedrag_flwr.inference.isolating import failed
-from fedrag_flwr.records import Answer, Decision
+from fedrag_flwr.records import Answer, Decision, failed
 
 ABSTAINED = "abstained"
 

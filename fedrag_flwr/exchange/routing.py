@@ -198,17 +198,30 @@ def rounded(owners: Sequence[OwnedRows], vectors: Floats) -> RoundedOverview:
     return RoundedOverview(vectors.shape[1], tuple(owners), codes.tobytes())
 
 
-def restored(overview: RoundedOverview) -> tuple[SubgraphSummary, ...]:
+def restored(
+    overview: RoundedOverview, dimension: int | None = None, most: int = _MOST_OVERVIEW
+) -> tuple[SubgraphSummary, ...]:
     """The summaries of an overview in bytes: numbered ids, no texts, unit rows.
+
+    Parameters
+    ----------
+    overview
+        Of another party: nothing is made of it before its size is known to be right.
+    dimension
+        The length that its vectors must have; None: any.
+    most
+        Rows that it may have.
 
     Raises
     ------
     WireError
-        It does not hold as many rows as it says, or too many, or a row is zero.
+        Its vectors have another length, it does not hold as many rows as it says, or too many, or a row is zero.
     """
+    if dimension is not None and overview.dimension != dimension:
+        raise WireError("a vector of another length than this device's encoder gives", where="RoundedOverview")
     if len(overview.codes) != sum(one.rows for one in overview.owners) * overview.dimension:
         raise WireError("there is another number of vectors than of owners", where="RoundedOverview")
-    owners = _by_row(overview.owners, _MOST_OVERVIEW, "RoundedOverview")
+    owners = _by_row(overview.owners, most, "RoundedOverview")
     codes = np.frombuffer(overview.codes, dtype=np.int8).reshape(len(owners), overview.dimension).astype(np.float32)
     lengths = np.linalg.norm(codes, axis=1, keepdims=True)
     if not lengths.all():

@@ -148,7 +148,7 @@ class PrivateSummaries:
     def _unpacked(self, data: bytes, run: str) -> tuple[SubgraphSummary, ...]:
         if self._settings.precision == "float16":
             return wire.unpack(data, SummaryOverview, run=run).summaries
-        return restored(wire.unpack(data, RoundedOverview, run=run))
+        return restored(wire.unpack(data, RoundedOverview, run=run), self._encoder.dimension, self._settings.most)
 
     def _context(self, sender: str, number: int, run: str) -> str:
         about = f"{number} {self._settings.precision} {self._encoder.id}"

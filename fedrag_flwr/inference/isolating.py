@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fedrag_flwr.errors import FedragError
-from fedrag_flwr.records import Answer, declined
+from fedrag_flwr.records import Answer, failure
 
 Outcome = TypeVar("Outcome")
-_FAILED = "failed: "
 _LOG = logging.getLogger(__name__)
 
 
@@ -21,13 +20,3 @@ def isolated(question_id: str, act: Callable[[], Outcome]) -> Outcome | Answer:
     except FedragError as error:
         _LOG.error("question %s: %s", question_id, error.abroad)
         return failure(question_id, type(error).__name__)
-
-
-def failure(question_id: str, said: str) -> Answer:
-    """The abstention that stands in an answer's place where an error kept it from being given."""
-    return declined(question_id, f"{_FAILED}{said}")
-
-
-def failed(answer: Answer) -> bool:
-    """Whether an answer is the abstention that stands in an error's place."""
-    return answer.path == "abstained" and any(one.said.startswith(_FAILED) for one in answer.decisions)

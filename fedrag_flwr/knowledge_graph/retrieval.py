@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.records import EvidenceUnit, Passage, Vector
 
@@ -100,6 +101,11 @@ class GraphRetriever:
         The device's passages.
     settings
         How far it looks.
+
+    Raises
+    ------
+    NotFoundError
+        The index leads to a passage that is not there, or to a sentence that it lacks.
     """
 
     def __init__(
@@ -114,6 +120,7 @@ class GraphRetriever:
         self._passages = {passage.id: passage for passage in passages}
         self._settings = settings or RetrievalSettings()
         self._rows = {name: row for row, name in enumerate(index.sentences.ids)}
+        self._check()
 
     def with_settings(self, settings: RetrievalSettings) -> GraphRetriever:
         """The same over the same index with other settings."""
@@ -140,6 +147,15 @@ class GraphRetriever:
             EvidenceUnit(held[i][1].id, held[i][1].text, self._device, float(scores[i]), held[i][0].title)
             for i in order
         ]
+
+    def _check(self) -> None:
+        """See that all that a question may be led to is there."""
+        led_to = {*self._index.chunks.ids, *(one.passage_id for one in self._index.graph.statements)}
+        told = {sentence.id for passage in self._passages.values() for sentence in passage.sentences}
+        if absent := (led_to - self._passages.keys()) | (told - self._rows.keys()):
+            raise NotFoundError(
+                "the index and the passages are of different documents", where=min(absent), fix="read them again"
+            )
 
     # --- the levels -------------------------------------------------------------------------------
 

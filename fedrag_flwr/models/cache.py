@@ -19,6 +19,7 @@ from fedrag_flwr.sqlite_errors import TORN
 _APPLICATION_ID = 0x46524743  # "FRGC"
 _VERSION = 1
 _BUSY_SECONDS = 10.0
+_UNCOUNTED = (-1, 0)  # no version of a file
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +47,7 @@ class GenerationCache:
         self._lock = threading.Lock()
         self._process = 0
         self._connection: sqlite3.Connection | None = None
+        self._counted = _UNCOUNTED
         with self._lock:
             self._connected()
 
@@ -92,15 +94,18 @@ class GenerationCache:
                 for made in completions
             ]
         )
+        size = len(content.encode()) + len(key)
         with self._lock:
             try:
                 connection = self._connected()
+                before = connection.execute("SELECT bytes FROM completions WHERE key = ?", (key,)).fetchone()
                 connection.execute(
                     "INSERT OR REPLACE INTO completions (key, content, bytes, used) VALUES (?, ?, ?, ?)",
-                    (key, content, len(content.encode()) + len(key), time.time_ns()),
+                    (key, content, size, time.time_ns()),
                 )
-                self._evict(connection)
+                self._evict(connection, size - (before[0] if before else 0))
             except sqlite3.Error as error:
+                self._counted = _UNCOUNTED
                 _log.warning("the generation cache cannot be written: %s", type(error).__name__)
 
     def size(self) -> tuple[int, int]:
@@ -113,6 +118,7 @@ class GenerationCache:
         """Forget everything."""
         with self._lock:
             self._connected().execute("DELETE FROM completions")
+            self._counted = _UNCOUNTED
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -121,10 +127,10 @@ class GenerationCache:
                 self._connection.close()
             self._connection = None
 
-    def _evict(self, connection: sqlite3.Connection) -> None:
-        total = int(connection.execute("SELECT TOTAL(bytes) FROM completions").fetchone()[0])
-        if total <= self._limit:
+    def _evict(self, connection: sqlite3.Connection, added: int) -> None:
+        if self._total(connection, added) <= self._limit:
             return
+        self._counted = _UNCOUNTED
         connection.execute(
             """DELETE FROM completions WHERE key IN (
                 SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used DESC, key) AS kept FROM completions)
@@ -132,10 +138,22 @@ class GenerationCache:
             (self._limit * 9 // 10,),
         )
 
+    def _total(self, connection: sqlite3.Connection, added: int) -> int:
+        """The bytes of all completions after some were added; counted anew only where others wrote to the file."""
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        known, total = self._counted
+        if version == known:
+            total += added
+        else:
+            total = int(connection.execute("SELECT TOTAL(bytes) FROM completions").fetchone()[0])
+        self._counted = (version, total)
+        return total
+
     def _connected(self) -> sqlite3.Connection:
         """Give this process's connection: one that was opened before a fork is not used after it."""
         if self._connection is None or self._process != os.getpid():
             self._connection = self._open()
+            self._counted = _UNCOUNTED  # versions are each connection's own
             self._process = os.getpid()
         return self._connection
 

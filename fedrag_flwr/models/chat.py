@@ -57,10 +57,17 @@ class ChatTemplate:
         marks = [f"\ue000{number}\ue001" for number in range(len(contents))]
         marked = [(role, mark) for (role, _), mark in zip([*turns, ("user", user)], marks, strict=True)]
         whole = self._render(marked, reply=True)
-        prefix = self._render(marked[:-1], reply=False) if turns else ""
+        prefix = self._prefix(marked[:-1])
         if not whole.startswith(prefix):
             prefix = ""
         return _cut(prefix, marks, contents), _cut(whole[len(prefix) :], marks, contents)
+
+    def _prefix(self, turns: Sequence[Turn]) -> str:
+        """What comes before the user's turn; nothing where the template cannot write that alone, as a system's text."""
+        try:
+            return self._render(turns, reply=False) if turns else ""
+        except ModelError:
+            return ""
 
     def _render(self, turns: Sequence[Turn], *, reply: bool) -> str:
         from jinja2 import TemplateError

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.errors import ModelError, ModelMissingError
 from fedrag_flwr.models.encoder import unit_rows, weights_id
+from fedrag_flwr.models.hashes import files_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _PROJECTION = "linear.weight"
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_METADATA = ("artifact.metadata", "config_sentence_transformers.json")  # ColBERT's own, PyLate's
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class _Manner:
 
     @classmethod
     def of(cls, folder: Path) -> _Manner:
-        """Read ``artifact.metadata`` (ColBERT's own) or ``config_sentence_transformers.json`` (PyLate's)."""
-        own, other = folder / "artifact.metadata", folder / "config_sentence_transformers.json"
+        """Read the checkpoint's metadata."""
+        own, other = (folder / name for name in _METADATA)
         plain = cls()
         if own.is_file():
             told = _json(own)
@@ -97,14 +99,16 @@ class ColbertEncoder:
 
     @property
     def id(self) -> str:
-        """Name and the first 12 hex digits of the weights' SHA-256.
+        """Name and the first 12 hex digits of the weights' SHA-256, and of one with the projection and the metadata.
 
         Raises
         ------
         ModelMissingError
             The folder holds no weights.
         """
-        self._id = self._id or weights_id(self._path)
+        if not self._id:
+            beside = [file for name in _METADATA if (file := self._path / name).is_file()]
+            self._id = f"{weights_id(self._path)}+{files_sha256([*_weights(self._path), *beside])[:12]}"
         return self._id
 
     def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
@@ -192,12 +196,15 @@ def _load(folder: Path, threads: int | None) -> _Loaded:
     return _Loaded(tokenizer, model, projection, manner, (markers[0], markers[1]), skipped)
 
 
+def _weights(folder: Path) -> list[Path]:
+    """Where the projection may lie: the checkpoint's own weights, and those of the module after them."""
+    return [file for place in (folder, folder / "1_Dense") for name in _WEIGHTS if (file := place / name).is_file()]
+
+
 def _projection(folder: Path) -> Tensor:
-    """The projection, in the checkpoint's own weights or in those of the module after them."""
-    for place in (folder, folder / "1_Dense"):
-        for name in _WEIGHTS:
-            if (place / name).is_file() and (found := _tensor(place / name)) is not None:
-                return found.float()
+    for file in _weights(folder):
+        if (found := _tensor(file)) is not None:
+            return found.float()
     raise ModelError(
         "this is no ColBERT checkpoint: it has no projection of token vectors",
         where=folder.name,

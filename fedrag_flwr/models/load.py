@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from pathlib import Path
+from threading import Lock
+from typing import ParamSpec, TypeVar
 
 from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.cache import GenerationCache
@@ -15,6 +18,8 @@ from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.models.reranker import CrossEncoderReranker, LateInteractionReranker
 from fedrag_flwr.records import Progress, silent
 
+P = ParamSpec("P")
+M = TypeVar("M")
 _KEPT = 4
 
 
@@ -76,16 +81,31 @@ def load_reranker(path: str = "", *, encoder: SentenceEncoder) -> LateInteractio
     return _cross_encoder(path) if path else LateInteractionReranker(encoder)
 
 
+def _in_turn(make: Callable[P, M]) -> Callable[P, M]:
+    """Let who asks for a model that is being made wait for it; a cache alone would have it made twice."""
+    making = Lock()
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> M:
+        with making:
+            return make(*args, **kwargs)
+
+    return made
+
+
+@_in_turn
 @lru_cache(maxsize=_KEPT)
 def _encoder(path: str, batch_size: int, threads: int | None) -> SentenceEncoder:
     return SentenceEncoder(path or None, batch_size=batch_size, threads=threads)
 
 
+@_in_turn
 @lru_cache(maxsize=_KEPT)
 def _colbert(path: str, threads: int | None) -> ColbertEncoder:
     return ColbertEncoder(path, threads=threads)
 
 
+@_in_turn
 @lru_cache(maxsize=_KEPT)
 def _generator(
     path: str, context_tokens: int, threads: int, gpu_layers: int, cache_path: str, adapters: bool
@@ -100,6 +120,7 @@ def _generator(
     )
 
 
+@_in_turn
 @lru_cache(maxsize=_KEPT)
 def _cross_encoder(path: str) -> CrossEncoderReranker:
     return CrossEncoderReranker(path)

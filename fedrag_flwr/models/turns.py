@@ -31,16 +31,31 @@ class Turns:
             mine = self._ticket() if self._held else None
             self._held = True
         if mine is not None:
-            mine.acquire()  # opened by whoever had the turn before
+            try:
+                mine.acquire()  # opened by whoever had the turn before
+            except BaseException:  # an interrupt
+                self._leave(mine)
+                raise
         self._since = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
         self._seconds += time.perf_counter() - self._since
         with self._guard:
-            if self._waiting:
-                self._waiting.popleft().release()
+            self._hand_on()
+
+    def _leave(self, ticket: threading.Lock) -> None:
+        """Wait no longer; a turn that has come meanwhile goes to the next."""
+        with self._guard:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
             else:
-                self._held = False
+                self._hand_on()
+
+    def _hand_on(self) -> None:
+        if self._waiting:
+            self._waiting.popleft().release()
+        else:
+            self._held = False
 
     def _ticket(self) -> threading.Lock:
         ticket = threading.Lock()

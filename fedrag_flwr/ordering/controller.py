@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreMismatchError, WireError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.sources import FEATURES, DeviceSources
 from fedrag_flwr.records import ControllerRequest, ControllerUpdate
@@ -32,6 +32,7 @@ from fedrag_flwr.retrieval import (
     Scaling,
     descend,
 )
+from fedrag_flwr.sqlite_errors import own_errors
 from fedrag_flwr.text.segment import document_of
 
 SHIPPED, TRAINED = "shipped", "trained"  # weights that come with the package, or were trained in federation
@@ -96,11 +97,15 @@ class DeviceController:
         ------
         WireError
             The request is for a controller with other features.
+        StoreError
+            The disk does not take the weights.
         """
         if request.features != features_id(FEATURES):
             raise WireError("the request is for a controller with other features", where="ControllerRequest")
         if request.stage == "keep":
-            self._controller(request).save(self._root / _WEIGHTS)
+            made = self._controller(request)
+            with own_errors(self._root, _WEIGHTS):
+                made.save(self._root / _WEIGHTS)
             return ControllerUpdate(self._device, 0, ())
         examples = self.examples(questions)
         if not examples.teach:
@@ -137,13 +142,20 @@ class DeviceController:
         StoreMismatchError
             It was fitted for other features than this device's sources give.
         """
-        path = {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
+        path = self._file(weights)
         controller = Controller.load(path)
         if controller.features != FEATURES:
             raise StoreMismatchError(
                 "the controller was fitted for other sources", where=path.name, fix=f"fit it for {FEATURES.sources}"
             )
         return ControlledRetriever(self._sources.present().retrievers, controller)
+
+    def weights_id(self, weights: str) -> str:
+        """Names what the file of `retriever`'s weights holds now; empty where it cannot be read."""
+        try:
+            return hashlib.sha256(self._file(weights).read_bytes()).hexdigest()[:16]
+        except OSError:
+            return ""
 
     def examples(self, questions: Sequence[TrainingQuestion]) -> Examples:
         """The candidates of those questions whose supporting documents are all here; described once and kept.
@@ -166,8 +178,12 @@ class DeviceController:
         )
         body = io.BytesIO()
         np.savez(body, key=np.array(key), values=made.values, supports=made.supports)
-        replace_file(kept, body.getvalue())
+        with best_effort(kept):
+            replace_file(kept, body.getvalue())
         return made
+
+    def _file(self, weights: str) -> Path:
+        return {TRAINED: self._root / _WEIGHTS, SHIPPED: SHIPPED_WEIGHTS}.get(weights, Path(weights).expanduser())
 
     def _labelled(self, question: TrainingQuestion) -> LabelledRankings:
         rankings: tuple[Ranking, ...] = tuple(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from fedrag_flwr.errors import ModelError
 from fedrag_flwr.hypergraph import PathExplainer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.controller import DeviceController
@@ -55,6 +57,15 @@ class EvidenceOrders:
     sources: DeviceSources
     controller: DeviceController
     settings: RetrievalSettings
+
+    @property
+    def id(self) -> str:
+        """Names the weights or the encoder behind the order as they are now; empty where there are none."""
+        if self.settings.order == "controller":
+            return self.controller.weights_id(self.settings.weights)
+        with suppress(ModelError):  # `by` says what is wrong with it
+            return self.sources.token_encoder.id if self.settings.order == "late-interaction" else ""
+        return ""
 
     def chosen(self) -> RetrieverOrder | None:
         """The order that the settings name; None: by similarity. Errors as of `by`."""

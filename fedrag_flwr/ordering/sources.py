@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
+from fedrag_flwr.files import best_effort
 from fedrag_flwr.hypergraph import DiffusionSettings, GrowingPaths, GrowingSeeds, PathExplainer
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.reranker import TokenEncoder
@@ -33,6 +34,7 @@ from fedrag_flwr.retrieval import (
 from fedrag_flwr.text import Extractor, drop_changed, read_unchanged, unchanged, write_tuples
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import document_of
+from fedrag_flwr.text.tuple_cache import tuple_files
 
 FEATURES = ControllerFeatures(("dense", "BM25", "weighted answer paths", "second hop"))
 SHARPNESS = 3.0  # of seeds among a whole device's vertices
@@ -129,6 +131,7 @@ class DeviceSources:
         self._made_extractor: Extractor | None = None
         self._keys = PathKeys()
         self._digests: dict[str, str] = {}  # of the documents that the keys know
+        self._written: dict[str, str] | None = None  # of those that the file holds; None: it is to be made anew
         self._dropped: Mapping[str, int] = {}  # by the extractor, before this process
         self._made: tuple[int, Sources] | None = None
         self._changing = threading.Lock()
@@ -138,6 +141,11 @@ class DeviceSources:
         """What tuples depend on besides the documents: the text pipeline and the extractor."""
         return (self._pipeline.id, self._extractor().id)
 
+    @property
+    def token_encoder(self) -> TokenEncoder:
+        """What encodes tokens for late interaction."""
+        return self._questions.token_encoder
+
     def present(self) -> Sources:
         """The sources over all passages of the store's present version."""
         with self._changing:
@@ -146,25 +154,30 @@ class DeviceSources:
                 self._follow(units.ids, digests)
                 made = Sources.over(self._store.passages(units.ids), units.vectors, self._keys, self._questions)
                 self._made = (version, made)
+                if self._written != self._digests:
+                    self._write()
             return self._made[1]
 
     def late_interaction(self) -> LateInteractionRetriever:
         """Late interaction over the passages that come nearest; their tokens are encoded once for each version."""
-        units = self._store.units("paragraph")
-        encoder = self._questions.token_encoder.id
-        known = [self._store.id, self._documents(), encoder]  # not the version, which others' memories raise too
+        _, units, digests = self._store.paragraphs()
+        documents = sorted(digests.items())
+        known = [self._store.id, documents, self.token_encoder.id]  # not the version, which others' memories raise too
         key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
         try:
             tokens = TokenTable.load(self._tokens, units.ids, key)
         except StoreMismatchError:  # none yet, or of other documents or another encoder
             tokens = TokenTable.of(self._store.passages(units.ids), self._questions)
-            tokens.save(self._tokens, key)
+            with best_effort(self._tokens):
+                tokens.save(self._tokens, key)
+                if self._documents() != documents:  # a build has dropped them before they were written
+                    self._tokens.unlink(missing_ok=True)
         dense = DenseRetriever(units.ids, units.vectors, self._questions)
         return LateInteractionRetriever(tokens, self._questions, dense)
 
     def forget(self) -> None:
         """Drop from disk the tuples of documents that are gone or have changed, and all tokens."""
-        drop_changed(self._kept, self._documents())
+        self._drop_changed()
         self._tokens.unlink(missing_ok=True)
 
     def _extractor(self) -> Extractor:
@@ -179,14 +192,14 @@ class DeviceSources:
         """
         stay = {name for name, digest in self._digests.items() if digests.get(name) == digest}
         kept = _Kept() if stay else self._read(sorted(digests.items()))
-        self._dropped = self._dropped if stay else kept.dropped
+        if not stay:
+            self._dropped = kept.dropped
+            self._written = None if kept.stale else {name: digests[name] for name in kept.documents}
         new = [name for name in sorted(digests) if name not in stay and name not in kept.documents]
         found = kept.tuples | self._extract(new)
         removed = [name for name in self._keys.tuples if document_of(name) not in stay]
         self._keys.change(removed, {name: found.get(name, []) for name in passages if document_of(name) not in stay})
         self._digests = dict(digests)
-        if stay or new or kept.stale:
-            self._write()
 
     def _extract(self, documents: Sequence[str]) -> _Tuples:
         extractor = self._extractor()
@@ -204,11 +217,25 @@ class DeviceSources:
         return _Kept(stay, by_passage(tuples), manifest.dropped, stay != manifest.passages.keys())
 
     def _write(self) -> None:
+        """Keep the tuples for processes that start later."""
         pipeline, extractor = self.id
         every = [one for name in sorted(self._keys.tuples) for one in self._keys.tuples[name]]
         counted = dict(Counter(self._dropped) + Counter(self._extractor().dropped))
         documents = sorted(self._digests.items())  # those that were read; the store may have others by now
-        write_tuples(self._kept, every, documents, extractor=extractor, pipeline=pipeline, dropped=counted)
+        with best_effort(self._kept):
+            write_tuples(self._kept, every, documents, extractor=extractor, pipeline=pipeline, dropped=counted)
+            self._written = self._digests
+            if self._documents() != documents:  # a build has dropped some before they were written
+                self._drop_changed()
+
+    def _drop_changed(self) -> None:
+        """Take out of the file what is gone or has changed; where the rest cannot be written, all goes."""
+        documents = self._documents()
+        try:
+            drop_changed(self._kept, documents)
+        except OSError:
+            for one in tuple_files(self._kept):
+                one.unlink(missing_ok=True)
 
     def _documents(self) -> list[tuple[str, str]]:
         """The documents and their digests."""

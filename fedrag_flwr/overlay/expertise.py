@@ -26,7 +26,7 @@ class LearningRules:
     half_life
         Questions seen after which what was learnt counts half.
     most
-        Pairs of neighbour and topic that are kept; those that count least go first.
+        Pairs of neighbour and topic that are kept, and judgements of neighbours; those that count least go first.
     discount
         Credit of a neighbour that only led on, for each hop to the peer that answered; 0: answering peers alone get it.
     miss
@@ -99,8 +99,7 @@ class Expertise(Generic[P]):
             known = self.credit(neighbour, topic)
             gain = share * weight if outcome == "good" else -self.rules.miss * weight * (1 + known)
             self._credit[neighbour, topic] = (known + gain, self.now)
-        if len(self._credit) > self.rules.most:
-            self._forget()
+        self._forget()
 
     def credit(self, neighbour: P, topic: int) -> float:
         """Good answers on a topic that came from or through a neighbour, less what misses took, faded with time."""
@@ -168,10 +167,16 @@ class Expertise(Generic[P]):
         return math.pow(0.5, (self.now - then) / self.rules.half_life)
 
     def _forget(self) -> None:
-        """Drop the tenth that counts least, so that room is made seldom."""
-        worth = sorted(self._credit, key=lambda pair: abs(self.credit(*pair)))
-        for pair in worth[: max(1, self.rules.most // 10)]:
-            del self._credit[pair]
+        """Where there is more than is kept, drop the tenth that counts least, so that room is made seldom."""
+        most = self.rules.most
+        if len(self._credit) > most:
+            worth = sorted(self._credit, key=lambda pair: abs(self.credit(*pair)))
+            for pair in worth[: max(1, most // 10)]:
+                del self._credit[pair]
+        if (beyond := len(self._judged) - most) > 0:  # many, where they were kept without a bound
+            faded = sorted(self._judged, key=lambda peer: sum(self._judgement(peer)))
+            for peer in faded[: beyond + most // 10]:
+                del self._judged[peer]
 
 
 def _heaviest(topics: Mapping[int, float]) -> dict[int, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError
-from fedrag_flwr.files import replace_file
+from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.models.base import Encoder, Generator, Grammar, Prompt
 from fedrag_flwr.records import Vector
 
@@ -112,6 +112,7 @@ def _encoded(encoder: Encoder, names: list[str], kept: Path | None) -> NDArray[n
     if file.is_file() and file.stat().st_size == 4 * len(names) * encoder.dimension:
         return np.fromfile(file, dtype=np.float32).reshape(len(names), -1)
     vectors = encoder.encode(names)
-    kept.mkdir(parents=True, exist_ok=True)
-    replace_file(file, np.ascontiguousarray(vectors, dtype=np.float32).tobytes())
+    with best_effort(file):
+        kept.mkdir(parents=True, exist_ok=True)
+        replace_file(file, np.ascontiguousarray(vectors, dtype=np.float32).tobytes())
     return vectors

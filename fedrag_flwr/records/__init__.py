@@ -13,6 +13,8 @@ from fedrag_flwr.records.answers import (
     as_line,
     because,
     declined,
+    failed,
+    failure,
 )
 from fedrag_flwr.records.base import (
     MOST_LINE,
@@ -261,5 +263,7 @@ __all__ = [
     "as_line",
     "because",
     "declined",
+    "failed",
+    "failure",
     "silent",
 ]

@@ -23,6 +23,7 @@ from fedrag_flwr.records.base import (
 from fedrag_flwr.records.documents import ChosenPath
 
 MOST_DECISIONS = 16
+_FAILED = "failed: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +173,13 @@ class Answer(Explained):
 def declined(question_id: str, said: str) -> Answer:
     """An abstention that says what stood in the way."""
     return Answer(question_id, "", "abstained", 0.0, decisions=(because("outcome", said),))
+
+
+def failure(question_id: str, said: str) -> Answer:
+    """The abstention that stands in an answer's place where an error kept it from being given."""
+    return declined(question_id, f"{_FAILED}{said}")
+
+
+def failed(answer: Answer) -> bool:
+    """Whether an answer is the abstention that stands in an error's place."""
+    return answer.path == "abstained" and any(one.said.startswith(_FAILED) for one in answer.decisions)

@@ -16,12 +16,13 @@ from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.logs import told
 from fedrag_flwr.service.metrics import Metrics
-from fedrag_flwr.service.peers import caller_of, is_local
+from fedrag_flwr.service.peers import STRANGER, caller_of, is_local
 
 OPEN = ("/", "/static/")  # the page itself holds no data: a browser may fetch it before it has the token
 NOTES = "fedrag.notes"  # in a request's scope: what its log line tells besides
 _HOSTS = frozenset({b"127.0.0.1", b"localhost"})
 _READ_SECONDS = 30.0
+_LINES, _LINES_AT_ONCE = 1.0, 100  # of the log, a second, about those who have no token
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +43,8 @@ class ErrorTeller(Protocol):
 class Guard:
     """Middleware: a token where the socket does not tell the user, a rate for each caller, a size for each request.
 
-    Counts and logs every request; an error that nothing else caught becomes a response without its text.
+    All who have no token are one caller, who takes nothing from the rate of those who have it. Counts every request and
+    logs it, of that one caller only some lines; an error that nothing else caught becomes a response without its text.
 
     Parameters
     ----------
@@ -73,6 +75,7 @@ class Guard:
         self._app = app
         self._token = token.encode()
         self._rate = rate
+        self._lines = RateLimit(_LINES, _LINES_AT_ONCE)
         self._most_bytes = most_bytes
         self._metrics = metrics
         self._refuse = refuse
@@ -83,6 +86,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start, status = time.perf_counter(), 0
+        caller = caller_of(scope, self._has_token(scope))
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -91,7 +95,7 @@ class Guard:
 
         scope[NOTES] = {}
         try:
-            refusal = self._refusal(scope)
+            refusal = self._refusal(scope, caller)
             await (refusal or self._app)(scope, _bounded(receive, self._most_bytes(scope["path"])), noting)
         except Exception as error:
             _log.error("an unexpected error", exc_info=error)
@@ -100,29 +104,34 @@ class Guard:
         finally:
             route = getattr(scope.get("route"), "path", "none")
             self._metrics.request(route, status)
-            by = "socket" if is_local(scope) else "tcp"
-            seconds = round(time.perf_counter() - start, 4)
-            told("request", route=route, status=status, seconds=seconds, by=by, **scope[NOTES])
+            if caller != STRANGER or not self._lines.wait(caller):
+                by = "socket" if is_local(scope) else "tcp"
+                seconds = round(time.perf_counter() - start, 4)
+                told("request", route=route, status=status, seconds=seconds, by=by, **scope[NOTES])
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope, caller: str) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        if wait := self._rate.wait(caller):
+            return self._refuse("RateError", "too many requests from one caller", 429, wait)
         if not is_local(scope):
             if headers.get(b"host", b"").partition(b":")[0] not in _HOSTS:  # a page of another site, by a forged name
                 return self._refuse("HostError", "this service answers to 127.0.0.1 and localhost alone", 421)
-            if not self._may(scope, headers.get(b"authorization", b"")):
+            if caller == STRANGER and not _is_open(scope):
                 return self._refuse("TokenError", "a token is needed: Authorization: Bearer TOKEN", 401)
-        if wait := self._rate.wait(caller_of(scope)):
-            return self._refuse("RateError", "too many requests from one caller", 429, wait)
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._most_bytes(scope["path"]):
             return self._refuse("TooLargeError", "the request is larger than it may be", 413)
         return None
 
-    def _may(self, scope: Scope, authorization: bytes) -> bool:
-        path = scope["path"]
-        if scope["method"] in ("GET", "HEAD") and (path == OPEN[0] or path.startswith(OPEN[1])):
-            return True
-        return bool(self._token) and hmac.compare_digest(authorization, b"Bearer " + self._token)
+    def _has_token(self, scope: Scope) -> bool:
+        given: bytes = dict(scope["headers"]).get(b"authorization", b"")
+        return bool(self._token) and hmac.compare_digest(given, b"Bearer " + self._token)
+
+
+def _is_open(scope: Scope) -> bool:
+    """Whether anybody may have what a request asks for."""
+    path: str = scope["path"]
+    return scope["method"] in ("GET", "HEAD") and (path == OPEN[0] or path.startswith(OPEN[1]))
 
 
 def _bounded(receive: Receive, most: int) -> Receive:

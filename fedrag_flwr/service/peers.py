@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 UNIX = "unix"
+STRANGER = "stranger"
 _CREDENTIALS = struct.Struct("3i")  # process, user and group
 
 
@@ -38,7 +39,9 @@ def is_local(scope: Mapping[str, object]) -> bool:
     return isinstance(client, tuple) and client[0] == UNIX
 
 
-def caller_of(scope: Mapping[str, object]) -> str:
-    """Who sent a request: a process on the Unix socket, or whoever holds the token."""
+def caller_of(scope: Mapping[str, object], has_token: bool) -> str:
+    """Who sent a request: a process on the Unix socket, whoever holds the token, or anybody else."""
     client = scope.get("client")
-    return f"{UNIX} {client[1]}" if is_local(scope) and isinstance(client, tuple) else "tcp"
+    if is_local(scope) and isinstance(client, tuple):
+        return f"{UNIX} {client[1]}"
+    return "tcp" if has_token else STRANGER

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,12 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.inference.reports import RULES
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector, because
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.notes import Json, Kind, WalkNotes
 
+MOST_STATES = 100_000  # devices whose documents' states are known, as many as one message tells
 _OF_QUESTIONS: tuple[Kind, ...] = ("given", "answer")
+_IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device; a baseline may be the walk
+    {"mode", "results", "home", "resume", "caching", "serving", "data"} | {"models.threads", "models.generation-cache"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ class AnswerCache:
     verbatim
         Whether a question is like another only in the same words, but for case and space.
     by
-        What answers are made with (settings, models): those of others are not given.
+        What answers are made with (settings, models, rules): those of others are not given.
     clock
         Seconds since the epoch.
     """
@@ -60,9 +67,10 @@ class AnswerCache:
         return replace(self, by=f"{self.by} own") if own else self
 
     def hear(self, states: Mapping[str, str]) -> None:
-        """Note the states of others' documents, by device, as a run tells them."""
+        """Note the states of others' documents, by device, as a run tells them; those told last where they are many."""
         known = self._states()
-        if (now := {**known, **states}) != known:
+        every = [*((name, state) for name, state in known.items() if name not in states), *states.items()]
+        if (now := dict(every[-MOST_STATES:])) != known:
             self.notes.put("states", {"": now})
             self.sweep()
 
@@ -160,6 +168,13 @@ class AnswerCache:
 
     def _states(self) -> Json:
         return self.notes.get("states") or {}
+
+
+def made_with(settings: Settings, generator_id: str) -> str:
+    """Names what a process makes answers with: settings, model, and the rules by which answers are written."""
+    flat = settings.flat()
+    made = {key: flat[key] for key in flat if not {key, key.partition(".")[0]} & _IMMATERIAL}
+    return hashlib.sha256(json.dumps([RULES, generator_id, made], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def nearest_first(bodies: dict[str, Json], vector: Vector, least: float) -> list[str]:

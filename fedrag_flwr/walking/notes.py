@@ -65,12 +65,20 @@ class WalkNotes:
                 (kind, kind, self._most),
             )
 
-    def change(self, kind: Kind, make: Callable[[Json | None], Json]) -> None:
-        """Make the one object of a kind from what is there now; whoever else would change it waits."""
+    def change(self, kind: Kind, make: Callable[[Json | None], Json | None], name: str = "") -> Json | None:
+        """Make an object from what is there now, and give that back; whoever else would change it waits.
+
+        It counts as old as it was; where `make` gives None, all stays as it is.
+        """
         with self._file.writing() as connection:
-            row = connection.execute("SELECT body FROM notes WHERE kind = ? AND id = ''", (kind,)).fetchone()
-            made = make(json.loads(row[0]) if row else None)
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, '', ?, 1)", (kind, json.dumps(made)))
+            row = connection.execute("SELECT body FROM notes WHERE kind = ? AND id = ?", (kind, name)).fetchone()
+            before = json.loads(row[0]) if row else None
+            if (made := make(before)) is not None:
+                connection.execute(
+                    "INSERT INTO notes VALUES (?, ?, ?, 1) ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body",
+                    (kind, name, json.dumps(made)),
+                )
+        return before
 
     def drop(self, kind: Kind, *names: str) -> None:
         """Forget objects where they are there, and leave nothing of them, or of any forgotten before, in the log."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.inference.graph_answers import answered, nearest
 from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
@@ -35,7 +35,6 @@ from fedrag_flwr.records import (
     HopReply,
     Lesson,
     OpenQuestion,
-    Outcome,
     Question,
     RankedPeer,
     TopicRequest,
@@ -48,8 +47,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.toolbox import Toolbox
-from fedrag_flwr.walking.cache import AnswerCache, nearest_first
+from fedrag_flwr.walking.cache import AnswerCache, made_with, nearest_first
 from fedrag_flwr.walking.gossip import DeviceSketches
+from fedrag_flwr.walking.judging import Judgements
 from fedrag_flwr.walking.learning import TopicLearner
 from fedrag_flwr.walking.notes import Json, WalkNotes
 
@@ -57,9 +57,6 @@ _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _ROUNDING = 0.001  # of a cosine that another side computes
 _MOST_RANKED = 1_000
-_IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer of a device; a baseline may be the walk
-    {"mode", "results", "home", "resume", "caching", "serving", "data"} | {"models.threads", "models.generation-cache"}
-)
 
 
 class DeviceWalks:
@@ -81,6 +78,8 @@ class DeviceWalks:
         Where sketches and their budget are kept; they outlive the store, or the budget would start anew.
     sums
         Of this device's groups, for topics that are learnt.
+    orders
+        In which it reads evidence: answers that are kept hang on them, too.
     """
 
     def __init__(
@@ -93,6 +92,7 @@ class DeviceWalks:
         root: Path,
         kept: Path,
         sums: GroupSums,
+        orders: EvidenceOrders,
     ) -> None:
         self.device = device
         self.store = store
@@ -102,6 +102,7 @@ class DeviceWalks:
         self._root = root
         self._kept = kept
         self._sums = sums
+        self._orders = orders
         self.clock: Clock = time.time  # seconds since the epoch
 
     # --- questions of this device -----------------------------------------------------------------
@@ -118,11 +119,12 @@ class DeviceWalks:
         """
         start = time.perf_counter()
         vector = self._vector(question)
-        if (known := self.cache.of(own).find(question, vector)) is not None:
+        cache = self.cache.of(own)
+        if (known := cache.find(question, vector)) is not None:
             return replace(known, cost=replace(known.cost, seconds=time.perf_counter() - start))
         units = self._near(vector, self.settings.inference.evidence_units)
         if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(vector):
-            return self._answered(question, vector, units, start, self.cache.of(own))
+            return self._answered(question, vector, units, start, cache)
         topics = self._topic_weights(question, vector)
         return OpenQuestion(question.id, vector, (), time.perf_counter() - start, topics=topics)
 
@@ -144,23 +146,23 @@ class DeviceWalks:
         """Take in what somebody thinks of an answer, and say what follows from it.
 
         A bad one is never given again, questions like it go to other peers first, and the neighbour through which
-        it came loses standing.
+        it came loses standing: once, however often that is said.
 
         Raises
         ------
         NotFoundError
             This device keeps no answer to such a question.
         """
-        lesson = self.notes.get("lesson", question_id)
+        judged = Judgements(self.notes).take(question_id, good=good)
         known = self.cache.condemn(question_id) if not good else self.cache.knows(question_id)
-        if not known and lesson is None:
+        if not known and judged is None:
             raise NotFoundError(
                 "no answer to it is kept", where=question_id, fix="give the id of a question that walked"
             )
-        if lesson is None:
+        if judged is None:
             return "noted"
-        told = _lesson(question_id, lesson, good)
-        self._learn([told])
+        told, is_news = judged
+        self._learn([told] if is_news else [])
         return f"noted for {told.neighbour}, whose standing is {self.expertise.standing(told.neighbour):.2f}"
 
     # --- questions of others ----------------------------------------------------------------------
@@ -176,9 +178,7 @@ class DeviceWalks:
         lessons = [one for one in request.lessons if self._knows(one.topics)]
         if lessons:
             self._learn(lessons)
-        good = {one.question_id: _noted(one) for one in lessons if one.home and one.outcome == "good"}
-        if good:
-            self.notes.put("lesson", good)
+        Judgements(self.notes).note(lessons)
         before = self.expertise.now
         replies = tuple(self._hop(request.kind, hop) for hop in request.hops)
         if seen := self.expertise.now - before:
@@ -203,16 +203,17 @@ class DeviceWalks:
         """What is kept between messages."""
         return WalkNotes(self._root / NOTES)
 
-    @cached_property
+    @property
     def cache(self) -> AnswerCache:
-        """Answers that may be given again."""
+        """Answers that may be given again: those that were made as they would be now."""
         overlay = self.settings.overlay
         limits = (overlay.cache_similarity, overlay.cache_hours)
-        flat = self.settings.flat()
-        made = {key: flat[key] for key in flat if not {key, key.partition(".")[0]} & _IMMATERIAL}
-        told = json.dumps([self.toolbox.generator_id, made], sort_keys=True)
-        by = hashlib.sha256(told.encode()).hexdigest()[:16]
+        by = f"{self._made_with} {self._orders.id}".strip()  # what orders evidence may be replaced meanwhile
         return AnswerCache(self.device, self.store, self.notes, *limits, by, self.clock)
+
+    @cached_property
+    def _made_with(self) -> str:
+        return made_with(self.settings, self.toolbox.generator_id)
 
     @cached_property
     def sketches(self) -> DeviceSketches:
@@ -345,14 +346,3 @@ class DeviceWalks:
         if self.settings.overlay.topics_by == "model":
             weights = ModelTopics(self.topics, self.toolbox.generator()).weights(question.text, weights)
         return tuple(TopicWeight(topic, weight) for topic, weight in weights.items())
-
-
-def _noted(lesson: Lesson) -> dict[str, object]:
-    topics = [(one.topic, one.weight) for one in lesson.topics]
-    return {"neighbour": lesson.neighbour, "distance": lesson.distance, "topics": topics}
-
-
-def _lesson(question_id: str, noted: Mapping[str, Any], good: bool) -> Lesson:
-    topics = tuple(TopicWeight(topic, weight) for topic, weight in noted["topics"])
-    outcome: Outcome = "good" if good else "junk"
-    return Lesson(question_id, noted["neighbour"], topics, noted["distance"], outcome, home=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.manifest import Manifest, collect_manifest
 from fedrag_flwr.evaluation.measures import COST, QUALITY, Measure, label
-from fedrag_flwr.evaluation.results import read_summary, write_results
+from fedrag_flwr.evaluation.results import read_summary, write_results, writing
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
@@ -45,6 +45,11 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
 
     With one dataset its results are the folder's. With several each has a folder of its name, and ``summary.json`` in
     the folder itself is over all questions, each dataset's devices apart.
+
+    Raises
+    ------
+    StoreFullError, StoreError
+        The disk is full, or something cannot be written; all rows are kept.
     """
     gathered = {world.name: gather(world, rows, plan.systems) for world in worlds}
     manifest = _manifest(plan, worlds, rows)
@@ -53,10 +58,11 @@ def write_outcome(plan: BenchPlan, worlds: Sequence[World], rows: Rows, out: Pat
             _write(out, name, manifest, one)
     _write(out.parent, out.name, manifest, _together(gathered) if len(gathered) > 1 else gathered[worlds[0].name])
     summary = read_summary(out)
-    (out / "table.md").write_text(markdown(summary), encoding="utf-8")
     made = [row for world in worlds for name in (READING, *plan.systems) for row in rows.of(world.name, name)]
-    (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
-    (out / CSV).write_text(table_csv(summary), encoding="utf-8")
+    with writing(out.name):
+        (out / "table.md").write_text(markdown(summary), encoding="utf-8")
+        (out / "construction.md").write_text(construction_table(made), encoding="utf-8")
+        (out / CSV).write_text(table_csv(summary), encoding="utf-8")
     return summary
 
 

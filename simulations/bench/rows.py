@@ -15,10 +15,10 @@ from pydantic import TypeAdapter, ValidationError
 from fedrag_flwr.baselines import Construction
 from fedrag_flwr.errors import StoreCorruptError, StoreMismatchError
 from fedrag_flwr.evaluation.manifest import load_average
+from fedrag_flwr.evaluation.results import writing
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.inference.isolating import failed
-from fedrag_flwr.records import Answer, BuildReport
+from fedrag_flwr.records import Answer, BuildReport, failed
 from simulations.reporting.lines import cut_torn, whole_lines
 
 PLAN, ROWS, LOCK = "plan.json", "rows.jsonl", "lock"  # the last is held as long as a process is at work there
@@ -76,24 +76,18 @@ class Rows:
     ------
     StoreMismatchError
         The folder belongs to another plan.
+    StoreFullError, StoreError
+        The disk is full, or nothing can be written there.
     """
 
     def __init__(self, folder: Path, digest: str, told: dict[str, object], session: Session) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        plan = folder / PLAN
-        if plan.is_file() and _digest_in(plan) != digest:
-            raise StoreMismatchError(
-                "the folder holds results of another plan (data, setting, devices, questions, seed or settings differ)",
-                where=folder.name,
-                fix="choose another --out",
-            )
-        body = (json.dumps(told, indent=1, default=str) + "\n").encode()
-        if not plan.is_file() or plan.read_bytes() != body:
-            replace_file(plan, body, 0o644)
         self._session = session
         self._path = folder / ROWS
-        cut_torn(self._path)
-        self._rows = {_key(row): row for row in read_rows(folder)}
+        with writing(folder.name):
+            folder.mkdir(parents=True, exist_ok=True)
+            _keep_plan(folder, digest, told)
+            cut_torn(self._path)
+            self._rows = {_key(row): row for row in read_rows(folder)}
 
     def __contains__(self, key: tuple[str, str, str]) -> bool:
         return key in self._rows
@@ -122,10 +116,16 @@ class Rows:
         return mean(told) if told else None
 
     def add(self, row: Row) -> None:
-        """Append a row; once this returns it survives a crash."""
+        """Append a row; once this returns it survives a crash.
+
+        Raises
+        ------
+        StoreFullError, StoreError
+            The disk is full, or the row cannot be written; the rows before it are kept.
+        """
         row = replace(row, session=self._session, at=time.time(), load=load_average()[0])
         line = json.dumps(asdict(row), ensure_ascii=False)
-        with self._path.open("a", encoding="utf-8") as file:
+        with writing(self._path.parent.name), self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
             file.flush()
             os.fsync(file.fileno())
@@ -148,6 +148,20 @@ def read_rows(folder: Path) -> list[Row]:
 
 def _key(row: Row) -> tuple[str, str, str]:
     return row.dataset, row.system, row.question_id
+
+
+def _keep_plan(folder: Path, digest: str, told: dict[str, object]) -> None:
+    """Write the plan beside the rows, unless it is there, or another is."""
+    plan = folder / PLAN
+    if plan.is_file() and _digest_in(plan) != digest:
+        raise StoreMismatchError(
+            "the folder holds results of another plan (data, setting, devices, questions, seed or settings differ)",
+            where=folder.name,
+            fix="choose another --out",
+        )
+    body = (json.dumps(told, indent=1, default=str) + "\n").encode()
+    if not plan.is_file() or plan.read_bytes() != body:
+        replace_file(plan, body, 0o644)
 
 
 def _digest_in(plan: Path) -> object:

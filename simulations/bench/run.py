@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from fedrag_flwr.baselines import BASELINES, Construction
 from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.evaluation.fitted import code_digest
-from fedrag_flwr.evaluation.results import check_run_id
+from fedrag_flwr.evaluation.results import check_run_id, writing
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
@@ -46,13 +46,15 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
         The folder holds rows of another plan.
     StoreLockedError
         Another process is at work on the folder.
+    StoreFullError, StoreError
+        The disk is full, or nothing can be written there.
     """
     _check_names(plan, out)
     with _alone(out):
         base = plan.base()
         generator = load_toolbox(base.models, fedrag_home(base.home)).generator_id
         rows = Rows(out, plan.digest, plan.told(), Session(code_digest(), generator, time.time()))
-        worlds = [make_world(plan, path) for path in plan.data]
+        worlds = [make_world(plan, path, out) for path in plan.data]
         for world in worlds:
             _run_world(plan.systems, world, rows, tell)
     return worlds, rows
@@ -69,14 +71,15 @@ def _check_names(plan: BenchPlan, out: Path) -> None:
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Keep others off a results folder; ends with the process, however that ends."""
-    out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out / LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise StoreLockedError(
-            "another benchmark is at work there", where=out.name, fix="wait for it, or choose another --out"
-        ) from None
+    with writing(out.name):
+        out.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise StoreLockedError(
+                "another benchmark is at work there", where=out.name, fix="wait for it, or choose another --out"
+            ) from None
     try:
         yield
     finally:

@@ -80,7 +80,7 @@ class Federated:
         settings = Settings.from_config({**world.settings.flat(), **(changes or {})})
         self._tools = ServerTools(settings)
         self._strategy = make_strategy(name, settings, [], self._tools)
-        self._devices = KeptDevices(name if name in WALKS else "")
+        self._devices = KeptDevices(world.walker(name) if name in WALKS else "")
         nodes: list[dict[str, Plain]] = [
             {"partition-id": number, "num-partitions": len(world.devices)} for number in range(len(world.devices))
         ]

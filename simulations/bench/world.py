@@ -50,12 +50,15 @@ class World:
         Documents by device, questions with homes.
     gold
         The questions that are asked.
+    results
+        The folder of what is found: what walks teach the devices is kept for each such folder apart.
     """
 
     name: str
     settings: Settings
     partition: Partition
     gold: tuple[GoldQuestion, ...]
+    results: Path = Path()
     _substrates: dict[str, Substrate] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -85,10 +88,14 @@ class World:
         for substrate in self._substrates.values():
             substrate.questions.forget()
 
-    def forget_walks(self, walker: str) -> None:
-        """Take from the devices what a system's walks of an earlier benchmark taught them, over the same questions."""
+    def walker(self, system: str) -> str:
+        """Under which name the devices note what a system's walks for these results teach them."""
+        return f"{system}-{hashlib.sha256(str(self.results.resolve()).encode()).hexdigest()[:6]}"
+
+    def forget_walks(self, system: str) -> None:
+        """Take from the devices what a system's walks for earlier such results taught them, over the same questions."""
         for name in self.devices:
-            for notes in store_root(self.settings, name).glob(f"{notes_of(walker)}*"):
+            for notes in store_root(self.settings, name).glob(f"{notes_of(self.walker(system))}*"):
                 notes.unlink(missing_ok=True)
 
     def read(self) -> tuple[BuildReport, ...]:
@@ -128,8 +135,17 @@ def _in_order(units: Units, ids: Sequence[str]) -> NDArray[np.float32]:
     return units.vectors[[row[unit] for unit in ids]]
 
 
-def make_world(plan: BenchPlan, path: Path) -> World:
+def make_world(plan: BenchPlan, path: Path, results: Path = Path()) -> World:
     """Read a dataset, deal its documents as the setting asks, and write the devices' files.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    path
+        The dataset.
+    results
+        The folder of what is found.
 
     Raises
     ------
@@ -162,7 +178,7 @@ def make_world(plan: BenchPlan, path: Path) -> World:
             "data.questions": str(root / "questions.jsonl"),
         }
     )
-    return World(name, settings, partition, questions)
+    return World(name, settings, partition, questions, results)
 
 
 def build_digest(settings: Settings) -> str:

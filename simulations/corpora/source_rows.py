@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,10 +65,16 @@ class Row:
         return list(best.values())
 
 
-def read_row(line: str) -> Row:
+def kept_row(row: Row) -> dict[str, object]:
+    """A row as it is kept in a file."""
+    found = [[one.record, one.relevant, round(one.first, 6), round(one.second, 6)] for one in row.candidates]
+    return {"question": row.question, "split": row.split, "seconds": row.seconds, "found": found}
+
+
+def read_row(kept: Mapping[str, Any]) -> Row:
     """Read a row of a kept file."""
-    question, split, seconds, found = json.loads(line)
-    return Row(question, split, seconds, tuple(Candidate(*one) for one in found))
+    candidates = tuple(Candidate(*one) for one in kept["found"])
+    return Row(kept["question"], kept["split"], kept["seconds"], candidates)
 
 
 def with_derived(rows: Mapping[str, Sequence[Row]], lead_cost: float) -> dict[str, list[Row]]:

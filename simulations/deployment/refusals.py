@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fedrag_flwr.device_files import DeviceFiles, Link, supernode_command
 from simulations.deployment.federation import CERTIFICATES, SUPERLINK, Deployment, free_port
 
-_ADMITTED = "SuperNode ID:"  # what a SuperNode says once the SuperLink has taken it in
+ADMITTED = "SuperNode ID:"  # what a SuperNode says once the SuperLink has taken it in
 _REASONS = ("[code", "[SSL", "Connection attempt failed")  # of Flower's SuperNode, the most telling first
+_NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,16 @@ class Refusal:
     node_says: str
     server_says: str
 
+    @property
+    def refused(self) -> bool:
+        """Whether it said that it was kept out; one that crashed before, or hung, shows nothing."""
+        return not self.admitted and self.node_says != _NOTHING
+
 
 def refusals(deployment: Deployment, seconds: float = 60.0) -> Iterator[Refusal]:
     """Let an unregistered node, one that trusts another authority, and a plain one try to join.
+
+    Before that every registered node must have said that it is in: else that a stranger does not say so shows nothing.
 
     Parameters
     ----------
@@ -35,7 +43,14 @@ def refusals(deployment: Deployment, seconds: float = 60.0) -> Iterator[Refusal]
         A federation that runs.
     seconds
         How long each tries at most.
+
+    Raises
+    ------
+    TimeoutError
+        A registered node does not say that it is in.
     """
+    for name in deployment.devices:
+        deployment.processes.wait_for(f"node-{name}", ADMITTED, seconds=seconds)
     other = deployment.root / "other-authority"
     subprocess.run([str(CERTIFICATES), str(other), "localhost", "127.0.0.1"], check=True, stdout=subprocess.DEVNULL)
     address, ours = deployment.address, deployment.authority
@@ -56,19 +71,19 @@ def _try(deployment: Deployment, case: str, link: Link, seconds: float) -> Refus
     environment = deployment.environment(deployment.home(case))
     processes.start(case, supernode_command(files, link), environment, nice=10)
     with suppress(TimeoutError):
-        processes.wait_for(case, *_REASONS, _ADMITTED, seconds=seconds)
+        processes.wait_for(case, *_REASONS, ADMITTED, seconds=seconds)
     time.sleep(1.0)  # until the whole complaint is written
     processes.stop(case)
     server = [line for line in processes.lines(SUPERLINK, "")[before:] if '" 4' in line or "ERROR" in line]
     complaints = [line for reason in _REASONS for line in processes.lines(case, reason)]
-    return Refusal(case, bool(processes.lines(case, _ADMITTED)), _first(complaints), _first(server[::-1]))
+    return Refusal(case, bool(processes.lines(case, ADMITTED)), _first(complaints), _first(server[::-1]))
 
 
 def _first(lines: Sequence[str]) -> str:
-    return re.sub(r"\x1b\[\d+m", "", lines[0]) if lines else "nothing"
+    return re.sub(r"\x1b\[\d+m", "", lines[0]) if lines else _NOTHING
 
 
 def told(refusal: Refusal) -> str:
     """A refusal in three lines."""
-    outcome = "ADMITTED" if refusal.admitted else "refused"
+    outcome = "ADMITTED" if refusal.admitted else "refused" if refusal.refused else "NOT SEEN REFUSED"
     return f"{refusal.case}: {outcome}\n  node:      {refusal.node_says}\n  SuperLink: {refusal.server_says}"

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from simulations.reporting.lines import cut_torn
+from simulations.reporting.row_file import RowFile
 
 Row = Mapping[str, float | str]
 
 
 class KeptRows:
-    """Rows in a JSON-lines file.
+    """Rows by key in a file.
 
     Parameters
     ----------
-    file
-        Made if need be; remove it to measure anew.
+    file, made_by
+        As of a `RowFile`: rows that another code or model made are measured anew.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        file.parent.mkdir(parents=True, exist_ok=True)
-        lines = cut_torn(file)
-        self._rows: dict[str, Row] = {one["key"]: one["row"] for one in map(json.loads, lines)}
+    def __init__(self, file: Path, made_by: str) -> None:
+        self._file = RowFile(file, made_by)
+        self._rows: dict[str, Row] = {one["key"]: one["row"] for one in self._file.rows()}
 
     def row(self, key: str, measure: Callable[[], Row]) -> Row:
         """The row of a key, measured now if it is not known yet."""
         if key not in self._rows:
             self._rows[key] = measure()
-            with self._file.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"key": key, "row": self._rows[key]}) + "\n")
+            self._file.add({"key": key, "row": self._rows[key]})
             print(key, self._rows[key], flush=True)
         return self._rows[key]

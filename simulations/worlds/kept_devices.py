@@ -90,7 +90,7 @@ class KeptDevices:
     Parameters
     ----------
     walker
-        The system, if it walks: others that walk over the same questions teach it nothing then.
+        Under which name it walks, if it does: what walks of other names teach is noted apart.
     """
 
     def __init__(self, walker: str = "") -> None:

@@ -34,7 +34,13 @@ def test_a_second_construction_takes_what_was_kept(
     assert (again.construction.cost.llm_calls, again.construction.cost.tokens_out, again.construction.counts) == calls
     question = Question(MULTI_HOP, MULTI_HOP, "all")
     answers = [one.baseline.answer(question) for one in (first, again, built[name])]
-    assert len({(answer.text, answer.evidence, answer.sources) for answer in answers}) == 1
+    # Whoever set torch's threads since `built` was made may have moved the last bits of its vectors.
+    seen = {
+        (answer.text, tuple(replace(unit, score=0.0) for unit in answer.evidence), answer.sources) for answer in answers
+    }
+    assert len(seen) == 1
+    scores = [[unit.score for unit in answer.evidence] for answer in answers]
+    np.testing.assert_allclose(scores, scores[:1] * 3, atol=1e-6)
 
 
 def test_construction_is_told_with_the_seconds_that_it_once_took(

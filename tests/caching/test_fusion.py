@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,18 @@ def test_an_answer_that_is_asked_for_again_joins_the_hot_set(caches: FusionCache
     assert caches.answer(ASKED, VERSIONS) == ADA
     caches.answers.clear()
     assert caches.answer(ASKED, VERSIONS) == ADA
+
+
+def test_a_hot_set_that_is_full_takes_answers_of_the_devices_that_are_there_now(tmp_path: Path) -> None:
+    caches = FusionCaches(tmp_path, CachingSettings(hot=100_000))
+    for size in (5_000, 1):
+        while caches.hot.put(secrets.token_hex(8), bytes(size), VERSIONS):
+            pass
+    joined = {**VERSIONS, "lab": "1"}
+    caches.keep_answer(ASKED, ADA, joined)
+    assert caches.answer(ASKED, joined) == ADA
+    assert caches.hot.holds(caches.key(ASKED), joined)
+    caches.close()
 
 
 @pytest.mark.parametrize("tier", ["answers", "hot"])

@@ -73,11 +73,35 @@ def test_a_renewed_certificate_is_by_the_same_authority(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("only-a-folder",), ("pki", "bad name"), ("pki", "a,DNS:evil"), ("pki", "$(id)")]
+    "words",
+    [
+        (),
+        ("only-a-folder",),
+        ("pki", "bad name"),
+        ("pki", "a,DNS:evil"),
+        ("pki", "$(id)"),
+        ("pki", "server.example.org:9092"),
+        ("pki", "localhost", "192.0.2.1:9092"),
+        ("pki", "localhost", "[2001:db8::1]"),
+        ("pki", "999.0.2.1"),
+        ("pki", "1::2::3"),
+        ("pki", "1:2:3:4:5:6:7:8::"),
+        ("pki", "a" * 65),  # which is what openssl alone refuses
+    ],
 )
 def test_what_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
     folder = [str(tmp_path / word) for word in words[:1]]
     refused = make(*folder, *words[1:])
     assert refused.returncode == 1
     assert refused.stderr.startswith("certificates.sh:")
-    assert not list(tmp_path.glob("**/*.key"))
+    assert len(words) < 2 or words[-1] in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_renewal_that_fails_leaves_all_as_it_was(folder: Path) -> None:
+    for name in ("server.pem", "server.key"):
+        (folder / name).unlink()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert make("--renew", folder, "a" * 65).returncode == 1
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert make("--renew", folder, "localhost").returncode == 0

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.memory.store.change import Change
+from fedrag_flwr.models.reranker import TokenEncoder
+from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import Answer, AnswerMode, Delta, Evidence, EvidenceUnit, MemoryItem, Question, because
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.walking.cache import AnswerCache
+from tests.ordering.test_ordering import zeros
 from tests.strategies.federation import shared_federation
 
 ASKED = Question("q1", "Into which bay does the Ossel flow?", "people")
@@ -70,6 +75,15 @@ def test_an_answer_goes_when_the_memorys_owner_has_other_documents(device: EdgeD
     assert not device.walks.notes.all("answer")
     root = device.store.database.directory
     assert not any(b"Bay of Herons" in path.read_bytes() for path in root.glob("walks.sqlite*"))
+
+
+def test_of_many_devices_the_states_that_came_last_are_known(
+    device: EdgeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedrag_flwr.walking.cache.MOST_STATES", 2)
+    for name in ("rivers", "museums", "bridges"):
+        device.walks.cache.hear({name: "a state"})
+    assert set(device.walks.notes.get("states") or ()) == {"museums", "bridges"}
 
 
 def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeDevice) -> None:
@@ -158,6 +172,62 @@ def test_only_an_answer_of_the_same_settings_is_given_again(
     root = device.store.database.directory
     with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
         assert (other.answers.cache.find(ASKED, VECTOR) is not None) == again
+
+
+@pytest.mark.parametrize("mode", ["assisted", "walk"])
+def test_only_an_answer_by_the_same_weights_is_given_again(device: EdgeDevice, mode: AnswerMode) -> None:
+    settings = Settings.from_config({**device.settings.flat(), "retrieval.weights": "trained"})
+    root = device.store.database.directory
+    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+
+        def cache() -> AnswerCache:
+            return other.answers.cache if mode == "assisted" else other.walks.cache
+
+        for bias in (0.0, 1.0):  # the first that are trained, and others
+            cache().keep(ASKED, GIVEN, VECTOR, ())
+            assert cache().find(ASKED, VECTOR) is not None
+            replace(zeros(FEATURES), bias=bias).save(root / "controller.json")
+            assert cache().find(ASKED, VECTOR) is None
+
+
+def test_an_engine_reads_in_the_order_of_the_weights_that_another_process_took_in(device: EdgeDevice) -> None:
+    settings = Settings.from_config({**device.settings.flat(), "retrieval.weights": "trained"})
+    root = device.store.database.directory
+    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+        replace(zeros(FEATURES), bias=0.0).save(root / "controller.json")
+        engine = other.answers.engines.over("own")
+        assert other.answers.engines.over("own") is engine
+        replace(zeros(FEATURES), bias=1.0).save(root / "controller.json")
+        assert other.answers.engines.over("own") is not engine
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """An encoder's tokens under another name."""
+
+    id: str
+    encoder: TokenEncoder
+
+    def token_embeddings(self, texts: Sequence[str], *, asked: bool = False) -> list[NDArray[np.float32]]:
+        return self.encoder.token_embeddings(texts, asked=asked)
+
+
+def test_only_an_answer_by_the_same_encoder_of_tokens_is_given_again(device: EdgeDevice) -> None:
+    settings = Settings.from_config({**device.settings.flat(), "retrieval.order": "late-interaction"})
+    root, again = device.store.database.directory, []
+    for name in ("one", "one", "other"):
+        tools = replace(device.toolbox, tokens=Tokens(name, device.toolbox.encoder))
+        with EdgeDevice(device.name, device.documents, root, settings, tools) as other:
+            again.append(other.answers.cache.find(ASKED, VECTOR) is not None)
+            other.answers.cache.keep(ASKED, GIVEN, VECTOR, ())
+    assert again == [False, True, False]
+
+
+def test_only_an_answer_by_the_same_rules_is_given_again(device: EdgeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedrag_flwr.walking.cache.RULES", 0)
+    root = device.store.database.directory
+    with EdgeDevice(device.name, device.documents, root, device.settings, device.toolbox) as other:
+        assert other.answers.cache.find(ASKED, VECTOR) is None
 
 
 @pytest.mark.parametrize("mode", ["assisted", "walk"])

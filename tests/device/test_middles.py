@@ -162,6 +162,14 @@ def test_what_was_made_is_kept_until_documents_or_names_change(root: Path) -> No
         assert told(asked(device)) != first
 
 
+def test_they_are_told_though_the_disk_keeps_them_not(root: Path) -> None:
+    (root / "store" / RELEASED / "centroids.npz").mkdir(parents=True)  # nothing can be written in its place
+    with opened(root) as device:
+        first = told(asked(device))
+        assert first
+        assert told(asked(device)) == first
+
+
 def test_every_request_is_in_the_ledger(root: Path) -> None:
     with opened(root) as device:
         given = sum(len(asked(device, most)) for most in (1, 3, 16))

@@ -1,20 +1,35 @@
-"""What a device gives to questions that walk does not tell what it has masked."""
+"""What a device gives to questions that walk does not tell what it has masked, and what it learns of a verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.records import Hop, WalkRequest
+from fedrag_flwr.records import Hop, Lesson, Question, TopicWeight, WalkRequest
+from fedrag_flwr.walking.peer import DeviceWalks
+from tests.device.test_answer_cache import GIVEN, VECTOR
 from tests.device.test_building import Watched
+from tests.strategies.federation import shared_federation
 
 TREATED = {"Anna Kowalska": "asthma", "Otmar Winter": "hepatitis"}
+WALKED = WalkRequest("topic", (), (Lesson("q", "harbours", (TopicWeight(0, 1.0),), 0, "good", True),))
 
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def walks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeviceWalks]:
+    """Those of a device to which the answer to a question came through `harbours`."""
+    files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("verdicts"))
+    with files.device("people") as device:
+        device.walks.walk(WALKED)
+        yield device.walks
 
 
 @pytest.mark.parametrize(("export", "told"), [("type-masking", 1), ("none", 2)])
@@ -36,3 +51,30 @@ def test_which_sentence_a_walk_gets_does_not_follow_a_masked_name(tmp_path: Path
             [unit] = reply.units
             given.add(unit.text)
     assert len(given) == told
+
+
+def test_only_a_verdict_that_is_another_than_before_teaches(walks: DeviceWalks) -> None:
+    standings = [walks.expertise.standing("harbours")]
+    for good in (False, False, False, True, True):
+        assert "harbours" in walks.feedback("q", good=good)
+        standings.append(walks.expertise.standing("harbours"))
+    before, bad, *same, better, last = standings
+    assert bad < before
+    assert same == [bad, bad]
+    assert bad < better == last
+
+
+def test_a_verdict_on_an_answer_that_was_given_again_is_one_on_the_answer(walks: DeviceWalks) -> None:
+    asked = Question("q", "Where does the Marl end?", "people")
+    walks.cache.keep(asked, replace(GIVEN, question_id="q"), VECTOR, ())
+    for name in ("again", "once more"):
+        assert walks.cache.find(replace(asked, id=name), VECTOR) is not None
+    assert "harbours" in walks.feedback("again", good=False)
+    bad = walks.expertise.standing("harbours")
+    assert bad < 1.0
+    for name in ("q", "again", "once more"):
+        walks.feedback(name, good=False)
+    assert walks.expertise.standing("harbours") == bad
+    walks.walk(WALKED)  # another answer came the same way
+    walks.feedback("q", good=False)
+    assert walks.expertise.standing("harbours") < bad

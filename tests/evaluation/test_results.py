@@ -210,6 +210,26 @@ def test_a_failed_write_leaves_the_old_file(
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
+def test_no_summary_is_beside_answers_of_another_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(make_run(5), tmp_path)
+    put = Path.replace
+
+    def killed(fresh: Path, target: Path) -> Path:
+        if target == folder / "report.html":
+            raise KeyboardInterrupt
+        return put(fresh, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write(make_run(6), tmp_path)
+    assert len(read_answers(folder)) == 3 * 6
+    assert not (folder / "summary.json").exists()
+    write(make_run(6), tmp_path)
+    assert {result.n for result in read_summary(folder).systems.values()} == {6}
+    assert sorted(file.name for file in folder.iterdir()) == ["answers.jsonl", "report.html", "summary.json"]
+
+
 def test_replacing_is_whole(tmp_path: Path) -> None:
     target = tmp_path / "file"
     replace_file(target, b"first")

@@ -45,5 +45,10 @@ def test_vectors_in_bytes_keep_their_directions_and_owners(sizes: list[int], see
     assert cosines.min() > 0.999
     with pytest.raises(WireError, match="another number"):
         restored(replace(told, codes=told.codes[:-1]))
+    with pytest.raises(WireError, match="another length"):
+        restored(told, DIMENSION + 1)
+    with pytest.raises(WireError, match="more than"):
+        restored(told, DIMENSION, sum(sizes) - 1)
+    assert len(restored(told, DIMENSION, sum(sizes))) == len(owners)
     with pytest.raises(WireError, match="without direction"):
         restored(replace(told, codes=bytes(len(told.codes))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,7 +20,9 @@ from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
 from fedrag_flwr.privacy.sealing import BoxKey, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
+    OwnedRows,
     PeerKey,
+    RoundedOverview,
     SealedMessage,
     SealedOverview,
     SealedSummaries,
@@ -256,6 +259,23 @@ def test_a_member_speaks_for_itself_alone_and_within_bounds(members: tuple[Membe
     strict = Member("beta", tmp_path / "strict", beta.routing.model_copy(update={"most": 2}))
     with closing(strict.part):
         assert strict.take(gamma.seal()) == ("gamma",)
+
+
+@pytest.mark.parametrize(("short", "count"), [(True, 100_000), (False, 300)])
+def test_small_boxes_cannot_ask_for_much_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: bool, count: int
+) -> None:
+    dimension = 1 if short else ENCODER.dimension
+    routing = RoutingSettings(precision="int8", most=200)
+    alpha, beta = (Member(name, tmp_path, routing) for name in NAMES[:2])
+    told = RoundedOverview(dimension, (OwnedRows("alpha", count),), b"\1" * (dimension * count))
+    monkeypatch.setattr(alpha.part, "_packed", lambda _, run: wire.pack(told, run=run))
+    with closing(alpha.part), closing(beta.part):
+        sealed = alpha.seal()
+        tracemalloc.start()
+        assert beta.take(sealed) == ("alpha",)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(sealed.box)
+        tracemalloc.stop()
 
 
 def test_a_number_is_kept_only_of_what_was_taken(members: tuple[Member, ...]) -> None:

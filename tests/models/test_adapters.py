@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -124,7 +125,7 @@ def test_several_draws_are_made_under_it(smollm2: Path, tmp_path: Path, generato
 def test_a_setting_turns_it_off(monkeypatch: pytest.MonkeyPatch, smollm2: Path, tmp_path: Path) -> None:
     write_adapter(tmp_path / "made.json", adapter(tmp_path, smollm2), {})
     monkeypatch.setattr(adapters, "FOLDER", tmp_path)
-    monkeypatch.setattr(load, "_generator", load._generator.__wrapped__)  # what other tests loaded is not kept
+    monkeypatch.setattr(load, "_generator", inspect.unwrap(load._generator))  # what other tests loaded is not kept
     asked: dict[str, bool | str] = {"models.generator": str(smollm2), "models.generation-cache": False}
     on, off = (
         load_toolbox(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)

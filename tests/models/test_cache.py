@@ -102,6 +102,41 @@ def test_it_never_outgrows_its_limit(tmp_path_factory: pytest.TempPathFactory, l
     cache.close()
 
 
+def test_several_that_share_it_keep_to_its_limit(tmp_path: Path) -> None:
+    caches = [GenerationCache(tmp_path / "cache.db", limit_bytes=2_000) for _ in range(2)]
+    for number in range(60):
+        turn = caches[number // 3 % 2]
+        turn.put(str(number % 40), [Completion("x" * number, 1, 1, 0.1)])
+        assert turn.size()[1] <= 2_000
+        if number == 45:
+            turn.clear()
+    assert turn.get("19") is not None
+
+
+def _steps(cache: GenerationCache, name: str) -> int:
+    """How many steps of SQLite's machine it takes to keep an entry."""
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    connection = cache._connected()
+    connection.set_progress_handler(step, 1)
+    cache.put(name, MADE)
+    connection.set_progress_handler(None, 0)
+    return steps
+
+
+def test_what_an_entry_costs_does_not_grow_with_the_others(cache: GenerationCache) -> None:
+    cache.put("first", MADE)
+    alone = _steps(cache, "k")
+    for number in range(200):
+        cache.put(str(number), MADE)
+    assert _steps(cache, "another") < 2 * alone
+
+
 def test_clear_forgets_everything(cache: GenerationCache) -> None:
     cache.put("k", MADE)
     cache.clear()

@@ -72,6 +72,11 @@ def test_rendering_and_writing_by_hand_agree() -> None:
     ]
 
 
+def test_a_system_s_text_without_examples_comes_with_the_question_where_no_system_is_known() -> None:
+    head, tail = ChatTemplate(NO_SYSTEM).pieces(Prompt("Be brief.", "Who?"))
+    assert (joined(head), joined(tail)) == ("", "<t>user\nBe brief.\n\nWho?</t>\n<t>model\n")
+
+
 def test_a_prompt_without_a_system_and_examples_has_no_prefix() -> None:
     for source in ("<|im_start|>", LLAMA):
         head, tail = ChatTemplate(source).pieces(Prompt("", "Who?"))

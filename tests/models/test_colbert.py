@@ -65,7 +65,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def changed(own: Path, folder: Path, change: Callable[[Path], object]) -> Path:
     """A copy of the checkpoint with a change."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for file in own.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     change(folder)
@@ -162,6 +162,33 @@ def test_the_projection_may_be_a_module_of_its_own(own: Path, tmp_path: Path) ->
         )
         for one, wanted in pairs:
             assert one == pytest.approx(wanted, abs=1e-5)
+
+
+def _with_module(folder: Path) -> None:
+    (folder / "1_Dense").mkdir()
+    save_file({"linear.weight": torch.ones(WIDTH, HIDDEN)}, str(folder / "1_Dense" / "model.safetensors"))
+
+
+def _with_another_module(folder: Path) -> None:
+    _with_module(folder)
+    save_file({"linear.weight": torch.zeros(WIDTH, HIDDEN)}, str(folder / "1_Dense" / "model.safetensors"))
+
+
+def _with_other_lengths(folder: Path) -> None:
+    (folder / "artifact.metadata").write_text('{"doc_maxlen": 40}')
+
+
+def _with_pylate_s_metadata(folder: Path) -> None:
+    (folder / "artifact.metadata").unlink()
+    (folder / "config_sentence_transformers.json").write_text('{"document_length": 20}')
+
+
+def test_all_that_decides_the_vectors_is_in_the_id(own: Path, tmp_path: Path) -> None:
+    changes = (_with_module, _with_another_module, _with_other_lengths, _with_pylate_s_metadata)
+    folders = [own, *(changed(own, tmp_path / str(n) / own.name, change) for n, change in enumerate(changes))]
+    assert len({ColbertEncoder(folder).id for folder in folders}) == len(folders)
+    same = changed(own, tmp_path / "same" / own.name, lambda folder: folder)
+    assert ColbertEncoder(same).id == ColbertEncoder(own).id
 
 
 def _without_projection(folder: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.overlay import Expertise, LearningRules
+from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.records import Outcome
 
 ALL = {7: 1.0}
@@ -95,6 +96,23 @@ def test_what_counts_least_is_forgotten_first() -> None:
     assert memory.credit("a", 0) == 0
     assert memory.credit("b", 0) == 5.0
     assert memory.credit("a", 9) == 10.0
+
+
+def test_judgements_are_bounded_and_the_most_faded_go_first() -> None:
+    memory = Expertise[int](LearningRules(most=20, half_life=10))
+    for neighbour in range(200):
+        memory.tick()
+        memory.learn(neighbour, ALL, 0, "junk")
+        assert len(memory.state()["judged"]) <= 20
+    assert memory.standing(199) < memory.standing(190) < memory.standing(0) == 1.0
+
+
+def test_judgements_that_were_kept_without_a_bound_are_bounded_by_the_next_lesson() -> None:
+    many: ExpertiseState = {"now": 0, "credit": [], "judged": [(peer, 0.0, 1.0, 0) for peer in range(200)]}
+    memory = Expertise[int].restored(LearningRules(most=20), many)
+    memory.learn(0, ALL, 0, "good")
+    assert len(memory.state()["judged"]) <= 20
+    assert memory.standing(0) < 1.0
 
 
 def test_a_neighbour_that_did_not_know_loses_worth_on_that_topic_but_no_standing() -> None:

@@ -59,6 +59,11 @@ def test_headings_are_encoded_once(headings: Path, tmp_path: Path) -> None:
     assert np.allclose(topics_of(encoder, headings, tmp_path / "kept").centroids, first.centroids, atol=1e-5)
 
 
+def test_headings_serve_though_their_vectors_cannot_be_kept(headings: Path) -> None:
+    topics = topics_of(toolbox().encoder, headings, headings / "kept")  # no folder can be made in a file
+    assert topics.names == tuple(SMALL)
+
+
 @pytest.mark.parametrize("body", ["[]", "{", '{"a": 1}', '["a", 7]', '["a", ""]'])
 def test_a_list_of_headings_that_is_none_is_refused(tmp_path: Path, body: str) -> None:
     (tmp_path / "bad.json").write_text(body)

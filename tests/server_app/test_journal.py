@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.evaluation.results import read_answers, read_summary
-from fedrag_flwr.inference.isolating import failed
-from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question, because
+from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question, because, failed
 from fedrag_flwr.settings import Plain
 from server_app.journal import FILE, Journal
 from server_app.run import questions_of, run_systems

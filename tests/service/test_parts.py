@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
+from typing import cast
 
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.responses import PlainTextResponse
 
 from client_app.app import app
 from fedrag_flwr import wire
@@ -20,10 +25,13 @@ from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.turns import Turns
 from fedrag_flwr.records import ControllerRequest, DescribeRequest
+from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.config import device_config
+from fedrag_flwr.service.guarding import Guard
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.lanes import DeadlineError, Lane
 from fedrag_flwr.service.limits import RateLimit
+from fedrag_flwr.service.metrics import Metrics
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
@@ -149,6 +157,25 @@ def test_the_caller_that_was_silent_for_longest_is_forgotten_first() -> None:
     assert limit.wait("c") == 0.0  # "b" goes
     assert limit.wait("a") > 0
     assert limit.wait("b") == 0.0
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/answers", 401), ("/static/page.js", 200)])
+def test_who_has_no_token_takes_neither_the_others_rate_nor_the_log(
+    path: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "fedrag_flwr")
+    guard = Guard(
+        PlainTextResponse("in"),
+        token="secret",
+        rate=RateLimit(1.0, 20, lambda: 0.0),
+        most_bytes=lambda _: 0,
+        metrics=Metrics(cast(Resident, None), ()),  # nobody reads them
+        refuse=error_response,
+    )
+    client, told = TestClient(guard, base_url="http://127.0.0.1"), {"Authorization": "Bearer secret"}
+    assert Counter(client.get(path).status_code for _ in range(150)) == {status: 20, 429: 130}
+    assert len(caplog.records) < 110
+    assert Counter(client.get(path, headers=told).status_code for _ in range(21)) == {200: 20, 429: 1}
 
 
 def test_turns_are_taken_in_the_order_of_asking() -> None:

@@ -76,6 +76,19 @@ def test_the_same_questions_are_paired_and_stand_in_one_line(tmp_path: Path) -> 
     assert all(None not in one["answers"] for one in questions)
 
 
+def test_nothing_is_best_where_systems_were_asked_other_questions(tmp_path: Path) -> None:
+    runs = [written(tmp_path / str(count), make_run(count)) for count in (20, 30)]
+    alone, together = (render_report(*compared(some)) for some in (runs[:1], runs))
+    best = (
+        *("Most accurate", "Fastest", "Fewest LLM calls", "vs best", 'class="best"'),
+        *("(frontier)", 'class="mark on"', "on the dashed line"),
+    )
+    assert [told for told in best if told not in alone] == []
+    assert [told for told in best if told in together] == []
+    why = "Not all systems were asked the same questions"
+    assert (alone.count(why), together.count(why)) == (0, 1)
+
+
 def test_a_run_alone_keeps_its_devices_and_what_they_built(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", make_run(20))
     summary, rows = compared([folder])

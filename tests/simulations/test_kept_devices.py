@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -12,6 +13,7 @@ from client_app.app import app_of
 from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import StoreError
+from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerRequest,
@@ -26,8 +28,11 @@ from fedrag_flwr.records import (
     WalkReply,
     WalkRequest,
 )
-from simulations.worlds.kept_devices import KeptDevices
+from simulations.bench.plan import BenchPlan
+from simulations.bench.world import make_world
+from simulations.worlds.kept_devices import KeptDevices, notes_of
 from simulations.worlds.local_grid import LocalGrid
+from tests.simulations.tiny_data import write_data
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 
 RUN = "1"
@@ -105,6 +110,21 @@ def test_what_one_system_learns_on_its_walks_teaches_no_other(files: Federation)
         learnt.append(device_of(kept, files).walks.expertise.now)
         kept.close()
     assert learnt == [3, 1, 4]
+
+
+def test_what_walks_learn_is_kept_for_each_results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    data = write_data(tmp_path)
+    plan = BenchPlan((data,), ("topic-walk",), "federated", devices=2, questions=2)
+    worlds = [make_world(plan, data, tmp_path / out) for out in ("one", "two", "one")]
+    root = store_root(worlds[0].settings, worlds[0].devices[0])
+    root.mkdir(parents=True)
+    notes = [root / notes_of(world.walker("topic-walk")) for world in worlds]
+    assert notes[0] == notes[2] != notes[1]
+    for one in notes:
+        one.touch()
+    worlds[0].forget_walks("topic-walk")
+    assert [one.exists() for one in notes] == [False, True, False]
 
 
 def test_closing_closes_the_devices_of_all_nodes(files: Federation) -> None:

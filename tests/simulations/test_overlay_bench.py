@@ -1,4 +1,4 @@
-"""The benchmarks of walks: growth is what it is called, kept rows are not measured again, and peers are dealt whole."""
+"""The benchmarks of walks: growth is what it is called, systems learn apart, and peers are dealt whole."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from fedrag_flwr.overlay.simulator import Asked
+from fedrag_flwr.overlay.walks import WalkCount
 from fedrag_flwr.records import Answer
+from simulations.bench_overlay import STEP, so_far
+from simulations.bench_overlay_answers import World as PeerWorld
 from simulations.bench_overlay_answers import marked, table
 from simulations.bench_overlay_scale import FEW, TOPICS, World, growth, holdings, measured
-from simulations.corpora.overlay_peers_data import PEERS, read_peers
-from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.corpora.overlay_peers_data import PEERS, Peers, read_peers
+from simulations.worlds.kept_devices import notes_of
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])
@@ -40,21 +44,24 @@ def test_sketch_walks_are_shorter_than_floods_in_one_network() -> None:
     assert rows["sketch"]["hit"] == rows["flooding"]["hit"] == 100.0
 
 
-def test_a_row_is_measured_once(tmp_path: Path) -> None:
-    calls: list[str] = []
+def test_a_curve_is_over_all_questions_so_far() -> None:
+    queried = [9] * STEP + [3] * STEP + [6] * (STEP // 2)
+    runs = [[Asked(WalkCount(1, count + more, 2, True), 0, False) for count in queried] for more in (-1, 1)]
+    assert so_far(runs) == [9.0, 6.0, 6.0]
 
-    def measure() -> Row:
-        calls.append("now")
-        return {"value": 1.5}
 
-    first = KeptRows(tmp_path / "rows.jsonl").row("a", measure)
-    with (tmp_path / "rows.jsonl").open("a", encoding="utf-8") as torn:
-        torn.write('{"key": "b", "row"')
-    again = KeptRows(tmp_path / "rows.jsonl")
-    assert again.row("a", measure) == first
-    again.row("b", lambda: first)
-    assert KeptRows(tmp_path / "rows.jsonl").row("b", measure) == first
-    assert calls == ["now"]
+def test_what_walks_of_one_system_taught_is_forgotten_for_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
+    world = PeerWorld("huffpost", 5, Peers({}, {}, ()))
+    peer = world.root / "home" / "devices" / "data" / "peer-00"
+    peer.mkdir(parents=True)
+    own, other = (peer / notes_of(walker) for walker in ("answers-topic-walk-40", "answers-random-walk-40"))
+    for notes in (own, other):
+        notes.touch()
+    world.forget_walks("answers-topic-walk-40")
+    assert (own.exists(), other.exists()) == (False, True)
 
 
 def test_categories_are_cut_into_twenty_peers_and_questions_know_their_owner(tmp_path: Path) -> None:

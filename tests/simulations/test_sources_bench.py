@@ -12,6 +12,7 @@ from fedrag_flwr.sources import Source
 from fedrag_flwr.sources.graph import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql import SqlSource
+from simulations.bench_sources import kept_file, searched
 from simulations.corpora.source_rows import (
     TEXTS,
     Candidate,
@@ -22,7 +23,14 @@ from simulations.corpora.source_rows import (
     pooled,
     with_derived,
 )
-from simulations.corpora.synthea import questions_of, read_synthea, relevant, write_database, write_graph
+from simulations.corpora.synthea import (
+    RecordQuestion,
+    questions_of,
+    read_synthea,
+    relevant,
+    write_database,
+    write_graph,
+)
 from tests.strategies.federation import toolbox
 
 TABLES = {
@@ -90,6 +98,25 @@ def test_a_ranking_holds_each_record_once_by_its_best_score() -> None:
     row = Row("q", "dev", 0.1, candidates)
     assert row.ranking(1.0) == [False, True]
     assert row.ranking(0.0) == [True, True]
+
+
+def test_rows_of_another_seed_are_not_read_and_a_torn_one_is_searched_again(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def search(question: RecordQuestion) -> list[Candidate]:
+        asked.append(question.id)
+        return [Candidate("r", True, 0.25, 0.5)]
+
+    questions = [RecordQuestion(name, "plain", "dev", "Who?", ("Varro",)) for name in ("a", "b")]
+    first = searched(kept_file(tmp_path, 7, "medquad-text"), questions[:1], search)
+    assert [row.candidates for row in first] == [(Candidate("r", True, 0.25, 0.5),)]
+    with kept_file(tmp_path, 7, "medquad-text").path.open("a", encoding="utf-8") as torn:
+        torn.write('{"question": "b", "spl')
+    asked.clear()
+    assert searched(kept_file(tmp_path, 7, "medquad-text"), questions, search)[:1] == first
+    assert set(asked) == {"b"}
+    searched(kept_file(tmp_path, 8, "medquad-text"), questions, search)
+    assert set(asked) == {"a", "b"}
 
 
 def text_rows(split: str, right: str) -> dict[str, list[Row]]:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.settings import Plain
-from simulations.bench_summary_routing import Spent, answers, phases, table
+from simulations.bench_summary_routing import Row, Spent, answers, in_turn, phases, table
 from simulations.corpora.domain_data import DomainQuestion, split_of
+from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.summary_world import SummaryWorld
 from tests.strategies.federation import DOCUMENTS
 
@@ -72,7 +73,7 @@ def test_variants_answer_and_a_stopped_run_goes_on(made: SummaryWorld) -> None:
     again = answers(made, names[0], dealt, "home")
     assert again[0] == found[names[0]][0]
     assert [row.id for row in again] == [row.id for row in found[names[0]]]
-    spent = [Spent(**json.loads(line)) for line in kept.with_suffix(".phases").read_text().splitlines()]
+    spent = [Spent(**row) for row in RowFile(kept.with_suffix(".phases"), this_code(made.toolbox.generator_id)).rows()]
     assert [one.asked for one in spent] == [0, 4, 0, 3]
     assert any(one.seconds["query.answer"] > 0 for one in spent if one.asked)
     assert not list(made.home.glob("answers-openstax-0-summary-routing-server-*.jsonl"))
@@ -86,6 +87,16 @@ def test_phases_are_means_over_questions() -> None:
         Spent(1, {"ask": 4.5}),
     ]
     assert phases("x", spent) == ["| x | build | 9.0 | 0.00 |", "| x | ask | 0.0 | 2.50 |"]
+
+
+def test_judged_pairs_are_taken_from_all_devices_in_turn() -> None:
+    def answer(name: str, system: str) -> Row:
+        return Row(name, system, name[:-1], True, "", "cognizer", False, 0.0, 0, 0.0, 0.0, None)
+
+    names = ("cancer1", "cancer2", "cancer3", "health1", "nerves1", "nerves2")  # as they stand, device by device
+    found = in_turn((answer(name, "one"), answer(name, "other")) for name in names)
+    assert [a.id for a, _ in found] == ["cancer1", "health1", "nerves1", "cancer2", "nerves2", "cancer3"]
+    assert all(a.id == b.id and (a.system, b.system) == ("one", "other") for a, b in found)
 
 
 @pytest.mark.parametrize(("text", "right"), [("It was Odile Varro.", 1.0), ("Jonas Keel", 0.0), ("salt", 0.0)])

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.privacy.ckks import QuestionCipher
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from strategies import ServerTools
-from tests.strategies.federation import shared_federation, toolbox
+from tests.strategies.federation import Federation, shared_federation, toolbox
 
 DIMENSION = 8
 
@@ -41,3 +42,14 @@ def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.Temp
     assert tools.quota.take(("bridges",), 0, 2**20) == tools.settings.routing.quota - 3
     tools.close()
     assert open_files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("serve", []), ("questions", ["generations.sqlite"])])
+def test_what_the_servers_model_writes_in_a_serving_run_is_kept_nowhere(
+    mode: str, kept: list[str], tmp_path: Path
+) -> None:
+    files = Federation(tmp_path, (("models.generation-cache", True), ("mode", mode)))
+    tools = ServerTools(files.settings)
+    tools.toolbox.generator().complete(Prompt("Answer in a word.", "Who designed Tarn Bridge?"), max_tokens=1)
+    tools.close()
+    assert [path.name for path in (tmp_path / "home").glob("generations.sqlite")] == kept

@@ -92,8 +92,8 @@ class Histogram:
     n: int
 
 
-def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> Scatter | None:
-    """Lay out the accuracy-latency plane; None where there is no dot."""
+def scatter(dots: Sequence[Dot], *, ranked: bool = True, width: float = 560, height: float = 360) -> Scatter | None:
+    """Lay out the accuracy-latency plane, with its frontier if `ranked`; None where there is no dot."""
     if not dots:
         return None
     left, right, top, bottom = 52.0, width - 16, 16.0, height - 48
@@ -108,7 +108,7 @@ def scatter(dots: Sequence[Dot], *, width: float = 560, height: float = 360) -> 
     def down(acc: float) -> float:
         return bottom - (acc - low_y) / (high_y - low_y) * (bottom - top)
 
-    best = _frontier([dot for dot in dots if not dot.upper_bound])
+    best = _frontier([dot for dot in dots if not dot.upper_bound]) if ranked else set()
     spots = [(across(log), down(dot.acc)) for dot, log in zip(dots, logs, strict=True)]
     labels = _labels([dot.name for dot in dots], spots, (left, right, top, bottom))
     marks = [

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.measures import (
     COST,
     NONE,
     QUALITY,
+    comparable,
     contenders,
     label,
     leaders,
@@ -24,7 +26,7 @@ from fedrag_flwr.evaluation.summary import DeviceSummary
 
 def quality(systems: Mapping[str, SystemResult]) -> Grid:
     measures = [m for m in QUALITY if m.heading != "Missing" or any(r.missing for r in systems.values())]
-    top = max(contenders(systems), key=lambda name: systems[name].acc)
+    top = max(contenders(systems), key=lambda name: systems[name].acc) if comparable(systems) else None
     starred = [leaders(systems, [m.value(r) for r in systems.values()], m.higher_is_better) for m in measures]
     rows = []
     for name, result in systems.items():
@@ -34,25 +36,26 @@ def quality(systems: Mapping[str, SystemResult]) -> Grid:
             interval = result.intervals.get(measure.heading)
             note = f"{measure.show(interval.low)}–{measure.show(interval.high)}" if interval else ""
             cells.append(Cell(measure.show(value), value, best=name in best, note=note))
-        difference = result.versus.get(top)
-        behind = (
-            Cell(
-                signed_points(difference.value),
-                difference.value,
-                note=f"{signed_points(difference.low)} to {signed_points(difference.high)}",
-            )
-            if difference
-            else Cell(NONE, 0.0)
-        )
-        rows.append((label(name, result), (cells[0], behind, *cells[1:])))
+        if top is not None:
+            cells.insert(1, _behind(result.versus.get(top)))
+        rows.append((label(name, result), tuple(cells)))
     headings = [(m.heading, m.meaning) for m in measures]
-    headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
+    if top is not None:
+        headings.insert(1, ("vs best", f"difference of ACC to {top} in points, with its 95% paired bootstrap interval"))
     return Grid(
         "quality",
         "Answer quality in points (means over devices; 95% intervals below them) and latency per answer",
         tuple(headings),
         tuple(rows),
     )
+
+
+def _behind(difference: Interval | None) -> Cell:
+    """How far a system is from the best one, which has no difference to itself."""
+    if difference is None:
+        return Cell(NONE, 0.0)
+    spread = f"{signed_points(difference.low)} to {signed_points(difference.high)}"
+    return Cell(signed_points(difference.value), difference.value, note=spread)
 
 
 def cost(systems: Mapping[str, SystemResult]) -> Grid:

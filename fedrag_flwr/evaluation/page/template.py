@@ -110,11 +110,15 @@ _PAGE = r"""{% from "macros" import grid, legend, colour, plane_figure, facts_ta
 {% endif %}
 {% if summary.manifest.seconds %}<li>took <b>{{ took }}</b></li>{% endif %}
 </ul>
+{% if comparable %}
 <dl class="highlights">
 {% for what, who, how in highlights %}
 <div class="highlight"><dt>{{ what }}</dt><dd class="name">{{ who }}</dd><dd class="soft">{{ how }}</dd></div>
 {% endfor %}
 </dl>
+{% else %}
+<p class="note">Not all systems were asked the same questions, so none is called the best, or unbeaten.</p>
+{% endif %}
 <nav aria-label="Sections">
 <a href="#systems">Systems</a><a href="#tradeoff">Trade-off</a><a href="#paths">Paths</a><a href="#kinds">Kinds</a>
 {% if summary.devices %}<a href="#devices">Devices</a>{% endif %}
@@ -145,7 +149,8 @@ Questions without a reply count as wrong.</p>
 <h2>Accuracy against latency</h2>
 <figure>
 {% if plane %}{{ plane_figure(plane) }}{% endif %}
-<figcaption>Up and to the left is better. Circles on the dashed line are not beaten in both; bars are 95% intervals.
+<figcaption>Up and to the left is better; bars are 95% intervals.
+{% if comparable %}Circles on the dashed line are not beaten in both.{% endif %}
 {% if unmeasured %}Without a measured latency: {{ unmeasured|join(", ") }}.{% endif %}</figcaption>
 </figure>
 </section>

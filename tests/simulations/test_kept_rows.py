@@ -1,0 +1,133 @@
+"""Rows that long benchmarks keep: a torn one is measured again, and so are those of other code, models or settings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr.evaluation.fitted import code_digest
+from simulations import bench_faults, bench_overlay_answers, fit_trust
+from simulations.bench_controller_answers import kept_answers
+from simulations.corpora.overlay_peers_data import PeerQuestion, Peers
+from simulations.fuzz_messages import FuzzReport, go_on
+from simulations.reporting.kept_rows import KeptRows, Row
+from simulations.reporting.row_file import RowFile, this_code
+
+
+def tear(path: Path) -> None:
+    """Leave a file as a process does that is killed while it writes."""
+    with path.open("a", encoding="utf-8") as out:
+        out.write('{"made_by": "')
+
+
+def test_a_row_is_measured_once(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def measure() -> Row:
+        calls.append("now")
+        return {"value": 1.5}
+
+    first = KeptRows(tmp_path / "rows.jsonl", "me").row("a", measure)
+    tear(tmp_path / "rows.jsonl")
+    again = KeptRows(tmp_path / "rows.jsonl", "me")
+    assert again.row("a", measure) == first
+    again.row("b", lambda: first)
+    assert KeptRows(tmp_path / "rows.jsonl", "me").row("b", measure) == first
+    assert calls == ["now"]
+
+
+@pytest.mark.parametrize("old", [{"made_by": "another"}, {}], ids=["other code", "not told"])
+def test_rows_of_others_are_measured_anew_and_stay(
+    old: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    kept = {**old, "key": "a", "row": {"value": 1.5}}
+    path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    mine = KeptRows(path, "me")
+    assert "rows.jsonl: 1 rows of other code, models or settings are set aside" in capsys.readouterr().out
+    assert mine.row("a", lambda: {"value": 2.5}) == {"value": 2.5}
+    assert KeptRows(path, "me").row("a", dict) == {"value": 2.5}
+    assert json.loads(path.read_text(encoding="utf-8").splitlines()[0]) == kept
+
+
+def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
+    assert this_code("model@1", "seed=7") == f"{code_digest()} model@1 seed=7"
+    kept = RowFile(tmp_path / "new" / "rows.jsonl", this_code("model@1"))
+    kept.add({"id": "a"}, {"id": "b"})
+    assert kept.rows() == [{"id": "a"}, {"id": "b"}]
+    assert RowFile(kept.path, this_code("model@2")).rows() == []
+
+
+def test_answers_in_the_order_of_controllers_of_another_seed_are_others(tmp_path: Path) -> None:
+    kept_answers(tmp_path, "dev", "model@1", 7).add({"question_id": "q"})
+    assert kept_answers(tmp_path, "dev", "model@1", 7).rows() == [{"question_id": "q"}]
+    assert kept_answers(tmp_path, "dev", "model@1", 8).rows() == []
+
+
+def test_answers_of_walks_under_other_settings_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
+    world = bench_overlay_answers.World("huffpost", 5, Peers({"peer-00": ()}, {}, ()))
+    asked = [(PeerQuestion("q", "Who?", "Ada Quent", "peer-00", "d", "dev"), "peer-00")]
+    row = bench_overlay_answers.Row("q", "Ada", "remote", 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, {})
+    bench_overlay_answers.kept_answers(world, "flooding", 1, world.settings("flooding", 0.7)).add(asdict(row))
+    assert bench_overlay_answers.answers(world, "flooding", asked, 0.7) == [row]
+    other = bench_overlay_answers.kept_answers(world, "flooding", 1, world.settings("flooding", 0.75))
+    assert other.rows() == []
+
+
+def trust_rows(data: Path, numbers: Sequence[int]) -> list[dict[str, object]]:
+    """A set's questions in its file, and as many rows of both splits as are kept."""
+    rows: list[dict[str, object]] = []
+    for name in fit_trust.SETS:
+        with gzip.open(data / f"{name}.jsonl.gz", "wt", encoding="utf-8") as out:
+            for split in ("train", "dev"):
+                out.writelines(json.dumps({"split": split, "paragraphs": []}) + "\n" for _ in numbers)
+                rows += [
+                    {"split": split, "set": name, "number": n, "answers": [{"share": 1.0, "right": True}]}
+                    for n in numbers
+                ]
+    return rows
+
+
+def test_trust_is_fitted_on_as_many_rows_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
+    kept = RowFile(tmp_path / "rows.jsonl", "me")
+    kept.add(*trust_rows(tmp_path, range(3)))
+    tear(kept.path)
+    found = fit_trust.collect(tmp_path, 2, kept)
+    assert {(row["set"], row["split"], row["number"]) for row in found} == {
+        (name, split, number) for name in fit_trust.SETS for split in ("train", "dev") for number in range(2)
+    }
+
+
+def faults_of(out: Path) -> list[bench_faults.FaultReport]:
+    return bench_faults.run_all(out, 1, 7, "no such fault")
+
+
+def fuzz_of(out: Path) -> list[FuzzReport]:
+    return go_on(out / "reports.jsonl", {}, 5)
+
+
+Report = bench_faults.FaultReport | FuzzReport
+FAULT = bench_faults.FaultReport("the disk is full", 1, 1, {}, 0.5)
+FUZZ = FuzzReport("device", "query.answer", 5, 5, 0, {}, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("collect", "made_by", "report"),
+    [(faults_of, this_code("seed=7"), FAULT), (fuzz_of, this_code(), FUZZ)],
+    ids=["faults", "fuzzing"],
+)
+def test_reports_of_a_killed_run_are_read_again(
+    collect: Callable[[Path], Sequence[object]], made_by: str, report: Report, tmp_path: Path
+) -> None:
+    RowFile(tmp_path / "reports.jsonl", made_by).add(asdict(report))
+    tear(tmp_path / "reports.jsonl")
+    assert collect(tmp_path) == [report]
+    RowFile(tmp_path / "reports.jsonl", "other code").add(asdict(report))
+    assert collect(tmp_path) == [report]
