@@ -22,7 +22,7 @@ test: install           ## pass the tests
 	$(BIN)/mypy
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
-test-slow: install      ## the tests that take minutes each: another's retrieval on its own data, Table 1 in small
+test-slow: install      ## the longest tests: killed and resumed runs, Table 1 in small, another's retrieval on its own data
 	$(BIN)/pytest --numprocesses 2 --dist loadfile -m slow
 
 install: $(VENV)/.ready ## make the environment

@@ -13,6 +13,7 @@ from simulations.kill_store import kill_rounds
 from simulations.worlds.kill_world import SETTINGS, assert_whole, build_edition, open_device
 
 
+@pytest.mark.slow
 def test_a_killed_device_leaves_a_whole_store_and_goes_on(tmp_path: Path) -> None:
     report = kill_rounds(tmp_path, rounds=8, seed=3)
     assert report.kills == 8

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fedrag_flwr.baselines import BASELINES, Built, build_baseline
+from fedrag_flwr.baselines import BASELINES, Built, Keep, build_baseline
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import MULTI_HOP, SINGLE, Counting, made_up
 
@@ -21,6 +21,12 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def model() -> Counting:
     return Counting()
+
+
+@pytest.fixture(scope="session")
+def constructed(own_home: None, tmp_path_factory: pytest.TempPathFactory) -> Keep:
+    """What construction over the made-up documents made, for tests of what is read of it."""
+    return Keep(tmp_path_factory.mktemp("constructed"))
 
 
 @pytest.fixture(scope="session")

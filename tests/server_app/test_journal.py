@@ -96,6 +96,7 @@ class Killed(BaseException):
     """Ends a run at once, as a signal does."""
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_goes_on_and_ends_as_another(first: FirstRun, tmp_path: Path) -> None:
     """Cut in the second system while its questions are asked: the first is not run again."""
     files = first.files.copy_to(tmp_path).with_changes(baselines="no-rag", resume=True, strategy="local-rag")
@@ -119,6 +120,7 @@ def test_a_run_that_was_cut_goes_on_and_ends_as_another(first: FirstRun, tmp_pat
     assert resumed == _told(run_systems(peaceful.grid(), "1", peaceful.settings))
 
 
+@pytest.mark.slow
 def test_a_broadcast_that_was_cut_keeps_the_parts_that_were_answered(
     first: FirstRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert found.sharing_up > found.bytes_up
 
 
+@pytest.mark.slow
 def test_all_that_read_whole_evidence_read_as_much(data: Path, tmp_path: Path) -> None:
     systems = ("local-rag", "rag-route", "confidential-broadcast", "vanilla")
     changes = {**SMALL, "inference.passages": 5, "inference.evidence-words": 80}

@@ -15,7 +15,7 @@ from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from tests.strategies.federation import Federation, FirstRun, toolbox
 
-pytestmark = pytest.mark.timeout(900)  # the first test waits for the first run
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for the first run
 RUN = "1"
 SYSTEMS: dict[str, dict[str, Plain]] = {
     "memory-fusion": {"federation__page_bytes": 2_000},

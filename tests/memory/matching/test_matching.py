@@ -68,7 +68,7 @@ def memories(draw: st.DrawFn, dimension: int) -> list[MemoryItem]:
     anchors=st.frozensets(st.sampled_from([*ANCHORS, "unknown"]), max_size=4),
     k=st.integers(0, 45),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_it_equals_a_loop_over_all(
     sweep_from: int, dimension: int, data: st.DataObject, alpha: float, name: str, anchors: frozenset[str], k: int
 ) -> None:
