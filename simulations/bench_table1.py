@@ -4,11 +4,11 @@
         [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines and
-`fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside), with
-`--systems` only these and the references, to which the same command without it adds the others. Each dataset
-in each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns there
-question by question. Killed at any time, the same command goes on where it was, after a part that is still being asked
-has ended; what is finished costs a few seconds.
+`fedrag`; with `--all` second looks and the other strategies are asked, too (`local-graph` and `controller-fedavg`
+aside), with `--systems` only these and the references, to which the same command without it adds the others. Each
+dataset in each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns
+there question by question. Killed at any time, the same command goes on where it was, after a part that is still being
+asked has ended; what is finished costs a few seconds.
 ``table1.md`` has the paper's table, ACC with intervals, who answered in what time, what a federated question sends and
 what the parts were made with, ``table1.csv`` all measures.
 """
@@ -36,7 +36,14 @@ SYSTEMS = {
     ),
 }
 FURTHER = ("summary-routing", "hybrid-fusion", "topic-walk", "random-walk", "flooding")  # strategies of other papers
-ALL = {**SYSTEMS, "federated": (*SYSTEMS["federated"], *FURTHER)}
+SECOND = {  # a model that finds no answer in four sentences reads ten
+    "local": ("fd-rag-second-look",),
+    "federated": ("memory-fusion-second-look", "fedrag-second-look", "centralized-second-look"),
+}
+ALL = {
+    "local": (*SYSTEMS["local"], *SECOND["local"]),
+    "federated": (*SYSTEMS["federated"], *SECOND["federated"], *FURTHER),
+}
 IN_TURN = (  # the longest first, so that two cores end together
     ("local", "musique"),
     ("local", "hotpotqa"),
@@ -48,7 +55,10 @@ IN_TURN = (  # the longest first, so that two cores end together
 
 
 REFERENCES = {"local": "fd-rag-local", "federated": "fedrag"}
-BY_WAY = {"local": ("fd-rag-local",), "federated": ("local-memory", "memory-fusion", "fedrag", "centralized")}
+BY_WAY = {
+    "local": ("fd-rag-local", *SECOND["local"]),
+    "federated": ("local-memory", "memory-fusion", "fedrag", "centralized", *SECOND["federated"]),
+}
 
 
 def part_of(setting: str, dataset: str, data: Path, systems: Sequence[str], further: Sequence[str]) -> Part:
@@ -70,7 +80,7 @@ def main() -> None:
     """Run what is not done yet and write the table."""
     parser = parser_of(__doc__, "results/table1")
     parser.add_argument("--settings", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
-    parser.add_argument("--all", action="store_true", help="strategies of other papers, too")
+    parser.add_argument("--all", action="store_true", help="second looks and strategies of other papers, too")
     parser.add_argument("--systems", nargs="+", choices=[name for rows in ALL.values() for name in rows], default=None)
     options = parser.parse_args()
     rows = {setting: (ALL if options.all or options.systems else SYSTEMS)[setting] for setting in options.settings}
@@ -84,7 +94,8 @@ def main() -> None:
     ]
     start = time.monotonic()
     run_lanes([[part] for part in parts], options.jobs, options.out)
-    told = tables(options.out, systems, options.datasets, REFERENCES, chosen(BY_WAY, options.systems))
+    ways = {setting: [name for name in BY_WAY[setting] if name in asked] for setting, asked in systems.items()}
+    told = tables(options.out, systems, options.datasets, REFERENCES, ways)
     (options.out / "table1.md").write_text(told, encoding="utf-8")
     (options.out / "table1.csv").write_text(numbers(options.out, systems, options.datasets), encoding="utf-8")
     print(told)
