@@ -13,7 +13,7 @@ from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreError, Store
 
 REBUILD = "build again with --rebuild"
 TORN = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite may name what is torn, and Python cannot read that name
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # no room for this user
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def own_errors(where: Path, file: str, mend: str = REBUILD) -> Iterator[None]:
     except UnicodeEncodeError:
         raise StoreError("a text is not valid Unicode", where=name, fix="remove lone surrogates") from None
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             raise _full(name) from error
         raise StoreError(
             f"the store's directory cannot be used: {os.strerror(error.errno or 0)}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary, summarise
 from fedrag_flwr.files import replace_file, sync
 from fedrag_flwr.records import Answer, BuildReport
+from fedrag_flwr.sqlite_errors import FULL
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
 
@@ -94,7 +94,7 @@ def writing(where: str) -> Iterator[None]:
     except FedragError:
         raise  # some of ours are also OSErrors
     except OSError as error:
-        kind = StoreFullError if error.errno == errno.ENOSPC else StoreError
+        kind = StoreFullError if error.errno in FULL else StoreError
         raise kind("the results cannot be written", where=where, fix=error.strerror or "look at the disk") from error
 
 

@@ -193,7 +193,9 @@ def test_a_root_that_is_a_file(tmp_path: Path) -> None:
         write(make_run(5), tmp_path / "file")
 
 
-@pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, StoreFullError), (errno.EACCES, StoreError)])
+@pytest.mark.parametrize(
+    ("code", "kind"), [(errno.ENOSPC, StoreFullError), (errno.EDQUOT, StoreFullError), (errno.EACCES, StoreError)]
+)
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[FedragError]
 ) -> None:
