@@ -327,10 +327,11 @@ class Settings(_Group):
             group, _, name = key.partition(".")
             if name:
                 inner = nested.setdefault(group, {})
-                if isinstance(inner, dict):
-                    inner[name] = value
-            else:
-                nested[key] = value
+                if not isinstance(inner, dict):
+                    raise _no_setting(key)
+                inner[name] = value
+            elif isinstance(nested.setdefault(key, value), dict):
+                raise _no_setting(key)
         try:
             return cls.model_validate(nested)
         except ValidationError as error:
@@ -361,6 +362,12 @@ class Settings(_Group):
         """A short name for the run's set of documents, which keeps the stores of different sets apart."""
         root = self.data.root
         return root if root == "demo" else f"{Path(root).name}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"
+
+
+def _no_setting(key: str) -> SettingError:
+    return SettingError(
+        f"'{key}' is not a setting", where="settings", fix="see [tool.flwr.app.config] in pyproject.toml"
+    )
 
 
 def _setting_error(error: ValidationError) -> SettingError:

@@ -27,8 +27,8 @@ class Serving:
     """Keeps one strategy ready for questions of the people at devices.
 
     Devices come and go: as soon as others are connected than before, and every `serving.refresh-seconds`, the strategy
-    describes, builds and shares anew, which costs little where nothing has changed. No question and no answer is
-    kept at the server, and none is in its log.
+    describes, builds and shares anew, which costs little where nothing has changed. No question and no answer is in
+    its log, and none is kept at the server but by a strategy with caches of its own (`hybrid-fusion`).
 
     Parameters
     ----------

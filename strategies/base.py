@@ -153,6 +153,14 @@ class FederatedRag(Strategy):
             self.aggregate_train(1, replies)
             self.share()
 
+    @property
+    def there(self) -> list[int]:
+        """The nodes that take part, and those whose build failed with a word.
+
+        Such a one may have withdrawn something before, and others may have what it holds.
+        """
+        return [node_id for node_id in self.cards if node_id in self.builds or node_id not in self._late]
+
     def forget(self) -> None:
         """Drop the questions that were asked, and their answers."""
         self.questions, self.answers, self.open, self.asking = {}, {}, {}, ()

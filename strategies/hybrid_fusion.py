@@ -82,10 +82,12 @@ class HybridFusion(FederatedRag):
         self.versions: dict[str, str] = {}
         self._told: dict[str, Told] = defaultdict(Told)
         self.counts |= dict.fromkeys(("cache-answers", "cache-inputs", "cache-summaries", "purged", "prefetched"), 0)
-        self._take(self._ask_all(HitsRequest(())))
+        self._take(self._ask_all(HitsRequest(()), self.there))
+        taking_part = {self._courier.name(node_id) for node_id in self.builds}
+        self.versions = {name: version for name, version in self.versions.items() if name in taking_part}
 
-    def _ask_all(self, request: HitsRequest) -> dict[int, HitsBatch]:
-        letters = [Letter(node_id, request) for node_id in self.builds]
+    def _ask_all(self, request: HitsRequest, nodes: Iterable[int]) -> dict[int, HitsBatch]:
+        letters = [Letter(node_id, request) for node_id in nodes]
         return self._courier.exchange(letters, "query.hits", HitsBatch)
 
     def _take(self, batches: Mapping[int, HitsBatch], asked: Iterable[str] = ()) -> None:
@@ -236,7 +238,7 @@ class HybridFusion(FederatedRag):
     def _gather(self, questions: Sequence[Question]) -> dict[str, Told]:
         self._told.clear()
         if questions:
-            self._take(self._ask_all(self._request(questions)), [question.id for question in questions])
+            self._take(self._ask_all(self._request(questions), self.builds), [question.id for question in questions])
         return {question.id: self._told.get(question.id, Told()) for question in questions}
 
 

@@ -37,16 +37,12 @@ class MemoryFusion(HelpingRag):
     retrieve_by: RetrieveBy = "hyperedges"
 
     def share(self) -> None:
-        """Take each device's delta into the bank, and give each what it lacks.
-
-        One whose build failed is asked, too: it may have withdrawn something before, and others may have.
-        """
+        """Take each device's delta into the bank, and give each what it lacks, those too whose build failed."""
         courier, bank = self._courier, self.tools.bank
         for node_id, card in self.cards.items():
             if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
                 courier.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
-        fit = [node_id for node_id, card in self.cards.items() if card.encoder_id == bank.encoder_id]
-        nodes = [node_id for node_id in fit if node_id in self.builds or node_id not in courier.silent]
+        nodes = [node_id for node_id in self.there if self.cards[node_id].encoder_id == bank.encoder_id]
         for group in _groups(nodes):
             self._gather(group)
         self._report(bank.fuse())

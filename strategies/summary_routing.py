@@ -118,9 +118,15 @@ class SummaryRouting(ServingRag):
         return PrivateRouter(self._courier, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
 
     def _collect(self) -> frozenset[str]:
-        """Take from each device what is not known yet, and drop what is no longer true; the devices that did so."""
+        """Take from each device what is not known yet, and drop what is no longer true.
+
+        Returns
+        -------
+        frozenset
+            The devices that take part and did so to the end.
+        """
         courier, shelf = self._courier, self.tools.summaries
-        nodes, ended, exchange = list(self.builds), set[int](), self.settings.exchange_for(self.mode)
+        nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)
         for _ in range(self.settings.federation.most_pages):
             known = {node_id: shelf.known_of(courier.name(node_id)) for node_id in nodes}
             letters = [Letter(n, replace(asked, exchange=exchange)) for n, asked in known.items()]
@@ -132,11 +138,11 @@ class SummaryRouting(ServingRag):
                 break
         for node_id in nodes:
             courier.miss(node_id, "it sent summaries without coming to an end")
-        return frozenset(courier.name(node_id) for node_id in ended)
+        return frozenset(courier.name(node_id) for node_id in ended & self.builds.keys())
 
     def _hand_out(self) -> None:
         """Give devices the vectors of all summaries, or nothing in place of what they had before."""
-        settings, nodes = self.settings, list(self.builds)
+        settings, nodes = self.settings, self.there
         if settings.exchange == "download" and settings.routing.precision == "int8" and self._present:
             self._private.hand_out(nodes)
             return

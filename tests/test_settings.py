@@ -145,6 +145,14 @@ def test_an_unknown_key_is_named(key: str) -> None:
         Settings.from_config({key: 1})
 
 
+@pytest.mark.parametrize(
+    "config", [{"seed": 1, "seed.x": 2}, {"seed.x": 2, "seed": 1}, {"memory.delta": 0.5, "memory": 1}]
+)
+def test_what_is_a_value_has_no_part_and_what_has_parts_no_value(config: dict[str, int]) -> None:
+    with pytest.raises(SettingError, match="is not a setting"):
+        Settings.from_config(config)
+
+
 def test_all_wrong_values_are_told_at_once() -> None:
     with pytest.raises(SettingError) as refused:
         Settings.from_config({"seed": -1, "memory.delta": 2.0, "colour": "red"})

@@ -12,11 +12,13 @@ from rich.markup import escape
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, with_errors
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
 from fedrag_flwr.errors import ServiceAbsentError
+from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
+from fedrag_flwr.text import normalise_line
 
 
 @with_errors
@@ -35,6 +37,7 @@ def ask(
 
     A running service of the device answers, unless --no-service, --store or --set ask for something else.
     """
+    question = normalise_line(question)
     here = no_service or store is not None or bool(changes)
     answer = None if here else _by_service(question, name, wait)
     if answer is None:
@@ -58,7 +61,7 @@ def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:
 def _in_process(question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None) -> GivenAnswer:
     asked = Question(new_id(), question, name)
     with open_as_configured(name, store, changes) as device:
-        answer, waits = device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False)
+        answer, waits = settled(lambda: device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False))
         return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
 
 

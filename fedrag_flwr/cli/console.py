@@ -48,6 +48,10 @@ def with_errors(command: Callable[P, R]) -> Callable[P, R]:
             name = Path(str(error.filename)).name if error.filename else ""
             fix = "run it as the user whose files these are (on a device: sudo -u fedrag), or check their permissions"
             _print_error(FedragError(f"cannot be used ({error.strerror})", where=name, fix=fix))
+        except OSError as error:
+            name = Path(str(error.filename)).name if error.filename else ""
+            fix = "free some space, or check where it lies"
+            _print_error(FedragError(f"cannot be used ({error.strerror or type(error).__name__})", where=name, fix=fix))
         raise typer.Exit(1)
 
     return run

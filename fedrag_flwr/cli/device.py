@@ -31,6 +31,7 @@ from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import StoreCorruptError, StoreError
 from fedrag_flwr.memory.store import MemoryStore, people
+from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.path_drawing import drawn
@@ -80,8 +81,7 @@ def build(
             sources.read(may_be_empty=lambda _: empty)
         finally:
             sources.close()
-        people.pack(root)
-        MemoryStore.erase(root)
+        MemoryStore.erase(root, first=people.pack)
         _drop_torn_names(root)
     with open_device(name, folder, root, changes, source or ()) as device, progress_bar() as progress:
         report = device.build(empty=empty, progress=progress)
@@ -246,7 +246,7 @@ def _store_of(name: str, store: Path | None) -> Path:
 def existing_store(name: str, store: Path | None) -> Path:
     """The directory of a device's store; raises StoreError where it has none."""
     root = _store_of(name, store)
-    if not root.is_dir():
+    if not (root / FILE).is_file():
         raise StoreError("this device has no memory yet", where=name, fix="fedrag build FOLDER --name " + name)
     return root
 

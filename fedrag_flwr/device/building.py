@@ -169,11 +169,12 @@ class Builder:
         changed = replace(changed, added=tuple(d for d in changed.added if d.id not in empty))
         if changed.empty:
             return self._report(reading, changed, plan, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
+        known = self.store.digests()
         made = self._remember(changed, fresh, plan, progress) if plan.memories else _Made()
         progress("store", 0, 1)
         self.store.apply(
             Change(
-                removed=(*changed.removed, *(i for i in empty if i in self.store.digests())),
+                removed=(*changed.removed, *(i for i in empty if i in known)),
                 documents=tuple(read.vectors for read in fresh),
                 hyperedges=made.learning.hyperedges if made.learning else None,
                 items=made.items,

@@ -38,7 +38,8 @@ class MessageLog:
         """Handle a request, or give the reply that it got before.
 
         A device that is killed between the act and this note acts anew: acts are such that this changes nothing, but
-        for lessons of walks, which count twice then.
+        for lessons of walks, which count twice then, sealed summaries, which are not newer then and are refused until
+        the next exchange, and waiting questions, whose turn is over then until they are offered again.
 
         Parameters
         ----------

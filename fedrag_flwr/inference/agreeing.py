@@ -29,17 +29,19 @@ _OF_PLACES = re.compile(
 )
 _PLACES = frozenset({"NORP", "GPE", "LOC"})
 _ANY: frozenset[str] = frozenset()
+_APART = re.compile(r"\bdiffer(?:s|ent|ently|ence|ences)?\b", re.IGNORECASE)
 _IN_TIME = re.compile(r"\b(?:when|while|before|after|already|yet|still|until|since|by the time)\b", re.IGNORECASE)
 _CONTRAST = re.compile(r";|\b(?:but|while|whereas|although|though|however)\b", re.IGNORECASE)  # a denial ends here
-_LEVEL = FUNCTION_WORDS | words("same both share similar common each different type kind")
+_LEVEL = FUNCTION_WORDS | words("same both share similar common each type kind")
 
 
 def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None:
     """Whether what a question asks of two things holds of both, by the passages about them.
 
     None where it does not name two that passages are about, as the words of one passage would say yes or no to nearly
-    anything; where it asks in which order things came: shared words and facts say nothing of that; and where it asks
-    whether both do not: words that are said tell nothing of that.
+    anything; where it asks in which order things came: shared words and facts say nothing of that; where it asks
+    whether both do not: words that are said tell nothing of that; and where it asks for a difference, as facts that
+    are not told alike need not differ.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None
     scores
         Log-odds that each sentence is evidence, shape (len(pool.candidates),).
     """
-    if _IN_TIME.search(question):
+    if _IN_TIME.search(question) or _APART.search(question):
         return None
     named = said_by(pool, scores)[:2]
     if len(named) < 2:
@@ -63,6 +65,8 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None
         for rows in both:
             line = line.replace(f" {pool.titles[rows[0]]} ", " ")
         asked = [word for word in line.split() if word not in _LEVEL]
+        if not asked:
+            return None
         return all(_share(asked, _affirmed(pool, rows)) >= LEAST_SHARE for rows in both)
     if _OF_NATIONS.search(question):
         return bool(set.intersection(*(nations(_facts(pool, rows, _PLACES)) for rows in both)))
@@ -89,4 +93,4 @@ def _facts(pool: Pool, rows: Sequence[int], types: frozenset[str]) -> set[str]:
 
 
 def _share(asked: Sequence[str], told: set[str]) -> float:
-    return sum(word in told for word in asked) / max(len(asked), 1)
+    return sum(word in told for word in asked) / len(asked)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from fedrag_flwr.inference.reader import FEWEST
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.rewriting import is_said
@@ -126,7 +124,7 @@ class EvidenceShelf:
         NotFoundError
             One is not there any more.
         """
-        units = self.store.units("paragraph")
+        units = self.store.units("paragraph", ids)
         row = {name: number for number, name in enumerate(units.ids)}
         if gone := [name for name in ids if name not in row]:
             raise missing("passage", gone)
@@ -154,10 +152,8 @@ class EvidenceShelf:
         return self._sentences({s.id for p in self.store.passages(passages) for s in p.sentences}, vector)
 
     def _sentences(self, wanted: set[str], vector: Vector) -> list[EvidenceUnit]:
-        units = self.store.units("sentence")
-        rows = [i for i, unit_id in enumerate(units.ids) if unit_id in wanted]
-        scores = units.vectors[rows] @ vector if rows else np.zeros(0)
-        return self._load("sentence", {units.ids[row]: float(s) for row, s in zip(rows, scores, strict=True)})
+        units = self.store.units("sentence", wanted)
+        return self._load("sentence", dict(zip(units.ids, map(float, units.vectors @ vector), strict=True)))
 
     def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
         ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -24,7 +24,10 @@ RECALLED = 3  # times top-k memories are looked through for one that fits
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLimits:
-    """How many passages, words and memories the model may read, and how many memories localise evidence (K)."""
+    """How many passages, words and memories the model may read, and how many memories localise evidence (K).
+
+    Memories that a second hop reaches come to those.
+    """
 
     passages: int
     words: int
@@ -151,7 +154,7 @@ class Leads:
     def _localised(self, asked: Asked, matches: Sequence[Match]) -> list[Match]:
         """The best matches (eq. 14), and among the first of them those that a second hop over names reaches."""
         second = self.hops.follow(asked.text, asked.analysis, asked.vector, matches, FROM_EACH)
-        first = 2 * FROM_EACH - len(second)
+        first = min(2 * FROM_EACH - len(second), self.limits.top_k)
         return [*matches[:first], *second, *matches[first : self.limits.top_k]]
 
 

@@ -281,8 +281,9 @@ class ExportDoor:
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
         """Release an answer: text and decisions rewritten, own sources opaque, evidence, paths and report dropped.
 
-        A refused answer leaves as an abstention that names the reason. Where the door rewrites, no measure leaves: it
-        was taken of what the documents say, so that it would tell which of some guessed names stands there.
+        A refused answer leaves as an abstention that names the reason. Where the door rewrites, no measure of
+        certainty leaves: it was taken of what the documents say, so that it would tell which of some guessed names
+        stands there. What the answer cost does.
 
         Parameters
         ----------

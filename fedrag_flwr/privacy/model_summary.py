@@ -37,7 +37,7 @@ class ModelSummary:
     """Lets the model sum up the last text of a bundle that has a question; it belongs last in the chain.
 
     The model sees only what the operators before it left. Its summary is taken where it brings nothing of its own: each
-    name, number and placeholder in it stands in the text, the title or the question. So nothing that was masked comes
+    name, number and placeholder in it stands in the text or the title. So nothing that was masked comes
     back, whatever the model knows or guesses. Else the masked text leaves as it is, as it does where the
     model cannot be asked, for instance because the text does not fit its context.
 

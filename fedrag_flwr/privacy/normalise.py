@@ -1,10 +1,15 @@
-"""Normal forms of text and names, so that nothing hides behind invisible or look-alike characters."""
+"""Normal forms of text and names, so that nothing hides behind invisible characters and other forms of a letter.
+
+A letter of another script that looks alike is another letter.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable
+
+from fedrag_flwr.text.normalise import plain_breaks
 
 # Characters that show nothing but are not of the categories Cf and Cc.
 _INVISIBLE = frozenset(
@@ -25,7 +30,7 @@ def clean(text: str) -> str:
     """Compose a text (NFC), spell out Latin ligatures, drop invisible characters and the marks that did not compose."""
     if _PLAIN.match(text):
         return text
-    composed = _MARKS.sub("", unicodedata.normalize("NFC", text))
+    composed = _MARKS.sub("", unicodedata.normalize("NFC", plain_breaks(text)))
     kept = (char for char in composed if not _is_invisible(char))
     return "".join(unicodedata.normalize("NFKC", char) if "ﬀ" <= char <= "ﬆ" else char for char in kept)
 

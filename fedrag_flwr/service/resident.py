@@ -12,6 +12,7 @@ from typing import Literal
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
+from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.generator import LlamaGenerator
@@ -28,7 +29,6 @@ from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
-_TRIES = 3
 _UNVERSIONED = frozenset(  # no change of the memory
     {"train.controller", "query.overview", "query.rounded_overview", "query.seal_summaries", "query.sealed_overview"}
 )
@@ -88,10 +88,7 @@ class Resident:
         With `help` a question that home is not sure of waits for a federation, where the device has an outbox.
         """
         asked = Question(new_id(), question, self.name)
-        for _ in range(_TRIES - 1):
-            with suppress(NotFoundError):  # a writer took a sentence away after it was found
-                return self._answered(asked, help)
-        return self._answered(asked, help)
+        return settled(lambda: self._answered(asked, help))
 
     def recent(self) -> list[GivenAnswer]:
         """What was answered lately, the newest first, and with it what came later from the federation."""

@@ -7,7 +7,12 @@ import unicodedata
 
 _DROPPED = {"Cf", "Cc", "Cs", "Co"}
 _SPACES = re.compile(r"[^\S\n]+")
-_LINE_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_LINE_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")  # and what parts fields and records
+
+
+def plain_breaks(text: str) -> str:
+    """Every line break, page break and separator of fields as ``\\n``: dropped, they would join two words to one."""
+    return _LINE_BREAKS.sub("\n", text)
 
 
 def normalise_text(text: str) -> str:
@@ -15,7 +20,7 @@ def normalise_text(text: str) -> str:
 
     A zero-width space or a full-width digit defeats recognisers and exact matching, so it goes before anything else.
     """
-    text = _LINE_BREAKS.sub("\n", text).replace("\t", " ")
+    text = plain_breaks(text).replace("\t", " ")
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     kept = "".join(char for char in text if char == "\n" or unicodedata.category(char) not in _DROPPED)

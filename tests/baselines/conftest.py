@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from fedrag_flwr.baselines import BASELINES, Built, Keep, build_baseline
+from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_baseline
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import MULTI_HOP, SINGLE, Counting, made_up
 
@@ -24,16 +25,22 @@ def model() -> Counting:
 
 
 @pytest.fixture(scope="session")
-def constructed(own_home: None, tmp_path_factory: pytest.TempPathFactory) -> Keep:
-    """What construction over the made-up documents made, for tests of what is read of it."""
-    return Keep(tmp_path_factory.mktemp("constructed"))
+def substrate(own_home: None, model: Counting, tmp_path_factory: pytest.TempPathFactory) -> Substrate:
+    """The made-up documents, and where what construction makes of them is kept."""
+    return replace(made_up(model), keep=Keep(tmp_path_factory.mktemp("constructed")))
 
 
 @pytest.fixture(scope="session")
-def built(own_home: None, model: Counting) -> dict[str, Built]:
+def built(substrate: Substrate) -> dict[str, Built]:
     """Every baseline over one substrate."""
-    substrate = made_up(model)
     return {name: build_baseline(name, substrate) for name in BASELINES}
+
+
+@pytest.fixture(scope="session")
+def constructed(substrate: Substrate, built: dict[str, Built]) -> Keep:
+    """What construction made for those, for tests of what is read of it."""
+    assert substrate.keep is not None
+    return substrate.keep
 
 
 @pytest.fixture(scope="session")

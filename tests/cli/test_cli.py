@@ -365,6 +365,21 @@ def test_an_error_shows_its_fix_and_exits_with_1(words: list[str], said: str, fi
     assert "Traceback" not in result.output
 
 
+def test_a_home_that_is_a_file_is_told_and_a_device_without_memory_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
+    assert run("device", "init", "ward").exit_code == 0
+    asked = run("ask", "Who?", "--name", "ward")
+    assert (asked.exit_code, "no memory yet" in re.sub(r"\s+", " ", asked.stderr)) == (1, True)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "file"))
+    refused = run("device", "init", "ward")
+    assert refused.exit_code == 1
+    assert "error:" in refused.stderr
+    assert "Traceback" not in refused.output
+
+
 LOCKED = [
     ["build", "PLACE/texts", "--name", "locked", *SMALL],
     ["build", "--source", "PLACE/ward.db", "--name", "locked", *SMALL],

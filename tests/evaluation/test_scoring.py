@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.errors import SettingError, StoreError
+from fedrag_flwr.errors import NotFoundError, SettingError, StoreError
 from fedrag_flwr.evaluation import GoldQuestion, Manifest, PhaseTraffic, Traffic, judge, score_system
 from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.report import render_report
@@ -122,6 +122,17 @@ def test_what_failed_is_missing_and_wrong_and_says_why(question: GoldQuestion) -
     assert (verdict.answer, verdict.right, verdict.abstained) == (None, False, False)
     [row] = answer_rows({"a": [fault]}, [question], ["a"])
     assert (row.answer, row.path, row.explanation) == (None, "missing", "failed: StoreError")
+
+
+def test_a_question_that_met_a_writer_is_asked_again() -> None:
+    gone = iter([True, True, False, True, True, True])
+
+    def met() -> Answer:
+        if next(gone):
+            raise NotFoundError("no such sentence")
+        return said("Titan")
+
+    assert [isolated("q0", met).explanation for _ in range(2)] == ["", "failed: NotFoundError"]
 
 
 def _fail(why: str) -> Answer:

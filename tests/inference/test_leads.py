@@ -75,6 +75,12 @@ def test_no_second_hop_is_followed_where_none_is_asked_for(leads: Leads, encoder
     assert [len(matches) for matches in found] == [0, 1]
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_more_memories_localise_evidence_than_are_asked_for(leads: Leads, most: int) -> None:
+    few = replace(leads, limits=replace(leads.limits, top_k=most))
+    assert len(few.lead("What did the miller of Osgood sell?").matches) == most
+
+
 def test_what_the_model_reads_beside_evidence_decides_nothing_else(leads: Leads) -> None:
     """Without notes memory leads to the same evidence."""
     bare = replace(leads, limits=replace(leads.limits, notes=0))

@@ -267,6 +267,17 @@ SAID_OF_BOTH: list[tuple[str, list[tuple[str, str]], bool | None]] = [  # questi
         [("Aspirin", "Aspirin does not cause constipation."), ("Warfarin", "Warfarin causes constipation.")],
         None,
     ),
+    (
+        "Are Aspirin and Warfarin different drugs?",
+        [("Aspirin", "Aspirin is a drug."), ("Warfarin", "Warfarin is one of the drugs.")],
+        None,
+    ),
+    (
+        "Do the effects of Aspirin differ from the same effects of Warfarin?",
+        [("Aspirin", "Aspirin has effects."), ("Warfarin", "Warfarin has effects.")],
+        None,
+    ),
+    ("Are Aspirin and Warfarin both?", [("Aspirin", "Aspirin is."), ("Warfarin", "Warfarin is.")], None),
 ]
 
 

@@ -124,6 +124,14 @@ def test_identifiers_are_found_with_their_type(text: str, kind: str, expected: s
     assert found == [(expected, kind)]
 
 
+@pytest.mark.parametrize("between", ["\x0b", "\x0c", "\r", "\x1c", "\x1f", "\x85", "\u2028"])
+def test_what_parts_lines_and_fields_parts_numbers_from_words(between: str) -> None:
+    said = f"ssn 123-45-6789{between}Which ward has the card 4111 1111 1111 1111{between}Call 0171-555-0199{between}Ann"
+    text = probe(clean(said))
+    found = [text[span.start : span.end] for span in find_identifiers(text, ALL)]
+    assert found == ["123-45-6789", "4111 1111 1111 1111", "0171-555-0199"]
+
+
 @pytest.mark.parametrize("text", NEGATIVE)
 def test_ordinary_numbers_are_no_identifiers(text: str) -> None:
     assert [text[span.start : span.end] for span in find_identifiers(probe(text), ALL)] == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from fedrag_flwr.memory.fusion.fusing import owners
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain
-from strategies import MemoryFusion, ServerTools
+from strategies import FederatedRag, MemoryFusion, ServerTools
 from tests.strategies.federation import Federation, toolbox
 
 Said = set[tuple[str, str]]  # questions with their answers
@@ -29,11 +29,13 @@ class Rounds:
     def over(cls, root: Path, **changes: Plain) -> Rounds:
         return cls(Federation(root).write().with_changes(privacy__export="none", **changes))
 
-    def run(self, nodes: Sequence[Mapping[str, Plain]] | None = None) -> dict[str, str]:
+    def run(
+        self, nodes: Sequence[Mapping[str, Plain]] | None = None, kind: type[FederatedRag] = MemoryFusion
+    ) -> dict[str, str]:
         """Build, share, fuse and hand out; give who was missing and why."""
         tools = ServerTools(self.files.settings)
         tools.__dict__["toolbox"] = toolbox()
-        strategy = MemoryFusion(self.files.settings, [], tools)
+        strategy = kind(self.files.settings, [], tools)
         strategy.patience = 0.0
         try:
             strategy.prepare(self.files.grid(nodes=nodes), "1")

@@ -340,14 +340,12 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
 
 
 def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None:
-    files = fresh.with_changes(strategy="topic-walk")
-    (files.root / "ring.tsv").write_text(LINE + "rivers\tbridges\n")
-    ring = files.with_changes(overlay__edges=str(files.root / "ring.tsv"))
-    strategy, _ = run(ring, FOREIGN, tamper=junk("harbours"))
+    files = fresh.with_changes(strategy="topic-walk")  # a line: the walk must pass the harbours
+    strategy, _ = run(files, FOREIGN, tamper=junk("harbours"))
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
-    with ring.device("bridges") as home:
-        known = home.walks.expertise
-        assert known.standing("harbours") < 1 or known.standing("rivers") == 1.0
+    with files.device("bridges") as home:
+        assert home.walks.expertise.standing("harbours") < 1.0
+        assert home.walks.expertise.standing("rivers") == 1.0
 
 
 def test_a_silent_peer_is_left_out_and_the_run_ends(built: Federation) -> None:

@@ -9,8 +9,8 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
-from strategies import MemoryFusion, ServerTools
-from tests.strategies.federation import DEVICES, DOCUMENTS, toolbox
+from strategies import MemoryFusion, ServerTools, SummaryRouting
+from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, toolbox
 from tests.strategies.rounds import Rounds, Said
 
 NODE = 100 + DEVICES.index("bridges")
@@ -66,6 +66,25 @@ def test_what_was_withdrawn_before_a_build_fails_travels_all_the_same(shared: Ro
         questions = " ".join(question for question, _ in known)
         assert ("Tarn Bridge" in questions, "Quill Viaduct" in questions) == (False, True)
     assert not any("Port Ferren" in question for question, _ in shared.at("bridges", "harbours"))
+
+
+def test_a_summary_that_was_withdrawn_before_a_build_fails_goes_all_the_same(tmp_path: Path) -> None:
+    rounds = Rounds.over(tmp_path, **SMALL_GRAPHS, graph__share="text")
+    shelf = rounds.files.root / "home" / "summaries"
+    rounds.run(kind=SummaryRouting)
+
+    def holding(word: bytes) -> bool:
+        return any(word in file.read_bytes() for file in shelf.rglob("*") if file.is_file())
+
+    assert holding(b"Tarn Bridge")
+    assert holding(b"Quill Viaduct")
+    withdraw(rounds, "bridges", "tarn-bridge.md")
+    with rounds.files.device("bridges") as device:
+        device.build(graph=True)
+    withdraw(rounds, "bridges", "quill-viaduct.md")
+    assert set(rounds.run(kind=SummaryRouting)) == {"bridges"}
+    assert not holding(b"Tarn Bridge")
+    assert holding(b"Quill Viaduct")
 
 
 def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared: Rounds) -> None:

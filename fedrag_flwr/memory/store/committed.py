@@ -101,10 +101,13 @@ class StoreReader:
         with self._database.reading() as connection:
             return reading.sentences(connection, ids)
 
-    def units(self, granularity: Granularity) -> Units:
-        """All units of one granularity, sorted by id, with an (n, dimension) float32 matrix."""
+    def units(self, granularity: Granularity, ids: Iterable[str] | None = None) -> Units:
+        """All units of one granularity, or those there are with the ids, with an (n, dimension) float32 matrix.
+
+        They are sorted by id.
+        """
         with self._database.reading() as connection:
-            return reading.units(connection, granularity, self._dimension)
+            return reading.units(connection, granularity, self._dimension, ids)
 
     def paragraphs(self) -> tuple[int, Units, dict[str, str]]:
         """The version with its paragraphs, as `units` gives them, and the digests of just their documents, by id."""

@@ -16,6 +16,7 @@ from fedrag_flwr.files import write_private
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.reading import LISTED, listed
 from fedrag_flwr.records import Question
+from fedrag_flwr.sqlite_errors import own_errors
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -80,7 +81,7 @@ class Outbox:
         Raises
         ------
         StoreError
-            Too many wait.
+            Too many wait, or the key that is to seal it can be neither read nor made.
         """
         fernet = self._fernet(make=True)
         assert fernet is not None
@@ -175,14 +176,15 @@ class Outbox:
         from cryptography.fernet import Fernet
 
         given = Path(os.environ.get("CREDENTIALS_DIRECTORY") or self._folder) / KEY
-        path = given if given.is_file() else self._folder / KEY
-        if make and not path.is_file():
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with suppress(FileExistsError):  # made by another in this moment
-                write_private(path, Fernet.generate_key())
-        try:
-            return Fernet(path.read_bytes().strip())
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error
+        with own_errors(self._folder, KEY):
+            path = given if given.is_file() else self._folder / KEY
+            if make and not path.is_file():
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with suppress(FileExistsError):  # made by another in this moment
+                    write_private(path, Fernet.generate_key())
+            try:
+                return Fernet(path.read_bytes().strip())
+            except FileNotFoundError:
+                return None
+            except ValueError as error:
+                raise StoreCorruptError("it holds no key", where=path.name, fix="bring the key back") from error

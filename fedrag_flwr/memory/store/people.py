@@ -7,7 +7,8 @@ import hashlib
 import json
 import logging
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.memory.store import delivered, outbox
 from fedrag_flwr.memory.store.database import FILE, Database
-from fedrag_flwr.sqlite_errors import TORN
+from fedrag_flwr.sqlite_errors import own_errors
 
 _LOG = logging.getLogger(__name__)
 LUGGAGE = "luggage.json"  # beside a store that is made anew
@@ -36,8 +37,14 @@ class _Luggage:
 def pack(root: Path) -> None:
     """Put waiting questions, sealed as they are, and delivered answers into a file beside the store that holds them.
 
-    The store may be of whatever models; what cannot be read is told in the log. A file that lies there already, as a
-    rebuild was cut, keeps what it holds of other stores.
+    The store may be of whatever models; what is torn is told in the log. A file that lies there already, as a rebuild
+    was cut, keeps what it holds of other stores.
+
+    Raises
+    ------
+    StoreError
+        The store may be whole, but cannot be read or written: the disk is full, another process holds it, or it is
+        not this user's.
     """
     store, held = _held(root)
     stores = _left(root).stores | {store: held}
@@ -79,18 +86,26 @@ def _held(root: Path) -> tuple[str, Rows]:
     if not path.is_file():
         return "", {}
     store, found = "", Rows()
-    try:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.row_factory = sqlite3.Row
+    with own_errors(root, FILE), closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        with _torn_is_told(root):
             there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "state" in there:
                 [store] = connection.execute(_STORE).fetchone() or [""]
-            for table in _TABLES.keys() & there:
-                rows = connection.execute(f"SELECT * FROM {table} ORDER BY number")
-                found[table] = [{key: row[key] for key in dict(row) if key != "number"} for row in rows]
-    except TORN as error:
-        _LOG.warning("waiting questions and delivered answers cannot be read (%s)", type(error).__name__)
+            for table in sorted(_TABLES.keys() & there):
+                with _torn_is_told(root):  # the other one may be whole
+                    rows = connection.execute(f"SELECT * FROM {table} ORDER BY number")
+                    found[table] = [{key: row[key] for key in dict(row) if key != "number"} for row in rows]
     return store, found
+
+
+@contextmanager
+def _torn_is_told(root: Path) -> Iterator[None]:
+    try:
+        with own_errors(root, FILE):
+            yield
+    except StoreCorruptError as error:
+        _LOG.warning("waiting questions or delivered answers cannot be read: %s", error.what)
 
 
 def _left(root: Path) -> _Luggage:

@@ -106,10 +106,14 @@ def _sentences(connection: sqlite3.Connection, having: str, keys: Sequence[str |
     return found
 
 
-def units(connection: sqlite3.Connection, granularity: Granularity, dimension: int) -> Units:
-    """All units of one granularity with their vectors, sorted by id."""
+def units(
+    connection: sqlite3.Connection, granularity: Granularity, dimension: int, ids: Iterable[str] | None = None
+) -> Units:
+    """All units of one granularity with their vectors, or those there are with the ids, sorted by id."""
+    which = "granularity = ?" if ids is None else f"+granularity = ? AND id {LISTED}"
     rows = connection.execute(
-        "SELECT id, vector FROM units WHERE granularity = ? ORDER BY id", (granularity,)
+        f"SELECT id, vector FROM units WHERE {which} ORDER BY id",
+        (granularity,) if ids is None else (granularity, listed(ids)),
     ).fetchall()
     return Units(granularity, tuple(row[0] for row in rows), unpack_vectors([row[1] for row in rows], dimension))
 

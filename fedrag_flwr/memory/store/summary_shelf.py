@@ -38,8 +38,9 @@ class SummaryShelf:
         self._root = root
         self._dimension = dimension
         self._most = most
-        root.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with own_errors(root, _FILE), making_in(root):
+            (root / _FILE).touch(mode=0o600)
             self._connection = sqlite3.connect(root / _FILE, isolation_level=None)
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")

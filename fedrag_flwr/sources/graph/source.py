@@ -165,12 +165,14 @@ class GraphSource:
         return SourceHit(name, chosen[0].title, text, score, "; ".join(dict.fromkeys(one.provenance for one in chosen)))
 
     def _statements(self, vertices: Collection[Vertex], index: EntityIndex) -> list[Statement]:
+        # a set's own order is another in each process, and decides between equals
+        in_order = sorted(vertices, key=lambda one: (one.label, one.key))
         by_label: defaultdict[str, list[object]] = defaultdict(list)
-        for vertex in sorted(vertices, key=lambda one: (one.label, one.key)):
+        for vertex in in_order:
             by_label[vertex.label].append(index.vertices[vertex].key)
         if not by_label:
             return []
-        subjects = [index.vertices[vertex] for vertex in vertices if vertex.label == self.mapping.subject]
+        subjects = [index.vertices[vertex] for vertex in in_order if vertex.label == self.mapping.subject]
         own = [statement for subject in subjects for statement in own_statements(subject)]
         found = {(statement.subject, statement.text): statement for statement in own}
         with self._store.session(self.mapping.seconds) as session:

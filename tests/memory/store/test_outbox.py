@@ -46,6 +46,18 @@ def test_what_waits_is_unreadable_on_disk(store: MemoryStore, tmp_path: Path) ->
     assert key.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_key_that_cannot_be_made_or_read_is_an_error_of_ours(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file where the folder is to be")
+    with pytest.raises(StoreError, match="cannot be used"):
+        make(store, tmp_path).put(ask("q1"))
+    (tmp_path / "kept").unlink()
+    make(store, tmp_path).put(ask("q1"))
+    (tmp_path / "kept" / KEY).unlink()
+    (tmp_path / "kept" / KEY).mkdir()
+    with pytest.raises(StoreError, match="cannot be used"):
+        make(store, tmp_path).waiting()
+
+
 def test_another_key_opens_nothing(store: MemoryStore, tmp_path: Path) -> None:
     make(store, tmp_path).put(ask("q1"))
     (tmp_path / "kept" / KEY).unlink()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.errors import StoreCorruptError, StoreFullError
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
@@ -89,6 +90,36 @@ def test_a_store_that_nobody_asked_leaves_no_file(tmp_path: Path) -> None:
     opened(tmp_path / "store").close()
     people.pack(tmp_path / "store")
     assert not list(tmp_path.rglob(people.LUGGAGE))
+
+
+def test_a_whole_store_that_cannot_be_read_now_stops_the_rebuild(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    leave(root, "a")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # SQLite makes a file beside one that it opens
+    try:
+        with pytest.raises(StoreFullError):
+            MemoryStore.erase(root, first=people.pack)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert waiting(root) == {"a"}
+
+
+@pytest.mark.parametrize(("torn", "left"), [("delivered_answers", {"a"}), ("outbox", set())])
+def test_a_torn_table_costs_the_other_nothing(torn: str, left: set[str], tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    leave(root, "a")
+    with closing(sqlite3.connect(root / FILE)) as connection:
+        [page] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (torn,)).fetchone()
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+    with (root / FILE).open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    MemoryStore.erase(root, first=people.pack)
+    with opened(root) as store:
+        people.unpack(root, store.database)
+        assert {one.id for one in Outbox(store.database, tmp_path / "keys", 60).waiting()} == left
+        assert set(DeliveredAnswers(store.database).all()) == ({"a-told"} if torn == "outbox" else set())
 
 
 @pytest.mark.parametrize("body", [b"{", b"{}", b'{"stores": ["one"]}'])

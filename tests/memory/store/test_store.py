@@ -58,6 +58,10 @@ def test_what_goes_in_comes_back(store: MemoryStore) -> None:
     assert units.vectors.dtype == np.float32
     assert units.vectors.flags.c_contiguous
     np.testing.assert_array_equal(units.vectors[units.ids.index("d1/1/0")], first.sentence_vectors[2])
+    some = store.units("sentence", ["d1/1/0", "d1/0", "gone", "d1/0/1"])  # one is a paragraph
+    assert some.ids == ("d1/0/1", "d1/1/0")
+    np.testing.assert_array_equal(some.vectors, units.vectors[[units.ids.index(name) for name in some.ids]])
+    assert store.units("paragraph", []).vectors.shape == (0, DIMENSION)
     assert change.hyperedges is not None
     assert [plain_edge(edge) for edge in store.hyperedges()] == [plain_edge(edge) for edge in change.hyperedges]
     assert [edge.id for edge in store.hyperedges("paragraph")] == ["p1"]

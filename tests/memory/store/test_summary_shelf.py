@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,18 @@ from tests.memory.store.samples import DIMENSION, unit_vector
 def batch(*texts: str, generation: str = "g", retracted: tuple[str, ...] = ()) -> SummaryBatch:
     told = (SubgraphSummary(f"s{n}", text, unit_vector(text), "a") for n, text in enumerate(texts))
     return SummaryBatch("a", generation, 1, tuple(told), retracted)
+
+
+def test_what_devices_told_is_the_servers_alone(tmp_path: Path) -> None:
+    usual = os.umask(0o022)
+    try:
+        with closing(SummaryShelf(tmp_path / "shelf", DIMENSION)) as shelf:
+            shelf.take(batch("Bells of Lund."))
+            files = list((tmp_path / "shelf").iterdir())
+            assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+            assert (tmp_path / "shelf").stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(usual)
 
 
 @pytest.mark.parametrize(
