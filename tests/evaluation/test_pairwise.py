@@ -63,9 +63,11 @@ def test_each_criterion_is_asked_in_its_own_words() -> None:
     assert len({line.splitlines()[-1] for line in model.asked}) == len(CRITERIA)
 
 
-def test_a_real_model_gives_a_verdict() -> None:
+def test_a_real_model_gives_a_verdict_that_turns_with_the_pair() -> None:
     judge = Judge(toolbox().generator)
-    assert judge.compare(PAIR, "overall") in ("first", "second", "tie")
+    turned: dict[Winner, Winner] = {"first": "second", "second": "first", "tie": "tie"}
+    swapped = judge.compare(Pair(PAIR.question, PAIR.second, PAIR.first), "overall")
+    assert swapped == turned[judge.compare(PAIR, "overall")]
 
 
 def test_a_tie_is_half_a_win() -> None:

@@ -185,7 +185,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert "img" not in parsed.tags
     assert parsed.handlers == []
     assert parsed.tags["script"] == 2
-    assert "49" not in re.findall(r"owned[^<]{0,80}", page)
+    assert not any("49" in told for told in re.findall(r"owned[^<]{0,80}", page))
     assert "{{ 7 * 7 }}" in page
     assert embedded(page)[1][0]["question"] == HOSTILE
 

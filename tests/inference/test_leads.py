@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import Hops
-from fedrag_flwr.inference.leads import Asked, EvidenceLimits, Lead, Leads
+from fedrag_flwr.inference.leads import FROM_EACH, Asked, EvidenceLimits, Lead, Leads
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.inference.rewriting import Rewriter
 from fedrag_flwr.memory.matching.matcher import Matcher
@@ -78,7 +78,10 @@ def test_no_second_hop_is_followed_where_none_is_asked_for(leads: Leads, encoder
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_no_more_memories_localise_evidence_than_are_asked_for(leads: Leads, most: int) -> None:
     few = replace(leads, limits=replace(leads.limits, top_k=most))
-    assert len(few.lead("What did the miller of Osgood sell?").matches) == most
+    question = "What did the miller of Osgood sell?"
+    [asked] = few.read([question])
+    second = few.hops.follow(question, asked.analysis, asked.vector, few.recall(asked), FROM_EACH)
+    assert len(few.lead(question).matches) == most + len(second)  # they come to those
 
 
 def test_what_the_model_reads_beside_evidence_decides_nothing_else(leads: Leads) -> None:

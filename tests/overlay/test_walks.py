@@ -82,9 +82,10 @@ def test_who_learns_what_of_a_walk(kind: WalkKind) -> None:
         walk.miss(
             visit, [(one, LIKES[one]) for one in sorted(near, key=lambda one: -LIKES.get(one, 0)) if one in LIKES]
         )
-    if kind == "random" or visit is None:
+    if kind == "random":
         assert (walk.lessons(), walk.silence(Visit(1, 1, Visit(0, 0)))) == ([], [])
         return
+    assert visit is not None
     walk.hit(visit)
     along = [(0, 3, 2), (3, 5, 1), (5, 6, 0)]
     beside = {(0, 1, 0), (0, 2, 0), (1, 4, 0)}

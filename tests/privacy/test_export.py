@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import string
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +24,7 @@ from fedrag_flwr.privacy.randomised_response import Randomness
 from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, because
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
+from tests.privacy.network import watched
 
 DoorMaker = Callable[..., ExportDoor]
 ZERO_WIDTH = "\u200b"
@@ -477,15 +477,7 @@ def test_own_ids_never_leave(
 def test_no_socket_is_opened(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, ldp: DoorMaker
 ) -> None:
-    events: list[str] = []
-    watching = True
-
-    def watch(event: str, arguments: tuple[object, ...]) -> None:
-        if watching and event.startswith("socket."):
-            events.append(event)
-
-    sys.addaudithook(watch)
-    try:
+    with watched() as events:
         items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
         units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
         for door in (
@@ -497,8 +489,6 @@ def test_no_socket_is_opened(
             door.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))
         sanitised = len(events)
         socket.socket().close()  # so that a watch that sees nothing would show
-    finally:
-        watching = False
     assert sanitised == 0
     assert events
 

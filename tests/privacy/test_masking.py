@@ -181,7 +181,10 @@ def test_names_are_equal_beyond_case_accents_and_hidden_characters(one: str, two
     assert (normal_name(one) == normal_name(two)) is same
 
 
-@given(st.text(max_size=60))
+PIECES = st.sampled_from([text for texts, _ in CASES for text in texts])
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=4).map(" ".join)))
 @settings(max_examples=300, deadline=None)
 def test_identifier_masking_twice_changes_no_more_and_cleaning_is_stable(text: str) -> None:
     masking = TypeMasking(SpacyPipeline(), IDENTIFIER_TYPES)

@@ -74,7 +74,7 @@ def test_the_cognizer_reads_what_a_fixed_order_puts_first(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("held_out", [True, False])
-def test_the_controller_puts_both_halves_first(held_out: bool) -> None:
+def test_the_controller_orders_what_is_asked_and_puts_both_halves_first(held_out: bool) -> None:
     splits = {"one": Split(questions(1, 20), questions(2, 20), 3), "other": Split(questions(3, 20), [], 3)}
     found = orders(splits, held_out=held_out)
     asked = [q for split in splits.values() for q in (split.train if held_out else split.dev)]

@@ -246,7 +246,6 @@ EVIDENCE: dict[str, tuple[Change, str]] = {
     "in home's name": (batch(unit("harbours")), "in another's name"),
     "for another question": (batch(unit("people"), question="f1"), "not asked for"),
     "more than asked for": (batch(*(unit("people", number) for number in range(9))), "not asked for"),
-    "without end": (batch(*(unit("people", number) for number in range(200))), "not asked for"),
     "too near to be true": (
         content(lambda _: _boasting()),
         "outside [-1.001, 1.001]",

@@ -144,13 +144,6 @@ def test_random_walks_stay_within_their_hops(built: Federation) -> None:
     assert 6 < strategy.counts["walk-queried"] <= 6 * 6
 
 
-def test_a_partitioned_overlay_answers_at_home(built: Federation, tmp_path: Path) -> None:
-    (tmp_path / "parts.tsv").write_text("bridges\tharbours\nmuseums\trivers\n")
-    strategy, _ = run(built.with_changes(overlay__edges=str(tmp_path / "parts.tsv")), FOREIGN)
-    assert "f7" in strategy.answers
-    assert (strategy.counts["walk-hits"], strategy.counts["walk-queried"]) == (0, 2)
-
-
 @pytest.mark.parametrize("text", ["bridges harbours\n", "bridges\tharbours\trivers\n"])
 def test_a_list_of_edges_that_is_none_is_refused(built: Federation, tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.tsv").write_text(text)

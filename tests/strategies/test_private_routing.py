@@ -107,7 +107,7 @@ def test_where_more_summaries_come_than_can_be_scored_whole_devices_are(
     assert strategy.counts["scored"] == 1
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["float16", "encrypted"])  # in int8 vectors alone are handed out otherwise
 def test_the_server_sees_neither_questions_nor_evidence_nor_answers(
     files: Federation, tmp_path: Path, mode: str
 ) -> None:
@@ -116,7 +116,7 @@ def test_the_server_sees_neither_questions_nor_evidence_nor_answers(
     nothing_shows(private, FOREIGN, "2,144", "Mount Cairl", "Tveit")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["float16", "encrypted"])
 def test_all_sealed_questions_for_an_owner_are_one_message(files: Federation, mode: str) -> None:
     one_owner = files.with_changes(routing__devices=1, **MODES[mode])
     strategy, sent = run(one_owner, *(replace(FOREIGN, id=f"q{number}") for number in range(3)))

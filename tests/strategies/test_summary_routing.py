@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +27,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
     return graphed(tmp_path_factory).with_changes(exchange="plain")
 
 
-def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
+def run(
+    files: Federation,
+    *questions: Question,
+    tamper: Tamper | None = None,
+    generator: Callable[[], Generator] | None = None,
+) -> tuple[SummaryRouting, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["toolbox"] = replace(toolbox(), generator=generator or toolbox().generator)
     strategy = SummaryRouting(files.settings, questions or (HOME, FOREIGN), tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -47,10 +53,15 @@ def test_a_trusted_home_asks_nobody(built: Federation) -> None:
     assert not [data for data in sent if b"query.retrieve" in data]
 
 
+def refused() -> Generator:
+    raise AssertionError("the server asked for a model")
+
+
 @pytest.mark.parametrize("where", ["home", "server"])
 def test_a_foreign_question_goes_to_who_knows(built: Federation, where: str) -> None:
     question = replace(FOREIGN, id=f"answered at {where}")
-    strategy, sent = run(mistrusting(built, routing__answers_at=where), question)
+    generator = refused if where == "home" else None
+    strategy, sent = run(mistrusting(built, routing__answers_at=where), question, generator=generator)
     answer = strategy.answers[question.id]
     assert strategy.counts["routing-rivers"] == 1
     assert "routed by rivers" in answer.explanation
@@ -64,17 +75,9 @@ def test_a_foreign_question_goes_to_who_knows(built: Federation, where: str) -> 
         assert (question.id in home.delivered.all()) == (where == "server")
 
 
-@pytest.mark.parametrize("exchange", ["plain", "download"])
-def test_where_homes_answer_the_server_runs_no_model(built: Federation, exchange: str) -> None:
-    def refused() -> Generator:
-        raise AssertionError("the server asked for a model")
-
-    files = mistrusting(built, routing__answers_at="home", exchange=exchange)
-    tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = replace(toolbox(), generator=refused)
-    strategy = SummaryRouting(files.settings, (FOREIGN,), tools)
-    strategy.run(files.grid(None), "1")
-    tools.close()
+def test_where_homes_route_the_server_runs_no_model(built: Federation) -> None:
+    files = mistrusting(built, routing__answers_at="home", exchange="download")
+    strategy, _ = run(files, FOREIGN, generator=refused)
     answer = strategy.answers["f7"]
     assert answer.cost.llm_calls == 2
     assert any(source.startswith("rivers/") for source in answer.sources)

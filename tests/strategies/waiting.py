@@ -51,6 +51,7 @@ def nothing_shows(files: Federation, question: Question, *words: str) -> None:
     with files.device(question.home) as home:
         answer = home.delivered.all()[question.id]
         assert not home.waiting.outbox.holds(question.id)
+    assert answer.path == "remote"  # so the question left
     assert answer.text
     assert answer.sources
     private = {question.text, answer.text, *answer.sources, *words}
