@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile  # a core for each
 SIMULATE_FLAGS ?=
 
 # llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits.
@@ -20,10 +21,10 @@ test: install           ## pass the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(PYTEST)
 
 test-slow: install      ## the longest tests: killed and resumed runs, Table 1 in small, another's retrieval on its own data
-	$(BIN)/pytest --numprocesses 2 --dist loadfile -m slow
+	$(PYTEST) -m slow
 
 install: $(VENV)/.ready ## make the environment
 

@@ -33,10 +33,11 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as memory.delta=0.75; repeatable."),
 ]
+_NOT_YOURS = "run it as the user whose files these are (on a device: sudo -u fedrag), or check their permissions"
 
 
 def with_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Print our own errors, and that something is not for this user, as one line and exit with status 1."""
+    """Print our own errors, and those of the file system, as one line and exit with status 1."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -44,13 +45,11 @@ def with_errors(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except FedragError as error:
             _print_error(error)
-        except PermissionError as error:
-            name = Path(str(error.filename)).name if error.filename else ""
-            fix = "run it as the user whose files these are (on a device: sudo -u fedrag), or check their permissions"
-            _print_error(FedragError(f"cannot be used ({error.strerror})", where=name, fix=fix))
+        except BrokenPipeError:
+            raise  # whoever read this has left: Click ends quietly
         except OSError as error:
             name = Path(str(error.filename)).name if error.filename else ""
-            fix = "free some space, or check where it lies"
+            fix = _NOT_YOURS if isinstance(error, PermissionError) else "free some space, or check the path"
             _print_error(FedragError(f"cannot be used ({error.strerror or type(error).__name__})", where=name, fix=fix))
         raise typer.Exit(1)
 

@@ -369,12 +369,13 @@ def test_a_home_that_is_a_file_is_told_and_a_device_without_memory_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "home"))
-    assert run("device", "init", "ward").exit_code == 0
+    init = ("device", "init", "ward", "--data-path", str(tmp_path), "--superlink", "fed.example:8000")
+    assert run(*init).exit_code == 0
     asked = run("ask", "Who?", "--name", "ward")
     assert (asked.exit_code, "no memory yet" in re.sub(r"\s+", " ", asked.stderr)) == (1, True)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path / "file"))
-    refused = run("device", "init", "ward")
+    refused = run(*init)
     assert refused.exit_code == 1
     assert "error:" in refused.stderr
     assert "Traceback" not in refused.output
