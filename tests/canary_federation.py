@@ -154,16 +154,16 @@ SILOS: Mapping[str, Silo] = {
 }
 QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "no-rag": 1,
-    "local-rag": 5,
+    "local-rag": 3,
     "memory-fusion": 10,
-    "summary-routing": 10,
+    "summary-routing": 6,
     "fedrag": 4,
     "hybrid-fusion": 4,
     "summary-routing encrypted": 2,
     "summary-routing sealed": 2,
     "rag-route": 3,
     "confidential-broadcast": 3,
-    "topic-walk": 6,
+    "topic-walk": 4,
     "topic-walk learnt": 2,
     "flooding": 4,
 }

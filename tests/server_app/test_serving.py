@@ -55,12 +55,14 @@ def test_an_answer_comes_home_and_the_question_stays_there(files: Federation, ex
 
 
 def test_what_home_is_sure_of_does_not_wait(files: Federation) -> None:
-    assert not put(files.with_changes(serving__outbox=False), NOBODY)
-    assert put(files, NOBODY)
+    assert not put(files.with_changes(serving__outbox=False), KNOWN_HERE)
+    assert put(files, KNOWN_HERE)
     with files.device("bridges") as home:
-        _, waits = home.ask_or_wait(KNOWN_HERE)
-        assert not waits
-        assert not isinstance(home.engine.assisted(KNOWN_HERE, None), OpenQuestion)
+        assert isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+        assert home.waiting.outbox.withdraw(KNOWN_HERE.id)
+        home.build()  # with memories
+        assert not isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+    assert not put(files, KNOWN_HERE)
 
 
 def test_a_strategy_that_reads_questions_gets_them_through_the_door_alone(files: Federation) -> None:

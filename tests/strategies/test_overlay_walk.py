@@ -333,7 +333,8 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
 
 
 def test_junk_is_refused_at_home_and_the_walk_goes_on(fresh: Federation) -> None:
-    files = fresh.with_changes(strategy="topic-walk")  # a line: the walk must pass the harbours
+    (fresh.root / "forked.tsv").write_text("bridges\tharbours\nbridges\tmuseums\nmuseums\trivers\n")
+    files = fresh.with_changes(strategy="topic-walk", overlay__edges=str(fresh.root / "forked.tsv"))
     strategy, _ = run(files, FOREIGN, tamper=junk("harbours"))
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
     with files.device("bridges") as home:
