@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -175,11 +174,11 @@ def test_failed_documents_travel_under_opaque_names(outcome: Outcome) -> None:
 # --- every canary as an answer and as evidence ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Blabbermouth:
     """The worst model there can be: it answers every question with one and the same private text."""
 
-    secret: str
+    secret: str = ""
     id: str = "blabbermouth"
 
     def complete(
@@ -219,14 +218,17 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 ) -> None:
     silo = SILOS[device]
     questions = [Question(f"q{n}", text, device) for n, text in enumerate(silo.questions)]
-    for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
-        blabbing = replace(toolbox, generator=partial(Blabbermouth, secret))
-        with _open(outcome, device, blabbing) as opened:
+    model, told = Blabbermouth(), set[str]()
+    with _open(outcome, device, replace(toolbox, generator=lambda: model)) as opened:
+        for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
+            model.secret = secret
             said = opened.ask(questions[0], mode)
             assert isinstance(said, Answer)
-            batch = opened.answer(questions, mode)
-        assert mode == "passages" or found_in(said.text.encode(), silo.canaries.masked)
-        assert found_in(_sent(batch), silo.canaries.masked) == set(), secret
+            shown = found_in(said.text.encode(), silo.canaries.masked)
+            assert mode == "passages" or shown
+            told |= shown
+            assert found_in(_sent(opened.answer(questions, mode)), silo.canaries.masked) == set(), secret
+    assert told  # over passages only what stands there is said
 
 
 @pytest.mark.parametrize("device", SILOS)

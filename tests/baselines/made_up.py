@@ -65,6 +65,19 @@ class Counting:
         return Counting(self.prompts[mark:], self.completions[mark:])
 
 
+@dataclass
+class Parrot(Counting):
+    """Says one thing whatever it is asked, under the real model's id: for what is read, not what is made of it."""
+
+    word: str = "unknown"
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        self.prompts.append(prompt)
+        return [Completion(self.word, 1, 1, 0.0)] * n
+
+
 def made_up(
     model: Counting, texts: Mapping[str, tuple[str, str]] = TEXTS, limits: Limits = LIMITS, **changes: int
 ) -> Substrate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -11,11 +10,9 @@ from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_basel
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
-from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, made_up
-from tests.inference.one_word import OneWord
-from tests.strategies.federation import toolbox
+from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
 READING = [name for name in BASELINES if name != "closed-book"]
@@ -36,9 +33,9 @@ def test_evidence_is_of_the_document_that_answers(name: str, answers: Answers) -
 
 
 def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(
-    model: Counting, constructed: Keep
+    constructed: Keep,
 ) -> None:
-    substrate = replace(made_up(model, passages=4, words=200), keep=constructed)
+    substrate = replace(made_up(Parrot(), passages=4, words=200), keep=constructed)
     found = {
         name: documents(build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")))
         for name in ("vanilla", *SECOND_HOP)
@@ -113,21 +110,18 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(
-    name: str, model: Counting, constructed: Keep
-) -> None:
+def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(name: str, constructed: Keep) -> None:
     said = "Basil Quent"
     assert not any(said in text for _, text in TEXTS.values())
-    real = toolbox().generator()
-    substrate = replace(made_up(model), generator=lambda: cast("Generator", OneWord(real, said)), keep=constructed)
+    substrate = replace(made_up(Parrot(word=said)), keep=constructed)
     answer = build_baseline(name, substrate).baseline.answer(Question("q", SINGLE, "all"))
     assert (answer.text, answer.path) == (said, "cognizer")
 
 
 @pytest.mark.parametrize("words", [40, 150])
 @pytest.mark.parametrize("name", READING)
-def test_no_sentence_is_read_twice(name: str, words: int, model: Counting, constructed: Keep) -> None:
-    substrate = replace(made_up(model, passages=4, words=words), keep=constructed)
+def test_no_sentence_is_read_twice(name: str, words: int, constructed: Keep) -> None:
+    substrate = replace(made_up(Parrot(), passages=4, words=words), keep=constructed)
     read = build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")).evidence
     told = [unit.text for unit in read if unit.id in substrate.places]  # summaries and notes are none of the documents'
     for sentence in substrate.sentences:
@@ -135,8 +129,8 @@ def test_no_sentence_is_read_twice(name: str, words: int, model: Counting, const
 
 
 @pytest.mark.parametrize("words", [40, 70, 90])
-def test_the_last_passage_of_a_long_unit_is_cut_where_the_budget_ends(words: int, model: Counting) -> None:
-    substrate = made_up(model, words=words)
+def test_the_last_passage_of_a_long_unit_is_cut_where_the_budget_ends(words: int) -> None:
+    substrate = made_up(Parrot(), words=words)
     read = build_baseline("long-units", substrate).baseline.answer(Question("q", SINGLE, "all")).evidence
     assert words - 12 < evidence_words(read) <= words
     whole = [substrate.by_id[unit.id].text == unit.text for unit in read]
@@ -156,9 +150,10 @@ def test_the_closed_book_sees_no_document(answers: Answers) -> None:
 
 
 @pytest.mark.parametrize("name", READING)
-def test_documents_without_names_and_titles_are_answered_from_too(name: str, model: Counting) -> None:
+def test_documents_without_names_and_titles_are_answered_from_too(name: str) -> None:
     texts = {"a": ("", "bread rises because yeast makes gas in warm dough."), "b": ("", "salt slows the yeast down.")}
-    answer = build_baseline(name, made_up(model, texts)).baseline.answer(Question("q", "What makes dough rise?", "all"))
+    built = build_baseline(name, made_up(Parrot(), texts))
+    answer = built.baseline.answer(Question("q", "What makes dough rise?", "all"))
     assert "a" in documents(answer)
 
 

@@ -153,6 +153,7 @@ def test_the_server_sees_neither_questions_nor_evidence_nor_answers(files: Feder
     nothing_shows(confided, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
 
 
+@pytest.mark.slow  # an enclave of its own, with its models
 def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) -> None:
     def slow(sent: SealedMessages) -> SealedMessages:
         return replace(sent, seconds=800.0)
@@ -193,6 +194,7 @@ def test_a_question_is_confided_once(files: Federation) -> None:
     assert strategy.answers["f7"].explanation.startswith("at the enclave")
 
 
+@pytest.mark.slow  # an enclave of its own, with its models
 def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None:
     tamper = of_phase("query.confide", lambda sent: _large(sent) if sent.device == "bridges" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, replace(HOME, home="rivers"), tamper=tamper)
@@ -201,6 +203,7 @@ def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None
     assert strategy.answers["f1"].explanation.startswith("at the enclave")
 
 
+@pytest.mark.slow  # an enclave of its own, with its models
 def test_boxes_that_fill_the_enclave_s_letter_take_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +216,7 @@ def test_boxes_that_fill_the_enclave_s_letter_take_no_other_s_room(
     assert any(source.startswith("rivers/") for source in strategy.answers["f7"].sources)
 
 
+@pytest.mark.slow  # an enclave of its own, with its models
 def test_many_questions_are_confided_in_parts_that_fit_into_messages(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
