@@ -163,7 +163,7 @@ QUESTIONS = {  # asked in turn at home and elsewhere; the model is slow
     "summary-routing sealed": 2,
     "rag-route": 3,
     "confidential-broadcast": 3,
-    "topic-walk": 4,
+    "topic-walk": 6,
     "topic-walk learnt": 2,
     "flooding": 4,
 }
