@@ -328,10 +328,10 @@ class Settings(_Group):
             if name:
                 inner = nested.setdefault(group, {})
                 if not isinstance(inner, dict):
-                    raise _no_setting(key)
+                    raise _both(group)
                 inner[name] = value
             elif isinstance(nested.setdefault(key, value), dict):
-                raise _no_setting(key)
+                raise _both(group)
         try:
             return cls.model_validate(nested)
         except ValidationError as error:
@@ -364,9 +364,11 @@ class Settings(_Group):
         return root if root == "demo" else f"{Path(root).name}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"
 
 
-def _no_setting(key: str) -> SettingError:
+def _both(key: str) -> SettingError:
     return SettingError(
-        f"'{key}' is not a setting", where="settings", fix="see [tool.flwr.app.config] in pyproject.toml"
+        f"'{key}' is given a value and settings of its own",
+        where="settings",
+        fix="see [tool.flwr.app.config] in pyproject.toml",
     )
 
 

@@ -94,7 +94,7 @@ class FederatedRag(Strategy):
         self._started = 0.0
         self._worked = 0.0
         self._haste: float | None = None
-        self._late: frozenset[int] = frozenset()  # nodes that were silent at the last build
+        self._late: frozenset[int] = frozenset()  # nodes that gave no sign of their own at the last build
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class FederatedRag(Strategy):
 
     @property
     def there(self) -> list[int]:
-        """The nodes that take part, and those whose build failed with a word.
+        """The nodes that take part, and those that said that their build failed.
 
         Such a one may have withdrawn something before, and others may have what it holds.
         """
@@ -248,6 +248,7 @@ class FederatedRag(Strategy):
                 self.builds[node_id] = report
             else:
                 self._courier.miss(node_id, "it reported in another device's name")
+                self._late |= {node_id}
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
             self._remember_peak(report.device, report.peak_rss_mb)

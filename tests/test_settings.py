@@ -149,7 +149,7 @@ def test_an_unknown_key_is_named(key: str) -> None:
     "config", [{"seed": 1, "seed.x": 2}, {"seed.x": 2, "seed": 1}, {"memory.delta": 0.5, "memory": 1}]
 )
 def test_what_is_a_value_has_no_part_and_what_has_parts_no_value(config: dict[str, int]) -> None:
-    with pytest.raises(SettingError, match="is not a setting"):
+    with pytest.raises(SettingError, match=r"'(seed|memory)' is given a value and settings of its own"):
         Settings.from_config(config)
 
 

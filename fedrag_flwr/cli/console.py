@@ -45,12 +45,14 @@ def with_errors(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except FedragError as error:
             _print_error(error)
-        except BrokenPipeError:
-            raise  # whoever read this has left: Click ends quietly
+        except ConnectionError:
+            raise  # a broken pipe, too: whoever read this has left, and Click ends quietly
         except OSError as error:
+            if error.errno is None:  # a library's own
+                raise
             name = Path(str(error.filename)).name if error.filename else ""
             fix = _NOT_YOURS if isinstance(error, PermissionError) else "free some space, or check the path"
-            _print_error(FedragError(f"cannot be used ({error.strerror or type(error).__name__})", where=name, fix=fix))
+            _print_error(FedragError(f"cannot be used ({error.strerror})", where=name, fix=fix))
         raise typer.Exit(1)
 
     return run

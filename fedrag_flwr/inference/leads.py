@@ -26,7 +26,7 @@ RECALLED = 3  # times top-k memories are looked through for one that fits
 class EvidenceLimits:
     """How many passages, words and memories the model may read, and how many memories localise evidence (K).
 
-    Memories that a second hop reaches come to those.
+    Memories that a second hop reaches come on top of K.
     """
 
     passages: int

@@ -94,6 +94,8 @@ def _held(root: Path) -> tuple[str, Rows]:
                 [store] = connection.execute(_STORE).fetchone() or [""]
             for table in sorted(_TABLES.keys() & there):
                 with _torn_is_told(root):  # the other one may be whole
+                    if "number" not in {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}:
+                        continue  # somebody else's
                     rows = connection.execute(f"SELECT * FROM {table} ORDER BY number")
                     found[table] = [{key: row[key] for key in dict(row) if key != "number"} for row in rows]
     return store, found

@@ -105,6 +105,15 @@ def test_a_whole_store_that_cannot_be_read_now_stops_the_rebuild(tmp_path: Path)
     assert waiting(root) == {"a"}
 
 
+def test_what_is_no_store_is_erased_all_the_same(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    with closing(sqlite3.connect(root / FILE)) as connection, connection:
+        connection.execute("CREATE TABLE outbox (word TEXT)")
+    MemoryStore.erase(root, first=people.pack)
+    assert not (root / FILE).exists()
+
+
 @pytest.mark.parametrize(("torn", "left"), [("delivered_answers", {"a"}), ("outbox", set())])
 def test_a_torn_table_costs_the_other_nothing(torn: str, left: set[str], tmp_path: Path) -> None:
     root = tmp_path / "store"
