@@ -40,8 +40,8 @@ def agree(question: str, pool: Pool, scores: NDArray[np.float64]) -> bool | None
 
     None where it does not name two that passages are about, as the words of one passage would say yes or no to nearly
     anything; where it asks in which order things came: shared words and facts say nothing of that; where it asks
-    whether both do not: words that are said tell nothing of that; and where it asks for a difference, as facts that
-    are not told alike need not differ.
+    whether both do not: words that are said tell nothing of that; where it asks for a difference, as facts that are
+    not told alike need not differ; and where it asks nothing of them that a passage could say.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -10,9 +11,11 @@ from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_basel
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Completion, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
+from tests.inference.one_word import OneWord
+from tests.strategies.federation import toolbox
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
 READING = [name for name in BASELINES if name != "closed-book"]
@@ -32,9 +35,7 @@ def test_evidence_is_of_the_document_that_answers(name: str, answers: Answers) -
     assert all(unit.origin == "all" for unit in answer.evidence)
 
 
-def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(
-    constructed: Keep,
-) -> None:
+def test_what_follows_names_reaches_the_second_document_and_nearness_does_not(constructed: Keep) -> None:
     substrate = replace(made_up(Parrot(), passages=4, words=200), keep=constructed)
     found = {
         name: documents(build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")))
@@ -110,10 +111,13 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(name: str, constructed: Keep) -> None:
+def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(
+    name: str, model: Counting, constructed: Keep
+) -> None:
     said = "Basil Quent"
     assert not any(said in text for _, text in TEXTS.values())
-    substrate = replace(made_up(Parrot(word=said)), keep=constructed)
+    real = toolbox().generator()
+    substrate = replace(made_up(model), generator=lambda: cast("Generator", OneWord(real, said)), keep=constructed)
     answer = build_baseline(name, substrate).baseline.answer(Question("q", SINGLE, "all"))
     assert (answer.text, answer.path) == (said, "cognizer")
 
@@ -121,7 +125,8 @@ def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(name: str
 @pytest.mark.parametrize("words", [40, 150])
 @pytest.mark.parametrize("name", READING)
 def test_no_sentence_is_read_twice(name: str, words: int, constructed: Keep) -> None:
-    substrate = replace(made_up(Parrot(), passages=4, words=words), keep=constructed)
+    asks_again = Parrot(word=SINGLE)  # as a step, whose evidence is the question's, too
+    substrate = replace(made_up(asks_again, passages=4, words=words), keep=constructed)
     read = build_baseline(name, substrate).baseline.answer(Question("q", MULTI_HOP, "all")).evidence
     told = [unit.text for unit in read if unit.id in substrate.places]  # summaries and notes are none of the documents'
     for sentence in substrate.sentences:
