@@ -6,8 +6,11 @@ PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 PYTEST  = OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile  # a core for each
 SIMULATE_FLAGS ?=
 
-# llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits.
-export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),-DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON)
+# llama.cpp for any processor; on x86-64 with code for each generation of them, of which it loads what fits. The flags
+# keep stores that GCC drops in error, and write into the library that it has them (fedrag_flwr/models/llama.py).
+VARIANTS = -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON \
+  -DCMAKE_CXX_FLAGS='-fno-dse -fno-tree-dse -frecord-gcc-switches'
+export CMAKE_ARGS ?= -DGGML_NATIVE=OFF $(if $(filter Linux-x86_64,$(shell uname -sm | tr ' ' -)),$(VARIANTS))
 
 .PHONY: demo demo-hybrid test test-slow install models clean
 

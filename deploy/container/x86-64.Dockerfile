@@ -2,7 +2,9 @@
 FROM python:3.12-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends build-essential cmake git && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /opt/fedrag/.venv
-ENV PATH=/opt/fedrag/.venv/bin:$PATH CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON"
+# the flags: see the Makefile
+ENV PATH=/opt/fedrag/.venv/bin:$PATH CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_BACKEND_DL=ON -DGGML_CPU_ALL_VARIANTS=ON \
+-DCMAKE_CXX_FLAGS='-fno-dse -fno-tree-dse -frecord-gcc-switches'"
 WORKDIR /opt/fedrag/app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 RUN pip install --no-cache-dir -c constraints.txt torch --extra-index-url https://download.pytorch.org/whl/cpu \

@@ -13,9 +13,10 @@ from typing import Any
 
 from fedrag_flwr.errors import ModelError
 
-# Its matrix tiles (AMX) end the process with an illegal instruction: GCC before 12.4 or 13.3 leaves out their set-up
-# (https://github.com/ggml-org/llama.cpp/pull/26954). The next best code has the processor's other instructions.
-_TILES = "sapphirerapids"
+# The matrix tiles (AMX) of this code end the process with an illegal instruction where GCC before 12.4 or 13.3 left out
+# their set-up as a dead store (https://github.com/ggml-org/llama.cpp/pull/26954). Only code that records that it was
+# compiled without that step is offered; the next best has the processor's other instructions.
+_TILES, _KEPT = "sapphirerapids", b"-fno-dse"
 
 _log = logging.getLogger(__name__)
 _log_callbacks: list[object] = []  # llama.cpp keeps a pointer to the callback: it must live as long as the process
@@ -50,12 +51,10 @@ def _prepared() -> Any:
 
 def _load_variant(llama: Any) -> None:
     """Where llama.cpp's code for processors lies in files of its own (GGML_BACKEND_DL), load what fits best."""
-    variants = [
-        path for path in (Path(llama.__file__).parents[1] / "bin").glob("*ggml-cpu*") if _TILES not in path.name
-    ]
-    if not variants:
-        return
     try:
+        variants = usable(Path(llama.__file__).parents[1] / "bin")
+        if not variants:
+            return
         with tempfile.TemporaryDirectory() as offered:
             for path in variants:
                 (Path(offered) / path.name).symlink_to(path)
@@ -64,6 +63,11 @@ def _load_variant(llama: Any) -> None:
     except OSError as error:
         fix = "make room in the temporary folder"
         raise ModelError(f"llama.cpp's code cannot be chosen: {error.strerror}", fix=fix) from error
+
+
+def usable(folder: Path) -> list[Path]:
+    """Of llama.cpp's code for kinds of processors what may be loaded where the processor fits."""
+    return [path for path in folder.glob("*ggml-cpu*") if _TILES not in path.name or _KEPT in path.read_bytes()]
 
 
 def _to_logging(level: int, text: bytes, _: object) -> None:

@@ -21,6 +21,7 @@ from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import GenerationCache, Generator, Grammar, LlamaGenerator, Prompt, load_generator
 from fedrag_flwr.models.decoding import log_probability
 from fedrag_flwr.models.engine import LlamaEngine
+from fedrag_flwr.models.llama import usable
 
 EXAMPLES = (
     ("Evidence: Paris is the capital of France.\nQuestion: What is the capital of France?", "Paris"),
@@ -70,7 +71,17 @@ def test_the_code_for_one_kind_of_processor_is_loaded(smollm2: Path) -> None:
     (loaded,) = map(Path, opened.stdout.split())
     variants = [path for path in loaded.parent.glob("libggml-cpu-*.so") if path.name != "libggml-cpu-x64.so"]
     assert not variants or loaded in variants  # x64 is what fits all, and nobody well
-    assert "sapphirerapids" not in loaded.name  # GCC may have compiled it so that it ends the process
+
+
+def test_matrix_tiles_are_used_only_where_their_set_up_was_kept(tmp_path: Path) -> None:
+    dropped, kept = (tmp_path / "old", tmp_path / "new")
+    for folder, switches in ((dropped, b"GNU C++17 -O3"), (kept, b"GNU C++17 -fno-dse -O3")):
+        folder.mkdir()
+        for kind in ("sapphirerapids", "zen4"):
+            (folder / f"libggml-cpu-{kind}.so").write_bytes(b"\x7fELF\x00" + switches + b"\x00")
+    assert [path.name for path in usable(dropped)] == ["libggml-cpu-zen4.so"]
+    assert len(usable(kept)) == 2
+    assert usable(tmp_path / "no wheel with variants") == []
 
 
 def test_threads_that_open_their_first_model_at_once_all_get_it(smollm2: Path) -> None:
