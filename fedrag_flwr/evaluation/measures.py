@@ -87,8 +87,8 @@ COST: Sequence[Measure] = (
     Measure("Tokens in", "prompt tokens per answer", _of_answers(lambda r: r.tokens_in), number, False),
     Measure("Tokens out", "generated tokens per answer", _of_answers(lambda r: r.tokens_out), number, False),
     Measure("Messages", "requests and replies of the whole run", lambda r: r.messages, number, False),
-    Measure("Up", "bytes from devices to the server", lambda r: r.bytes_up, size, False),
-    Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size, False),
+    Measure("Up", "bytes from devices to the server", lambda r: r.bytes_up, size),
+    Measure("Down", "bytes from the server to devices", lambda r: r.bytes_down, size),
     Measure("Peak memory", "largest peak memory of any device", lambda r: r.peak_rss_mb or None, megabytes, False),
 )
 

@@ -77,7 +77,9 @@ class Engine:
 
     def closed_book(self, question: Question) -> Answer:
         """The model alone."""
+        start = self.clock()
         verdict = self.cognizer.recite(question.text)
+        verdict = verdict.timed(self.clock() - start)
         return self._answer(question, verdict, "cognizer", ())
 
     def from_passages(self, question: Question, retriever: Retriever | None = None) -> Answer:

@@ -65,6 +65,19 @@ def _load_variant(llama: Any) -> None:
         raise ModelError(f"llama.cpp's code cannot be chosen: {error.strerror}", fix=fix) from error
 
 
+def instructions() -> str:
+    """What the code that llama.cpp has loaded uses of this processor, such as ``AVX2, AVX512_VNNI, AMX_INT8``.
+
+    Raises
+    ------
+    ModelError
+        llama-cpp-python is not installed, or there is no room in the temporary folder.
+    """
+    told: str = library().llama_print_system_info().decode("utf-8", "replace")
+    features = (feature.partition("=") for feature in told.removeprefix("CPU : ").split("|"))
+    return ", ".join(name.strip() for name, _, on in features if on.strip() == "1")
+
+
 def usable(folder: Path) -> list[Path]:
     """Of llama.cpp's code for kinds of processors what may be loaded where the processor fits."""
     return [path for path in folder.glob("*ggml-cpu*") if _TILES not in path.name or _KEPT in path.read_bytes()]

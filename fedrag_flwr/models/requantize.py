@@ -1,4 +1,4 @@
-"""A model's weights written anew in a form that processors without AVX-512 multiply faster."""
+"""A model's weights written anew in a form that matrix tiles (AMX) and processors without AVX-512 multiply faster."""
 
 from __future__ import annotations
 

@@ -17,11 +17,12 @@ from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.evaluation.verdicts import judge_all
-from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport
 from simulations.bench.construction import READING, construction_table
 from simulations.bench.plan import BenchPlan
 from simulations.bench.rows import Row, Rows
+from simulations.bench.run import this_session
+from simulations.bench.systems import changes_of
 from simulations.bench.world import World
 
 # all systems live in one process, so that its memory is no system's own: `bench_device_memory.py` measures that
@@ -159,16 +160,15 @@ def _first_builds(rows: Iterable[Row]) -> list[BuildReport]:
 
 
 def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
-    """How the rows were made: where a run was resumed its seconds are added up, and other code or weights are named."""
-    toolbox = worlds[0].toolbox
-    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id, "pipeline": toolbox.pipeline.id}
+    """How the rows were made: where a run was resumed its seconds are added up, and what differed is named."""
     told = {
         **plan.told(),
         "questions": {world.name: len(world.gold) for world in worlds},
         "at-home": {
             world.name: sum(one.question_id in world.partition.local for one in world.gold) for world in worlds
         },
-        "peak-rss-mb": round(peak_rss_mb()),
+        "peak-rss-mb": round(rows.peak_rss_mb(plan.systems)),
+        "own-settings": {name: own for name in plan.systems if (own := changes_of(name))},
     }
     settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
     sessions = rows.sessions(plan.systems)
@@ -176,14 +176,28 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
     found = collect_manifest(
         settings,
         seed=plan.seed,
-        models=models,
+        models={},
         started=began,
         seconds=sum(sessions.values()),
         load=rows.load(plan.systems),
     )
-    if not sessions:
-        return found
-    code, weights = (
-        "; ".join(dict.fromkeys(told)) for told in zip(*((o.code, o.generator) for o in sessions), strict=True)
+    made = list(sessions) or [this_session(worlds[0].toolbox, plan.seed)]
+    return replace(
+        found,
+        versions=_written(_joined([{**dict(one.versions), "code": one.code} for one in made])),
+        models=_written(_joined([{**dict(one.models), "generator": one.generator} for one in made])),
+        machine={**_joined([dict(one.machine) for one in made]), "load": found.machine["load"]},
     )
-    return replace(found, versions={**found.versions, "code": code}, models={**found.models, "generator": weights})
+
+
+def _written(told: Mapping[str, str | int | float]) -> dict[str, str]:
+    return {name: str(value) for name, value in told.items()}
+
+
+def _joined(told: Sequence[Mapping[str, str | int | float]]) -> dict[str, str | int | float]:
+    """What processes ran with; where they differ, each one's."""
+    found: dict[str, str | int | float] = {}
+    for name in dict.fromkeys(name for one in told for name in one):
+        values = list(dict.fromkeys(one[name] for one in told if name in one))
+        found[name] = values[0] if len(values) == 1 else "; ".join(map(str, values))
+    return found

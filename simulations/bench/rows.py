@@ -18,19 +18,28 @@ from fedrag_flwr.evaluation.manifest import load_average
 from fedrag_flwr.evaluation.results import writing
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.files import replace_file
+from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, failed
 from simulations.reporting.lines import cut_torn, whole_lines
+
+Pairs = tuple[tuple[str, str | int | float], ...]
 
 PLAN, ROWS, LOCK = "plan.json", "rows.jsonl", "lock"  # the last is held as long as a process is at work there
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One process that made rows: hash of its code, its generator's id, and when it began (seconds since the epoch)."""
+    """One process that made rows: its code's hash, its generator's id, when it began, and what else it ran with.
+
+    `began` is in seconds since the epoch; the others are what the manifest tells under these names, in pairs.
+    """
 
     code: str
     generator: str
     began: float
+    versions: Pairs = ()
+    models: Pairs = ()
+    machine: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,7 @@ class Row:
     """One system's answer to one question, or what it did before its first (then `answer` is None).
 
     `server_seconds` are those of the server's own work for it; `at` is when it was kept, in seconds since the epoch;
-    `load` is how many processes wanted a core in the minute before.
+    `load` is how many processes wanted a core in the minute before; `peak_rss_mb` is that of its process until then.
     """
 
     dataset: str
@@ -115,6 +124,10 @@ class Rows:
         told = [row.load for row in self._rows.values() if row.system in systems and row.question_id]
         return mean(told) if told else None
 
+    def peak_rss_mb(self, systems: Collection[str]) -> float:
+        """The largest memory that a process had when it made a row of some systems, in MB."""
+        return max((row.peak_rss_mb for row in self._rows.values() if row.system in systems), default=0.0)
+
     def add(self, row: Row) -> None:
         """Append a row; once this returns it survives a crash.
 
@@ -123,7 +136,8 @@ class Rows:
         StoreFullError, StoreError
             The disk is full, or the row cannot be written; the rows before it are kept.
         """
-        row = replace(row, session=self._session, at=time.time(), load=load_average()[0])
+        peak = max(row.peak_rss_mb, peak_rss_mb())
+        row = replace(row, session=self._session, at=time.time(), load=load_average()[0], peak_rss_mb=peak)
         line = json.dumps(asdict(row), ensure_ascii=False)
         with writing(self._path.parent.name), self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")

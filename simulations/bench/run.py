@@ -12,11 +12,12 @@ from filelock import FileLock, Timeout
 
 from fedrag_flwr.baselines import BASELINES, Construction
 from fedrag_flwr.errors import StoreLockedError
-from fedrag_flwr.evaluation.fitted import code_digest
+from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import check_run_id, writing
+from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.bench.construction import READING
 from simulations.bench.plan import BenchPlan, dataset_of
 from simulations.bench.rows import LOCK, Row, Rows, Session
@@ -52,12 +53,27 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
     _check_names(plan, out)
     with _alone(out):
         base = plan.base()
-        generator = load_toolbox(base.models, fedrag_home(base.home)).generator_id
-        rows = Rows(out, plan.digest, plan.told(), Session(code_digest(), generator, time.time()))
+        toolbox = load_toolbox(base.models, fedrag_home(base.home))
+        rows = Rows(out, plan.digest, plan.told(), this_session(toolbox, plan.seed))
         worlds = [make_world(plan, path, out) for path in plan.data]
         for world in worlds:
             _run_world(plan.systems, world, rows, tell)
     return worlds, rows
+
+
+def this_session(toolbox: Toolbox, seed: int) -> Session:
+    """This process, with what decides its answers and its seconds."""
+    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id, "pipeline": toolbox.pipeline.id}
+    made = collect_manifest({}, seed=seed, models=models)
+    machine = {name: told for name, told in made.machine.items() if name != "load"}  # each row has its own
+    return Session(
+        made.versions["code"],
+        made.models["generator"],
+        time.time(),
+        tuple(made.versions.items()),
+        tuple(made.models.items()),
+        (*machine.items(), ("llama.cpp", instructions())),
+    )
 
 
 def _check_names(plan: BenchPlan, out: Path) -> None:

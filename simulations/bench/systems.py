@@ -289,12 +289,20 @@ def chosen_systems(told: str) -> tuple[str, ...]:
 def make_system(name: str, world: World) -> System:
     """Make a system by its name, which is one of `system_names`."""
     if name in STRATEGIES or name in VARIANTS:
-        strategy, changed = VARIANTS.get(name, (name, {}))
-        return Federated(strategy, world, {**CHANGES.get(strategy, {}), **changed})
+        strategy, _ = VARIANTS.get(name, (name, {}))
+        return Federated(strategy, world, changes_of(name))
     if name in BASELINES:
         return Local(name, world)
-    ask, changes = ON_DEVICE[name]
-    return OnDevice(world, ask, changes)
+    ask, _ = ON_DEVICE[name]
+    return OnDevice(world, ask, changes_of(name))
+
+
+def changes_of(name: str) -> Mapping[str, Plain]:
+    """The settings under which a system differs from the others."""
+    if name in ON_DEVICE:
+        return ON_DEVICE[name][1]
+    strategy, changed = VARIANTS.get(name, (name, {}))
+    return {**CHANGES.get(strategy, {}), **changed}
 
 
 def order_of(systems: Sequence[str], turn: int) -> list[str]:

@@ -36,7 +36,7 @@ _WAYS: Mapping[str, tuple[str, bool]] = {
 }
 _OVER_ALL = "Over all sets: the mean of all devices' means."
 _ANSWERED = "By who answered: questions / right / mean time."
-_OVER_HEADS = "| system | ACC | ACC 95 % | reference minus it |\n|---|---|---|---|"
+_OVER_HEADS = "| system | right | ACC | ACC 95 % | reference minus it |\n|---|---|---|---|---|"
 _MADE = "Made with; where parts differ, each is named:"
 _SENT = "Messages, bytes and the server's seconds are means of a question; before: until the first one."
 
@@ -66,13 +66,13 @@ def tables(out: Path, systems: Systems, datasets: Sequence[str], references: Map
 
     parts = [
         lines(_SHAPE, lambda _: _shape),
-        lines(("ACC 95 %", "reference minus it"), _beside),
+        lines(("right", "ACC 95 %", "reference minus it"), _beside),
     ]
     named = ", ".join(f"`{references[setting]}` of the {setting} part" for setting in systems)
     over, ways = [_OVER_HEADS], [_heads(tuple(_WAYS), datasets)]
     for setting, names in systems.items():
         answers = {name: read_answers(out / folder_of(setting, name)) for name in datasets}
-        over += [f"| **{setting}** | | | |", *_over_all(answers, names, references[setting])]
+        over += [f"| **{setting}** | | | | |", *_over_all(answers, names, references[setting])]
         ways += _ways(answers, by_way[setting])
     told = ["\n".join(parts[0]), f"The reference is {named}.", "\n".join(parts[1])]
     told += [_OVER_ALL, "\n".join(over), _ANSWERED, "\n".join(ways)]
@@ -123,7 +123,8 @@ def _calls(result: SystemResult) -> str:
 def _beside(reference: str) -> Cells:
     def cells(result: SystemResult) -> Sequence[str]:
         acc, less = result.intervals["ACC"], result.versus.get(reference)
-        return f"{points(acc.low)} to {points(acc.high)}", NONE if less is None else _turned(less)
+        right = sum(round(device.acc * device.n) for device in result.devices.values())
+        return str(right), f"{points(acc.low)} to {points(acc.high)}", NONE if less is None else _turned(less)
 
     return cells
 
@@ -143,7 +144,8 @@ def _over_all(answers: Answers, systems: Sequence[str], reference: str) -> Itera
         acc = mean_interval(right[system], rng=rng, groups=homes)
         less = paired_difference(right[system], right[reference], rng=rng, groups=homes)
         beside = NONE if system == reference else _turned(less)
-        yield _line(system, (points(acc.value), f"{points(acc.low)} to {points(acc.high)}", beside))
+        count = f"{sum(right[system]):.0f}"
+        yield _line(system, (count, points(acc.value), f"{points(acc.low)} to {points(acc.high)}", beside))
 
 
 def _ways(answers: Answers, systems: Sequence[str]) -> Iterable[str]:

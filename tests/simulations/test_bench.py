@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from fedrag_flwr.errors import (
 )
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.results import read_answers, read_summary
+from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.records import Answer, because, declined
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import read_pool
@@ -153,15 +155,37 @@ def test_the_manifest_tells_of_all_processes_that_made_rows(data: Path, tmp_path
     assert (again.started, again.seconds) == (first.started, first.seconds)
     [one] = {row.session for row in rows.of("tiny", MEMORIZER)}
     assert one is not None
-    joined = Rows(tmp_path, plan.digest, plan.told(), replace(one, code="f" * 12, began=time.time() - 60.0))
+    other = replace(one, code="f" * 12, began=time.time() - 60.0, machine=(("processor", "another"),))
+    joined = Rows(tmp_path, plan.digest, plan.told(), other)
     joined.add(Row("tiny", MEMORIZER, "another question"))
     told = write_outcome(plan, worlds, joined, tmp_path).manifest
     assert told.versions["code"] == f"{one.code}; {'f' * 12}"
     assert told.models["generator"] == one.generator
     assert told.models["pipeline"] == worlds[0].toolbox.pipeline.id
+    assert told.versions["torch"] == version("torch")
+    assert told.machine["processor"] == f"{dict(one.machine)['processor']}; another"
+    assert told.machine["llama.cpp"] == instructions()
     asked = [row.load for row in rows.of("tiny", MEMORIZER) if row.question_id]
     assert first.machine["load"] == again.machine["load"] == pytest.approx(sum(asked) / len(asked), abs=0.05)
     assert told.seconds == pytest.approx(first.seconds + 60.0, abs=1.0)
+
+
+def test_rows_that_an_idle_process_writes_out_are_not_its_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(data, (MEMORIZER,))
+    first = write_outcome(plan, *run_plan(plan, tmp_path, silent), tmp_path).manifest
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    monkeypatch.setattr("fedrag_flwr.evaluation.manifest.version", lambda package: "0.0")
+    again = write_outcome(plan, *run_plan(plan, tmp_path, silent), tmp_path).manifest
+    assert (again.versions, again.machine, again.models) == (first.versions, first.machine, first.models)
+    assert again.settings["bench.peak-rss-mb"] == first.settings["bench.peak-rss-mb"]
+
+
+def test_what_a_system_reads_under_settings_of_its_own_is_told(data: Path, tmp_path: Path) -> None:
+    plan = plan_of(data, ("fd-rag-no-notes", "closed-book"), questions=1)
+    told = write_outcome(plan, *run_plan(plan, tmp_path, silent), tmp_path).manifest.settings
+    assert told["bench.own-settings"] == {"fd-rag-no-notes": {"inference.memory-notes": 0}}
 
 
 def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
