@@ -13,6 +13,7 @@ from fedrag_flwr.errors import FedragError, StoreCorruptError, StoreError, Store
 
 REBUILD = "build again with --rebuild"
 TORN = (sqlite3.DatabaseError, UnicodeDecodeError)  # SQLite may name what is torn, and Python cannot read that name
+_TORN_HEADER = frozenset({"unsupported file format"})  # SQLite's words: its code is that of any error in a statement
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # no room for this user
 
 
@@ -69,7 +70,8 @@ def _own_error(error: sqlite3.Error, name: str, mend: str) -> StoreError:
     reading = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
     if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and code not in reading):
         return _full(name)
-    if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_MISMATCH}:
+    torn = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_MISMATCH}
+    if primary in torn or str(error) in _TORN_HEADER:
         return StoreCorruptError(f"the file is torn or is not a store ({label})", where=name, fix=mend)
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return StoreLockedError("another process holds the file", where=name, fix="wait for it or end it")

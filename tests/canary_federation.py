@@ -263,12 +263,15 @@ def captured_logs() -> Iterator[list[str]]:
     """Collect every log record of any logger, Flower's too, as text with its traceback."""
     lines: list[str] = []
     handler = _Collector(lines.append)
-    loggers = [logging.getLogger(), logging.getLogger("flwr")]
+    loggers, own = [logging.getLogger(), logging.getLogger("flwr")], logging.getLogger("fedrag_flwr")
+    level = own.level
     for logger in loggers:
         logger.addHandler(handler)
+    own.setLevel(logging.DEBUG)
     try:
         yield lines
     finally:
+        own.setLevel(level)
         for logger in loggers:
             logger.removeHandler(handler)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ from rich.markup import escape
 
 from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, with_errors
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
-from fedrag_flwr.errors import ServiceAbsentError
+from fedrag_flwr.errors import ServiceAbsentError, SettingError
 from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.records import Question
@@ -23,7 +24,10 @@ from fedrag_flwr.text import normalise_line
 
 @with_errors
 def ask(
-    question: Annotated[str, typer.Argument(help="The question.")],
+    question: Annotated[
+        str,
+        typer.Argument(help="The question; without one, or with -, it is read: what the line holds, others may see."),
+    ] = "-",
     name: NameOption = "here",
     store: StoreOption = None,
     wait: Annotated[
@@ -37,7 +41,9 @@ def ask(
 
     A running service of the device answers, unless --no-service, --store or --set ask for something else.
     """
-    question = normalise_line(question)
+    question = normalise_line(_typed() if question == "-" else question)
+    if not question:
+        raise SettingError("there is no question", where="question", fix="type one")
     here = no_service or store is not None or bool(changes)
     answer = None if here else _by_service(question, name, wait)
     if answer is None:
@@ -48,6 +54,11 @@ def ask(
         _show(answer)
     if wait and not answer.waiting:
         err.print("[dim]it does not wait: home is sure, or this device has no outbox (serving.outbox)[/]")
+
+
+def _typed() -> str:
+    """What stands on standard input, or is typed there: command lines are in the system's log and list of processes."""
+    return typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.read()
 
 
 def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:

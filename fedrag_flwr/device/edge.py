@@ -394,6 +394,7 @@ class EdgeDevice:
         """Drop kept answers and replies that may rest on documents that are gone."""
         self.walks.sweep()
         self.messages.forget()
+        self.summaries.sweep()
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":

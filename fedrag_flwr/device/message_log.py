@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
-from fedrag_flwr.errors import StaleMessageError, StoreFullError
+from fedrag_flwr.errors import StaleMessageError, StoreCorruptError, StoreFullError
 from fedrag_flwr.privacy.durable import DurableFile
 
 FILE = "messages.sqlite"
@@ -17,6 +18,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS handled (
     run TEXT PRIMARY KEY, step INTEGER NOT NULL, number INTEGER NOT NULL, reply BLOB
 ) WITHOUT ROWID"""
 _LOG = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 
 class MessageLog:
@@ -53,11 +55,11 @@ class MessageLog:
         StaleMessageError
             A later request of the run was handled before.
         StoreError
-            The file cannot be read or written.
+            The file cannot be read or written. A torn one is made anew: it spares what can be done again.
         """
         if not step:
             return act()
-        latest, reply = self._latest(run)
+        latest, reply = self._mended(lambda: self._latest(run))
         if step < latest:
             raise StaleMessageError(
                 "a later message of this run was handled before", where="message", fix="ask anew, with a new number"
@@ -66,7 +68,7 @@ class MessageLog:
             return reply
         content = act()
         try:
-            self._keep(run, step, content if len(content) <= MOST_REPLY else None)
+            self._mended(lambda: self._keep(run, step, content if len(content) <= MOST_REPLY else None))
         except StoreFullError:  # the reply is made, and the ledger of what leaves has it
             _LOG.warning("the disk is full: a message that comes twice will be handled twice")
         return content
@@ -74,14 +76,27 @@ class MessageLog:
     def forget(self) -> None:
         """Drop the replies, if any were ever kept: they may tell of what is gone since, and can be made anew."""
         if self._path.exists():
-            with self._file.writing() as connection:
-                connection.execute("UPDATE handled SET reply = NULL")
-            self._file.forget_log()
+            self._mended(self._forget)
 
     def close(self) -> None:
         """Close the file, if it was opened."""
         if (opened := self.__dict__.pop("_file", None)) is not None:
             opened.close()
+
+    def _mended(self, step: Callable[[], _Result]) -> _Result:
+        try:
+            return step()
+        except StoreCorruptError:
+            _LOG.warning("the log of messages was torn and is made anew: one that comes twice is handled twice")
+            self.close()
+            for part in self._path.parent.glob(f"{self._path.name}*"):
+                part.unlink(missing_ok=True)
+            return step()
+
+    def _forget(self) -> None:
+        with self._file.writing() as connection:
+            connection.execute("UPDATE handled SET reply = NULL")
+        self._file.forget_log()
 
     @cached_property
     def _file(self) -> DurableFile:

@@ -84,6 +84,17 @@ class DeviceSummaries:
             if part in self.__dict__:
                 getattr(self, part).close()
 
+    def sweep(self) -> None:
+        """Drop summaries of records as they were before, where any are kept; all, where a source cannot be asked."""
+        if not (self._folder / "summaries").is_dir():
+            return
+        try:
+            version = self.version()
+        except SourceError:
+            self.forget()
+        else:
+            self._tier.purge({self._device: version})
+
     def forget(self) -> None:
         """Empty the cache."""
         self._tier.clear()

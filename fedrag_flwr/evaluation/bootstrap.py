@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import AllowInfNan
 
 from fedrag_flwr.errors import SettingError
 
+Finite = Annotated[float, AllowInfNan(False)]
 _Strata = Sequence[NDArray[np.float64]]  # the values of each device
 
 _BLOCK = 1_000_000  # numbers
@@ -29,9 +32,9 @@ _FEW = 5  # questions of a device: from fewer its own spread cannot be told
 class Interval:
     """An estimate with the bounds of its interval, in the unit of the values."""
 
-    value: float
-    low: float
-    high: float
+    value: Finite
+    low: Finite
+    high: Finite
 
 
 def mean_interval(

@@ -123,6 +123,8 @@ def gold_of(fields: Mapping[str, object], where: str, known: Container[str] = ()
         value = fields.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise DocumentError(f"the field {key} is not a list of texts", where=where, fix=f"give {key} as a list")
+        if not all(map(_is_written, value)):
+            raise DocumentError(f"the field {key} holds half a character", where=where, fix="write it in UTF-8")
         return tuple(value)
 
     if (name := text("id")) in known:

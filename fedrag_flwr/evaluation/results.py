@@ -22,7 +22,7 @@ from fedrag_flwr.evaluation.rows import AnswerRow, answer_rows
 from fedrag_flwr.evaluation.scoring import SystemResult
 from fedrag_flwr.evaluation.summary import Summary, summarise
 from fedrag_flwr.files import replace_file, sync
-from fedrag_flwr.records import Answer, BuildReport
+from fedrag_flwr.records import MOST_SECONDS, Answer, BuildReport
 from fedrag_flwr.sqlite_errors import FULL
 
 SUMMARY, ANSWERS, REPORT = "summary.json", "answers.jsonl", "report.html"
@@ -68,7 +68,7 @@ def write_results(
     }
     folder = root / run_id
     with writing(run_id):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".new-", dir=folder) as fresh:
             for name, text in texts.items():
                 _replace(Path(fresh, name), text)
@@ -132,7 +132,14 @@ def read_answers(path: Path) -> list[AnswerRow]:
     """Read and check an answers.jsonl, or the one in a run's folder; errors as for `read_summary`."""
     file = path / ANSWERS if path.is_dir() else path
     lines = _read(file).splitlines()  # bytes: splits at line ends only
-    return [_parse(AnswerRow, line, f"{file.name} line {number}") for number, line in enumerate(lines, 1)]
+    return [_row(line, f"{file.name} line {number}") for number, line in enumerate(lines, 1)]
+
+
+def _row(line: bytes, where: str) -> AnswerRow:
+    row = _parse(AnswerRow, line, where)
+    if not 0.0 <= row.cost.seconds <= MOST_SECONDS:
+        raise StoreCorruptError("cost.seconds: it is out of range", where=where, fix="run the evaluation again")
+    return row
 
 
 def _line(row: AnswerRow) -> str:
@@ -179,5 +186,5 @@ def write_page(page: Path, text: str) -> None:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Replace a text; lone surrogates, which UTF-8 cannot carry, become question marks."""
-    replace_file(target, text.encode("utf-8", errors="replace"), 0o644)
+    """Replace a text that may hold answers; lone surrogates, which UTF-8 cannot carry, become question marks."""
+    replace_file(target, text.encode("utf-8", errors="replace"), 0o600)

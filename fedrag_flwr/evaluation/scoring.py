@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
+from pydantic import AllowInfNan
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.bootstrap import Interval
@@ -17,7 +18,7 @@ from fedrag_flwr.evaluation.verdicts import ABSTAINED, Verdict, is_unanswerable,
 from fedrag_flwr.records import Answer
 
 Share = Annotated[float, Ge(0.0), Le(1.0)]
-Amount = Annotated[float, Ge(0.0)]
+Amount = Annotated[float, Ge(0.0), AllowInfNan(False)]
 Number = Annotated[int, Ge(0)]
 
 PATHS = ("memorizer", "cognizer", "remote", "cache", ABSTAINED)

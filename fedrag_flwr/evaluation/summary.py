@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import MinLen
 
 from fedrag_flwr.evaluation.bootstrap import Interval, mean_interval, paired_difference
 from fedrag_flwr.evaluation.gold import GoldQuestion
@@ -47,7 +49,7 @@ class DeviceSummary:
 class Summary:
     """All that a run's tables and plots show, except the single answers."""
 
-    systems: Mapping[str, SystemResult]
+    systems: Annotated[Mapping[str, SystemResult], MinLen(1)]
     devices: Mapping[str, DeviceSummary]
     manifest: Manifest
 

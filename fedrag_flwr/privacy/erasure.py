@@ -106,7 +106,9 @@ class QueryFocusedErasure:
                 changes += [Change(field, kind, self.name, masked=True) for kind in erased]
             if own:
                 prose[field] = " ".join(written)
-        return replace(bundle, prose=tuple(prose), changes=tuple(changes))
+        # What comes after reads the whole for names: a sentence alone may not show that a word is one.
+        beside = (*bundle.beside, " ".join(bundle.prose))
+        return replace(bundle, prose=tuple(prose), changes=tuple(changes), beside=beside)
 
     def _scored(self, prose: Sequence[str], asked: _Question) -> list[_Sentence]:
         """Every sentence but the title's, by its cosine with the question and its share of the question's words."""

@@ -29,7 +29,13 @@ def _digits(match: re.Match[str]) -> str:
 
 
 def _is_trunk_number(match: re.Match[str]) -> bool:
-    return 8 <= len(_digits(match)) <= 12 and not re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", match["it"])
+    return 8 <= len(_digits(match)) <= 12 and not re.fullmatch(r"\d{1,2}([/.])\d{1,2}\1\d{4}", match["it"])
+
+
+def _is_dated(match: re.Match[str]) -> bool:
+    """Tell a number that begins with a date of birth, as in Denmark or Sweden: day and month, or month and day."""
+    first, month, last = (int(match["it"][-11:][at : at + 2]) for at in (0, 2, 4))
+    return 1 <= month <= 12 and (1 <= first % 40 <= 31 or 1 <= last % 60 <= 31)
 
 
 def luhn(digits: str) -> bool:
@@ -72,9 +78,23 @@ def _is_called(match: re.Match[str]) -> bool:
     return not is_time and not is_count(match)
 
 
+def _is_called_short(match: re.Match[str]) -> bool:
+    return re.fullmatch(_YEAR, match["it"]) is None and not is_count(match)
+
+
+_SURE_CUE = re.compile(
+    r"\b(?:mrn\b|m\.r\.n|(?:mr|chart|(?:med(?:ical)? )?rec(?:ord)?)\b[\s.]*(?:#|no\b|nr\b|num))", re.I
+)
+_FEWEST, _FEWEST_SURE = 4, 2  # digits of a record's number; the latter where nothing but one can follow
+
+
 def _is_numbered(match: re.Match[str]) -> bool:
-    plain = match["it"].strip()
-    if len(_digits(match)) < 4 or plain.partition(" ")[0].casefold() in STOP_WORDS or is_count(match):
+    plain, cue = match["it"].strip(), match[0][: match.start("it") - match.start()]
+    if (
+        len(_digits(match)) < (_FEWEST_SURE if _SURE_CUE.search(cue) else _FEWEST)
+        or plain.partition(" ")[0].casefold() in STOP_WORDS
+        or is_count(match)
+    ):
         return False
     return not re.fullmatch(rf"{_YEAR}|\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+\.\d+", plain)
 
@@ -121,7 +141,7 @@ def _is_hyphenated(match: re.Match[str]) -> bool:
 
 _HOST = r"[\w-]+(?:\.[\w-]+)+"
 _PHONE_CUE = (
-    r"\b(?:call(?:ed|ing)?|phone[ds]?|telephone|tel|mobile|mob|cell(?:phone)?|fax|dial(?:led)?|whatsapp|sms|pager|"
+    r"\b(?:ph(?=\.?\s?[:#])|call(?:ed|ing)?|phone[ds]?|telephone|tel|mobile|mob|cell(?:phone)?|fax|dial(?:led)?|whatsapp|sms|pager|"
     r"hotline|landline|reach(?:ed)?|answering|ring|text)\b"
 )
 _DIALLED = r"(?:[\s:.,]|\((?!\d{1,5}\)))"  # but not the bracket of an area code
@@ -129,7 +149,10 @@ _ID_CUE = (
     r"\b(?:mrn|medical record|patient|hospital|chart|case|nhs|medicare|medicaid|health (?:insurance|card|plan)|"
     r"insurance|policy|passport|identity card|id card|national id|driv(?:er|ing)'?s? licen[sc]e|licen[sc]e|tax|vat|"
     r"account|acct|customer|client|member(?:ship)?|employee|staff|student|badge|booking|reference|invoice|order|"
-    r"claim|subscriber|registration|routing|sort code|swift|bic|imei|serial|npi|dea|badge)\b"
+    r"claim|subscriber|registration|routing|sort code|swift|bic|imei|serial|npi|dea|badge|accession|pid|emr|med rec|"
+    r"mr(?=\s?#)|id(?=\s?[:#]|\sof\b)|"
+    r"(?:record|file|pt|pat|hosp|mr|encounter|visit|admission|episode|specimen|sample|lab|unit|ur|reg|person|subject)"
+    r"\.?(?=\s?(?:id|no|nr|num(?:ber)?)\b))(?:\b|(?<=\.))"
 )
 _UNIT = (
     r"(?:[%°]|(?:mg|mcg|ug|ml|dl|cl|l|g|kg|km|m|cm|mm|bpm|mmhg|iu|kcal|h|"
@@ -203,15 +226,25 @@ _RECOGNISERS = (
     rule(
         "SSN",
         "ssn-cue",
-        r"\b(?:ssn|social security|social insurance|national insurance|nino)\b[\s:#(,]*"
+        r"\b(?:ssn|social security|social insurance|national insurance|nino|chi|aadhaa?r|cpr|personnummer|pesel|bsn|"
+        r"cpf|ahv|avs)\b[\s:#(,]*"
         rf"(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,3}}{OF_WHOM}"
-        r"(?P<it>(?:[a-z]{1,2} ?)?\d(?:[ -]?\d){5,10}(?:[a-d]| (?-i:[A-D]))?\b)",
+        r"(?P<it>(?:[a-z]{1,2} ?)?\d(?:[ .-]?\d){5,12}(?:[a-d]| (?-i:[A-D]))?\b)",
+    ),
+    rule("SSN", "dated-number", r"(?<![\w-])(?<!\d[.,])(?P<it>(?:\d\d)?\d{6}[-+]\d{4})(?![\w-])", _is_dated),
+    rule("SSN", "ahv", r"(?<![\w.])(?P<it>756\.\d{4}\.\d{4}\.\d\d)(?![\w]|\.\d)"),
+    rule("SSN", "cpf", r"(?<![\w.])(?P<it>\d{3}\.\d{3}\.\d{3}-\d\d)(?![\w-])"),
+    rule("SSN", "codice-fiscale", r"\b(?P<it>[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z])\b", case=True),
+    rule(
+        "SSN",
+        "nhi-cue",
+        rf"\bnhi\b[\s:#(,]*(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,3}}{OF_WHOM}(?P<it>[a-z]{{3}}\d\d[a-z\d]{{2}}\b)",
     ),
     rule("SSN", "nino", r"\b(?P<it>[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D])\b", case=True),
     rule(
         "ID",
         "record-number-cue",
-        rf"(?:{_ID_CUE}[\s:#(,]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.(,]*|"
+        rf"(?:(?:{_ID_CUE}|\bm\.r\.n\.)[\s:#(,]*(?:(?:record|policy|file|card|account|number|no|nr|num|id|code|identifier|is|was)\b[\s:#.(,]*|"
         rf"[#:=(,]\s*){{0,4}}{OF_WHOM}|\b(?=mrn\d)){_RECORD}",
         _is_numbered,
     ),
@@ -235,7 +268,7 @@ _RECOGNISERS = (
     rule(
         "PHONE",
         "phone-trunk-zero",
-        r"(?<![\w:/-])(?<!\d[., ])(?P<it>0\d{1,4}(?:[ /-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
+        r"(?<![\w:/.-])(?<!\d[., ])(?P<it>0\d{1,4}(?:[ /.-]\d{2,8}){1,4}(?:x\d{1,6})?)(?!\w|[.,:]\d)",
         _is_trunk_number,
     ),
     rule(
@@ -249,6 +282,13 @@ _RECOGNISERS = (
         rf"{_PHONE_CUE}{_DIALLED}*(?:(?:me|us|him|her|them|at|on|number|no\.?|is|was|to|the|back|home|work|office)\b{_DIALLED}*){{0,4}}"
         rf"{OF_WHOM}(?P<it>\+?\(?\d(?:[ .()/-]{{0,3}}\d){{5,14}}(?:x\d{{1,6}})?)(?!\w|,\d)",
         _is_called,
+    ),
+    rule(
+        "PHONE",
+        "extension",
+        rf"\b(?:pager|bleep|beeper|ext(?:ension|n)?)\b[\s:#.]{{0,3}}(?:(?:number|no\.?|is|was)\b[\s:#]*){{0,2}}{OF_WHOM}"
+        r"(?P<it>\d{3,6})(?!\w|[.,]\d)",
+        _is_called_short,
     ),
     rule(
         "PHONE",

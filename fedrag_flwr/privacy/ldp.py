@@ -10,7 +10,15 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.masking import ENTITY_TYPES, entity_masks, name_replacement
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.patterns import is_short
-from fedrag_flwr.privacy.persons import KNOWN, PERSON, Found, family_tokens, find_entities, name_tokens
+from fedrag_flwr.privacy.persons import (
+    KNOWN,
+    PERSON,
+    Found,
+    family_tokens,
+    find_entities,
+    is_written_as_name,
+    name_tokens,
+)
 from fedrag_flwr.privacy.randomised_response import RandomisedResponse, Surrogate
 from fedrag_flwr.privacy.rewriting import Replacement, placeholder, rewrite
 from fedrag_flwr.text.base import Pipeline
@@ -76,14 +84,25 @@ class LocalDifferentialPrivacy:
 
         A name found in one bundle, now or earlier, is looked for in all of them: where the recogniser sees a name in
         one sentence only, the others would tell whose surrogate that sentence shows. Parts of a person's name follow
-        the whole and are left out, and so are namesakes of somebody whom the bundle names.
+        the whole and are left out, and so are namesakes of somebody whom the bundle names. A family name by itself is
+        looked for, too, as `TypeMasking` does.
         """
         found = find_entities(bundles, self._pipeline, self._types)
-        self._names.learn((form.text, form.type) for forms in found for form in forms)
+        self._names.learn(
+            (name, form.type)
+            for forms in found
+            for form in forms
+            for name in dict.fromkeys([form.text, *self._family(form)])
+        )
         return [
             _named(_wholes([*_standing(forms, bundle), *self._elsewhere(bundle)]), bundle)
             for bundle, forms in zip(bundles, found, strict=True)
         ]
+
+    def _family(self, form: Found) -> list[str]:
+        if form.type != PERSON or not is_written_as_name(form.text, PERSON):
+            return []
+        return [name for name in family_tokens(form.text) if not self._names.is_doubtful(name, self._types)]
 
     def _elsewhere(self, bundle: Bundle) -> list[Found]:
         return [form for form in self._names.find(bundle) if form.type in self._types]

@@ -8,14 +8,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from itertools import chain
 
 from fedrag_flwr.text.normalise import plain_breaks
 
 # Characters that show nothing but are not of the categories Cf and Cc.
 _INVISIBLE = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)]
+    chain(
+        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0),
+        range(0x180B, 0x1810),
+        range(0xFE00, 0xFE10),
+        range(0xFFF0, 0xFFF9),
+        range(0xE0000, 0xE1000),
+    )
 )
-# Marks over and under Latin, Greek and Cyrillic letters. Where NFC has no letter for both, they split a name in two.
+# Marks made for Latin, Greek and Cyrillic letters. Where NFC has no letter for both, they split a name in two.
 _MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _END_OF_ACCENTED = "\u0530"  # Latin, Greek and Cyrillic lie before it
 _KEPT_CONTROLS = frozenset("\n\t")
@@ -31,8 +38,12 @@ def clean(text: str) -> str:
     if _PLAIN.match(text):
         return text
     composed = _MARKS.sub("", unicodedata.normalize("NFC", plain_breaks(text)))
-    kept = (char for char in composed if not _is_invisible(char))
-    return "".join(unicodedata.normalize("NFKC", char) if "ﬀ" <= char <= "ﬆ" else char for char in kept)
+    kept: list[str] = []
+    for char in composed:
+        if _is_invisible(char) or (kept and unicodedata.category(char) in ("Mn", "Me") and _is_accented(kept[-1])):
+            continue  # a mark of another script on one of these letters splits a name as well
+        kept.append(unicodedata.normalize("NFKC", char) if "ﬀ" <= char <= "ﬆ" else char)
+    return "".join(kept)
 
 
 def probe(text: str) -> str:
@@ -62,6 +73,11 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
 def _is_invisible(char: str) -> bool:
     category = unicodedata.category(char)
     return category == "Cf" or (category == "Cc" and char not in _KEPT_CONTROLS) or ord(char) in _INVISIBLE
+
+
+def _is_accented(char: str) -> bool:
+    """Tell a letter that marks do not change into another: Latin, Greek or Cyrillic, with or without an accent."""
+    return unicodedata.normalize("NFD", char)[0] < _END_OF_ACCENTED
 
 
 def _fold(char: str) -> str:

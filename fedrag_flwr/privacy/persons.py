@@ -45,7 +45,15 @@ _HUMAN = (
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
-_CERTAIN = frozenset({"title", "introduction", "given-name", _WITH_TITLE})
+_FAMILY_FIRST = "family-first"  # "Lopez, Maria" and "LOPEZ Maria"
+_CERTAIN = frozenset({"title", "introduction", "given-name", _FAMILY_FIRST, _WITH_TITLE})
+_TOLD_AFTER = re.compile(
+    r"\s+(?:and|or|says?|said|asks|asked|tells|told|writes|wrote|explain(?:s|ed)|repl(?:ies|ied))\b"
+)
+_PLACE_BEFORE = frozenset(
+    ["in", "at", "near", "outside", "around", "across", "into", "throughout"]
+)  # "In Paris, Maria"
+_SHORTEST_CAPITALS = 4  # letters: "MRI Maria" tells no family name
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
@@ -269,6 +277,8 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
         if index and _bare(tokens[index - 1][0]).casefold() in _SAINTS:
             continue
         end, following = _family_name(text, tokens, index)
+        if not following or all(word in GIVEN_NAMES for word in following):
+            forms += _family_before(text, tokens, index)
         whole = text[token.start() : end]
         if following and following[-1] in _THINGS:
             continue
@@ -277,6 +287,27 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
         if len(following) > 0 or first.casefold() not in ALSO_WORDS:
             forms.append(Found(whole, PERSON, "given-name"))
     return forms
+
+
+def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int) -> list[Found]:
+    """Find the family name before a given name: "Lopez, Maria", "van den Berg, Jan", "LOPEZ Maria"."""
+    if not index:
+        return []
+    last, given = tokens[index - 1], tokens[index]
+    word, between = last[0], text[last.end() : given.start()]
+    if not _NAME_TOKEN.fullmatch(word) or word.casefold() in STOP_WORDS | GIVEN_NAMES | _THINGS | TITLES:
+        return []
+    start = index - 1
+    if re.fullmatch(r",[^\S\n]{0,2}", between):
+        if _TOLD_AFTER.match(text, given.end()):  # "Protein, Maria says, ..."
+            return []
+        while start and tokens[start - 1][0].casefold() in PARTICLES and text[tokens[start - 1].end()] == " ":
+            start -= 1
+        if start and tokens[start - 1][0].casefold() in _PLACE_BEFORE:
+            return []
+    elif not (between == " " and word.isupper() and len(word) >= _SHORTEST_CAPITALS and not given[0].isupper()):
+        return []
+    return [Found(text[tokens[start].start() : last.end()], PERSON, _FAMILY_FIRST)]
 
 
 def _bare(word: str) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TITLE_SEPARATOR = " › "
 MAX_WORDS = 180
 _MAX_CHARS = 6_000  # what spaCy parses in one piece; longer runs are cut before
+_MAX_RUN = 1_000  # characters without a sentence's end: the parse of a table or a scan may be as deep as it is long
 _MAX_SENTENCE_TOKENS = 90
 _FRAGMENT_WORDS = 7
 _PLAIN_LEVEL = 7  # a plain-text heading stands below the six of Markdown
@@ -166,15 +167,19 @@ def _is_fragment(chunk: str) -> bool:
 
 
 def _pieces(chunk: str) -> Iterator[str]:
-    """Cut an over-long run of text at sentence ends, else at spaces, else anywhere."""
-    start = 0
-    while len(chunk) - start > _MAX_CHARS:
-        most = start + _MAX_CHARS
-        ends = [match.start() for match in _CUT.finditer(chunk, start + 1, most)]
-        cut = ends[-1] if ends else chunk.rfind(" ", start + 1, most)
-        cut = cut if cut > start else most
-        yield chunk[start:cut].strip()
-        start = cut + (chunk[cut] == " ")
+    """Cut an over-long run of text at sentence ends; one without any at semicolons, commas or spaces, else anywhere."""
+    start = begin = 0  # of the piece, and of the sentence in it
+    for end in (*(match.start() for match in _CUT.finditer(chunk)), len(chunk)):
+        if begin > start and (end - start > _MAX_CHARS or end - begin > _MAX_RUN):
+            yield chunk[start:begin].strip()
+            start = begin
+        while end - begin > _MAX_RUN:
+            most = begin + _MAX_RUN
+            marks = (chunk.rfind(mark, begin + _MAX_RUN // 2, most) for mark in ("; ", ", ", " "))
+            begin = next((mark + 1 for mark in marks if mark >= 0), most)
+            yield chunk[start:begin].strip()
+            start = begin
+        begin = end
     if last := chunk[start:].strip():
         yield last
 

@@ -78,7 +78,8 @@ class DeviceSketches:
         """This device's own sketch, shape (topics,).
 
         Documents that change make a new one as long as `privacy.budget` lasts; then the last one of the same topics
-        stays. What was drawn once is told again, so that noise cannot be averaged away.
+        stays. While they do not change the last one is told again, so that noise cannot be averaged away; counts that
+        return are drawn and paid for anew, as an earlier sketch told again would show that they did.
         """
         named = hashlib.sha256("\x1f".join(self.topics.names).encode()).hexdigest()[:16]
         counts = self.topics.counts(document_vectors(self.store, self.topics.centroids.shape[1]))
@@ -87,7 +88,8 @@ class DeviceSketches:
         notes = WalkNotes(self.kept / SKETCHES)
         ledger = BudgetLedger(self.kept / BUDGET, self.settings.privacy.budget)
         try:
-            drawn = notes.get("sketch", digest)
+            kept = notes.all("sketch")
+            drawn = kept[digest] if digest == next(reversed(kept), "") else None
             if drawn is None:
                 ledger.spend(_ANY_DOCUMENT, f"{digest}:{secrets.token_hex(8)}", epsilon)  # a lost sketch is paid anew
                 rng = np.random.default_rng(secrets.randbits(128))

@@ -46,9 +46,11 @@ def compared(runs: Sequence[Path]) -> tuple[Summary, list[AnswerRow]]:
             name = before[run_name] + row.system
             answers.setdefault(name, []).append(replace(row, system=name))
     manifest = merged({name: summary.manifest for name, summary in summaries.items()})
+    told = [row for given in answers.values() for row in given]
+    if len(runs) == 1:
+        return summaries[names[0]], told
     paired = {name: replace(result, versus=_versus(name, answers, manifest.seed)) for name, result in systems.items()}
-    devices = summaries[names[0]].devices if len(runs) == 1 else {}
-    return Summary(paired, devices, manifest), [row for given in answers.values() for row in given]
+    return Summary(paired, {}, manifest), told
 
 
 def run_names(runs: Sequence[Path]) -> list[str]:

@@ -34,6 +34,7 @@ from fedrag_flwr.hypergraph import (
 )
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.encoder import SentenceEncoder
+from fedrag_flwr.models.registry import DEFAULT_ENCODER
 from fedrag_flwr.records import Document, EvidenceTuple, Passage
 from fedrag_flwr.retrieval import (
     Bm25Retriever,
@@ -50,6 +51,7 @@ from fedrag_flwr.retrieval import (
 )
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text import ParseExtractor, SpacyPipeline
+from fedrag_flwr.text.pipeline import RULES_VERSION
 from simulations.corpora.retrieval_pool import hipporag_pool, own_tuples, token_table
 from simulations.corpora.sentences import DATASETS, encoded
 from simulations.reporting.lines import cut_torn
@@ -115,7 +117,8 @@ def ranked_questions(data: Path, dataset: str, split: str, limit: int) -> list[R
     limit
         How many rows to take.
     """
-    kept = fedrag_home() / "benchmarks" / "controller" / f"{DATASETS[dataset]}-{split}-{VERSION}.jsonl"
+    made_by = f"{VERSION}-{ParseExtractor.id}-{RULES_VERSION}-{DEFAULT_ENCODER}"
+    kept = fedrag_home() / "benchmarks" / "controller" / f"{DATASETS[dataset]}-{split}-{made_by}.jsonl"
     kept.parent.mkdir(parents=True, exist_ok=True)
     known = {found.id: found for found in _kept(kept)}
     rows = list(islice(_rows(data / f"{DATASETS[dataset]}.jsonl.gz", split), limit))

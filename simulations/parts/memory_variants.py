@@ -6,6 +6,8 @@ the vector of the changed question.
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Fact, MemoryItem
 from simulations.memory_corpus import RealItem, folder
@@ -103,7 +106,10 @@ def _split(changes: Sequence[_Change]) -> tuple[list[Fact], list[Fact]]:
 
 
 def _name_vectors(names: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:
-    path = folder() / f"names-{len(names)}.npy"
+    told = hashlib.sha256("\x1f".join((encoder.id, *names)).encode()).hexdigest()[:16]
+    path = folder() / f"names-{told}.npy"
     if not path.exists():
-        np.save(path, encoder.encode(names))
+        whole = io.BytesIO()
+        np.save(whole, encoder.encode(names))
+        replace_file(path, whole.getvalue(), 0o644)
     return np.asarray(np.load(path), dtype=np.float32)

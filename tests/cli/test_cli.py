@@ -60,8 +60,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
+def run(*words: str, said: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(words), input=said)
 
 
 def parsed(*words: str) -> Any:
@@ -220,6 +220,13 @@ def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:
     assert "Odile Varro" in shown
     assert "memorizer, score" in shown
     assert "tarn-bridge (Tarn Bridge)" in shown
+
+
+def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: Any) -> None:
+    for words in ((), ("-",)):
+        shown = run("ask", *words, "--name", "desk", *SMALL, said="Who designed\nTarn Bridge?\n")
+        assert "Odile Varro" in shown.stdout
+    assert "there is no question" in run("ask", "--name", "desk", *SMALL, said=" \n").stderr
 
 
 def test_a_question_without_an_answer_is_said_so(built: Any) -> None:

@@ -50,6 +50,32 @@ def test_what_is_older_is_refused_and_what_is_newer_is_not(log: MessageLog) -> N
     assert act.acts == 4
 
 
+@pytest.mark.parametrize("damage", ["zeroed", "cut", "header", "middle"])
+def test_a_torn_log_is_made_anew(
+    log: MessageLog, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    act, file = Handler(), tmp_path / "messages.sqlite"
+    for step in range(1, 40):
+        log.once(str(step), step, act)
+    log.close()
+    whole = file.read_bytes()
+    file.write_bytes(
+        {
+            "zeroed": bytes(len(whole)),
+            "cut": whole[: len(whole) // 2 - 7],
+            "header": whole[:40] + b"\xa5" * 20 + whole[60:],
+            "middle": whole[:4096] + b"\xa5" * (len(whole) - 4096),
+        }[damage]
+    )
+    again = MessageLog(file)
+    again.forget()
+    assert again.once("7", 50, act) == b"reply 40"
+    assert again.once("7", 50, act) == b"reply 40"
+    with pytest.raises(StaleMessageError):
+        again.once("7", 49, act)
+    assert "torn and is made anew" in caplog.text
+
+
 def test_without_a_place_each_is_handled(log: MessageLog, tmp_path: Path) -> None:
     act = Handler()
     log.once("7", 0, act)

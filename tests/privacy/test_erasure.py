@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
 from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
-from fedrag_flwr.privacy import Bundle, make_door
+from fedrag_flwr.privacy import Bundle, TypeMasking, make_door
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
@@ -34,6 +34,16 @@ def test_what_the_question_needs_stays_and_the_rest_goes(erasure: QueryFocusedEr
     [bundle] = erasure.operate([Bundle((TITLE, TEXT), question=ASKED)])
     assert bundle.prose == (TITLE, "Tarn Bridge was designed by Odile Varro and opened in [YEAR].")
     assert [change.type for change in bundle.changes] == [SENTENCE, SENTENCE, "YEAR"]
+
+
+def test_a_name_that_an_erased_sentence_shows_is_masked_in_what_stays(
+    pipeline: SpacyPipeline, erasure: QueryFocusedErasure
+) -> None:
+    text = "Achterberg was admitted on Monday. Asthma of Achterberg is treated with salbutamol."
+    [bundle] = erasure.operate([Bundle(("note", text), question="What is asthma treated with?")])
+    assert bundle.prose[1].startswith("Asthma of Achterberg")
+    [masked] = TypeMasking(pipeline).operate([bundle])
+    assert masked.prose[1] == "Asthma of [PERSON] is treated with salbutamol."
 
 
 def test_without_a_question_nothing_is_erased(erasure: QueryFocusedErasure) -> None:

@@ -55,6 +55,29 @@ POSITIVE = [
     ("Her medical record number (48213)", "ID", "48213"),
     ("Her MRN, 48213, was noted.", "ID", "48213"),
     ("Seen again, MRN123456", "ID", "MRN123456"),
+    # Labels of hospitals, and numbers of which two digits are enough behind a sure one.
+    ("The id of Otmar Winter is 48321.", "ID", "48321"),
+    ("Encounter ID: 48321", "ID", "48321"),
+    ("Accession number: 20-4471", "ID", "20-4471"),
+    ("Visit no. P-7731", "ID", "P-7731"),
+    ("MR# 12345", "ID", "12345"),
+    ("M.R.N. 12345", "ID", "12345"),
+    ("Med Rec # 12345", "ID", "12345"),
+    ("MRN A-12", "ID", "A-12"),
+    ("Chart no. 334", "ID", "334"),
+    # Fixed formats, and short numbers on which somebody is reached.
+    ("Born as 010160-1234.", "SSN", "010160-1234"),
+    ("Her number, 19600101-1234, was taken.", "SSN", "19600101-1234"),
+    ("It is 756.9217.0769.85 there", "SSN", "756.9217.0769.85"),
+    ("It is 123.456.789-09 there", "SSN", "123.456.789-09"),
+    ("It is RSSMRA85T10A562S there", "SSN", "RSSMRA85T10A562S"),
+    ("CHI 010160 1234", "SSN", "010160 1234"),
+    ("Aadhaar 1234 5678 9012", "SSN", "1234 5678 9012"),
+    ("NHI ABC1234", "SSN", "ABC1234"),
+    ("Ring 020.7946.0958 now", "PHONE", "020.7946.0958"),
+    ("Ph: 555 1234", "PHONE", "555 1234"),
+    ("Dr on call: bleep 4521", "PHONE", "4521"),
+    ("Ward 3, ext. 4521", "PHONE", "4521"),
     # A match that takes in the word or number beside it is tried without it.
     ("Paid by 4111 1111 1111 1111 12/27.", "CREDIT_CARD", "4111 1111 1111 1111"),
     ("On 12/03/2024 4111 1111 1111 1111 paid.", "CREDIT_CARD", "4111 1111 1111 1111"),
@@ -115,6 +138,9 @@ NEGATIVE = [
     "In that case, 4500 people would leave, and the staff of the record company is 1200 people.",
     "The hospital (1200 beds in all) opened; the patient had 12000 platelets.",
     "THE HOSPITAL WITH 1200 BEDS",
+    "The pH: 7.35 to 7.45 holds; chart 12 and file 12 show it.",
+    "It opened on 01.02.1990 with version 01.12.34; the ratio is 999999-1234.",
+    "In the record 4500 people came, a visit of 4500 people; the extension 2019 of the line.",
 ]
 
 

@@ -64,11 +64,26 @@ CASES = [
     (("MRS. MAY CAME. SHE MAY LEAVE.",), ("[PERSON] CAME. SHE MAY LEAVE.",)),
     (("dr. page came and turned the page",), ("[PERSON] came and turned the page",)),
     (("They saw the doctor. He left.",), ("They saw the doctor. He left.",)),
+    # The family name first, as registers have it.
+    (("OKAFOR, PETER - 67M - pneumonia",), ("[PERSON], [PERSON] - 67M - pneumonia",)),
+    (("Okafor, Peter was admitted. Okafor slept.",), ("[PERSON], [PERSON] was admitted. [PERSON] slept.",)),
+    (("The condition of van den Berg, Jan Peter is angina.",), ("The condition of [PERSON], [PERSON] is angina.",)),
+    (("Seen today: OYELARAN Fatima, well.",), ("Seen today: [PERSON], well.",)),
+    (("In Oslo, Maria met Peter.",), ("In Oslo, [PERSON] met [PERSON].",)),
+    (
+        ("Protein, Maria says, matters. The BBC's Maria asked.",),
+        ("Protein, [PERSON] says, matters. The BBC's [PERSON] asked.",),
+    ),
     # What ends in another line is masked where it stands, and hides nothing else.
     (("MRN: 4483921\n12/03/2024 reviewed, 4483921",), ("MRN: [ID]\n12/03/2024 reviewed, [ID]",)),
     # Marks that do not compose cut no name in two.
     (("Dr. Ad\u00e9b\u1ecd\u0300w\u00e1l\u00e9 saw him.",), ("[PERSON] saw him.",)),
     (("Dr. Lo\u1dc4pe\u20dez saw him. Lopez left.",), ("[PERSON] saw him. [PERSON] left.",)),
+    (("Dr. Kowalska came. Kow\u0483alska left.",), ("[PERSON] came. [PERSON] left.",)),
+    (
+        ("Dr. Kowalska came. Kow\u05b0alska left, Kow\u2065als\U000e0080ka.",),
+        ("[PERSON] came. [PERSON] left, [PERSON].",),
+    ),
 ]
 
 KEPT = [
@@ -175,6 +190,7 @@ def test_unknown_types_are_refused(pipeline: SpacyPipeline) -> None:
         ("Ma\u200bria", "MARIA", True),
         ("김", "기", False),
         ("が", "か", False),
+        ("שָׁלוֹם", "שלום", False),
     ],
 )
 def test_names_are_equal_beyond_case_accents_and_hidden_characters(one: str, two: str, same: bool) -> None:

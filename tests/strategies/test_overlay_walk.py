@@ -15,6 +15,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import NotFoundError, SettingError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.overlay import Topics
+from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import (
     AnswerBatch,
     EvidenceUnit,
@@ -33,7 +34,7 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.settings import Plain
-from fedrag_flwr.walking.gossip import SKETCHES, document_vectors
+from fedrag_flwr.walking.gossip import BUDGET, SKETCHES, document_vectors
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
@@ -186,6 +187,19 @@ def test_sketches_lead_the_first_question(fresh: Federation, tmp_path: Path) -> 
         first = owner.walks.sketches.own()
         assert (owner.walks.sketches.own() == first).all()  # drawn once
         assert first.any()
+
+
+def test_counts_that_return_are_drawn_and_paid_anew(fresh: Federation) -> None:
+    with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=24.0).device("rivers") as owner:
+        paid = []
+        for epsilon in (8.0, 7.0, 8.0, 8.0):  # as documents that come and go, another epsilon makes another sketch due
+            overlay = owner.settings.overlay.model_copy(update={"epsilon": epsilon})
+            sketches = replace(owner.walks.sketches, settings=owner.settings.model_copy(update={"overlay": overlay}))
+            sketches.own()
+            ledger = BudgetLedger(sketches.kept / BUDGET, 24.0)
+            paid.append(ledger.spent("any document"))
+            ledger.close()
+    assert paid == [8.0, 15.0, 23.0, 23.0]
 
 
 def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:

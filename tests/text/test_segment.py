@@ -70,6 +70,7 @@ HOSTILE = {
     "headings": "".join(f"# Part {number}\n\nIt left.\n\n" for number in range(2_000)),
     "sentences": "It left. " * 100_000,
     "items": "- apple\n" * 50_000,
+    "table": "NA 17; 23 " * 20_000,
 }
 
 
@@ -81,6 +82,14 @@ def test_no_block_is_too_long_to_be_parsed(kind: str) -> None:
     assert max(len(block.title) for block in found) <= 300
     words = sum(len(block.text.split()) for block in found)
     assert words >= {"fragments": 40_000, "sentences": 200_000, "items": 50_000}.get(kind, 1)
+
+
+def test_a_run_without_a_sentence_s_end_is_cut_where_it_pauses() -> None:
+    found = [block.text for block in blocks("V", "It left. " + "salt and bread; " * 100 + "Then it ended.")]
+    assert found[0] == "It left."
+    assert max(map(len, found)) <= 1_000
+    assert all(piece.endswith(";") for piece in found[1:-1])
+    assert found[-1].endswith("Then it ended.")
 
 
 @given(st.text(alphabet="ab.#!- \n", max_size=400))

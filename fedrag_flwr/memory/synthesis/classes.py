@@ -57,32 +57,36 @@ def is_era(token: Token) -> bool:
     return any(other.text[:1].isdigit() for other in beside)
 
 
+_LONGEST_NAME = 40  # tokens to each side of its head; a list of initials has no end
+
+
 def name_span(head: Token) -> list[Token]:
     """Give the tokens of the proper name that a noun phrase's head belongs to ([] when it has none)."""
     if not is_name_token(head):
         return []
     doc, left, right = head.doc, head.i, head.i
     sentence = head.sent
+    start, end = max(sentence.start, left - _LONGEST_NAME), min(sentence.end, right + _LONGEST_NAME)
     if head.ent_type_ in _SPANNING:
-        while left > sentence.start and doc[left].ent_iob_ == "I":
+        while left > start and doc[left].ent_iob_ == "I":
             left -= 1
-        while right + 1 < sentence.end and doc[right + 1].ent_iob_ == "I":
+        while right + 1 < end and doc[right + 1].ent_iob_ == "I":
             right += 1
         while left < head.i and not is_name_token(doc[left]):
             left += 1
-    while left > sentence.start and _joins(doc[left - 1], head):
+    while left > start and _joins(doc[left - 1], head):
         left -= 1
-    while right + 1 < sentence.end and _joins(doc[right + 1], head):
+    while right + 1 < end and _joins(doc[right + 1], head):
         right += 1
     if (
         head.ent_type_ != "PERSON"
-        and right + 2 < sentence.end
+        and right + 2 < end
         and doc[right + 1].lower_ == "of"
         and doc[right + 1].head in (head, doc[right])
     ):
         last = right + 2 + (doc[right + 2].lower_ == "the")
-        if last < sentence.end and is_name_token(doc[last]):
-            while last + 1 < sentence.end and is_name_token(doc[last + 1]) and doc[last].dep_ == "compound":
+        if last < end and is_name_token(doc[last]):
+            while last + 1 < end and is_name_token(doc[last + 1]) and doc[last].dep_ == "compound":
                 last += 1
             right = last
     tokens = list(doc[left : right + 1])

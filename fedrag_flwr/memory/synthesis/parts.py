@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -87,18 +87,12 @@ class Clause:
 
 def phrase_tokens(head: Token, *, without: Sequence[Token] = ()) -> tuple[Token, ...]:
     """Give a noun phrase's own tokens, without relative clauses, loose appositions and the subtrees of `without`."""
-    gone = set(without)
-
-    def walk(token: Token) -> Iterator[Token]:
-        for child in token.lefts:
-            if child not in gone and not _loose(child, token):
-                yield from walk(child)
-        yield token
-        for child in token.rights:
-            if child not in gone and not _loose(child, token):
-                yield from walk(child)
-
-    tokens = sorted(walk(head), key=lambda token: token.i)
+    gone, found, left = set(without), [], [head]
+    while left:  # a phrase may be as deep as it is long
+        token = left.pop()
+        found.append(token)
+        left += [child for child in token.children if child not in gone and not _loose(child, token)]
+    tokens = sorted(found, key=lambda token: token.i)
     while tokens and tokens[-1].is_punct and tokens[-1].text not in (")", '"', "”", "'"):
         tokens.pop()
     while tokens and tokens[0].is_punct and tokens[0].text not in ("(", '"', "“", "'"):

@@ -19,6 +19,10 @@ from fedrag_flwr.records import Fact, Sentence
 from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.text.segment import under_title
 
+_LONGEST = (
+    150  # tokens of a sentence that is asked about; a longer one is a table or a scan, and takes time by its cube
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -58,7 +62,7 @@ class RuleSynthesizer:
     @property
     def id(self) -> str:
         """Name and version of the rules and of what is derived and rejected by rules, stored with what they made."""
-        return f"rules-6/{self.per_sentence}"
+        return f"rules-7/{self.per_sentence}"
 
     def drafts(self, passages: Sequence[ParsedPassage]) -> list[Draft]:
         """Make the drafts of one document, sentence by sentence, the best first within a sentence.
@@ -81,6 +85,8 @@ class RuleSynthesizer:
             carried = topic.name if topic is not None and not topic.person else ""
             asker = Asker(Mentions(parsed, topic, classes, carried, opening=parsed is passages[0]), classes)
             for sentence, (start, end) in zip(parsed.passage.sentences, parsed.spans, strict=True):
+                if end - start > _LONGEST:
+                    continue
                 asked = list(_ask_sentence(asker, parsed, start, end))
                 asked.extend(_missing(asker, parsed, sentence.facts, asked, start, end))
                 drafts.extend(

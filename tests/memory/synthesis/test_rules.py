@@ -143,6 +143,20 @@ def parse(title: str, text: str) -> Sequence[ParsedPassage]:
     return next(iter(PIPELINE.parse([Document("doc", title, text, "")])))
 
 
+ODD = {  # what a table, a scan or a register may hold
+    "words": ("word " * 40 + "\n") * 60,
+    "missing": "NA " * 2_000,
+    "numbers": " ".join(str(number * 37 % 9973) for number in range(1_500)),
+    "initials": "a. B. c. D. " * 250,
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("kind", ODD)
+def test_a_text_without_sentences_is_passed_over_in_time_that_grows_with_its_length(kind: str) -> None:
+    assert draft_document("Curiosity", "Curiosity is a rover with 17 cameras.\n\n" + ODD[kind])
+
+
 @pytest.mark.parametrize(("title", "text", "question", "answer"), CASES)
 def test_asks_what_people_ask(title: str, text: str, question: str, answer: str) -> None:
     asked = {(draft.question, draft.answer) for draft in draft_document(title, text)}
