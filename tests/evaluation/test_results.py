@@ -127,6 +127,9 @@ Edit = Callable[[dict[str, dict[str, dict[str, object]]]], object]
         (lambda s: s["systems"]["no-rag"].update(messages=-1), "systems.no-rag.messages"),
         (lambda s: s["systems"]["no-rag"]["latency_s"].pop("p95"), "systems.no-rag.latency_s.p95"),
         (lambda s: s["devices"]["clinic"].update(items=1.5), "devices.clinic.items"),
+        (lambda s: s["systems"]["no-rag"]["latency_s"].update(mean=float("inf")), "systems.no-rag.latency_s.mean"),
+        (lambda s: s["systems"]["no-rag"]["intervals"]["ACC"].update(low=float("nan")), "no-rag.intervals.ACC.low"),
+        (lambda s: s["systems"].clear(), "systems"),
         (lambda s: s.pop("manifest"), "manifest"),
     ],
 )
@@ -137,6 +140,22 @@ def test_a_wrong_summary_is_refused_by_field(tmp_path: Path, written: Path, edit
     file.write_text(json.dumps(content))
     with pytest.raises(StoreCorruptError, match=re.escape(field)):
         read_summary(file)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+def test_an_answer_s_seconds_are_seconds(tmp_path: Path, written: Path, seconds: float) -> None:
+    first, *others = (written / "answers.jsonl").read_text().splitlines()
+    row = json.loads(first)
+    row["cost"]["seconds"] = seconds
+    (tmp_path / "answers.jsonl").write_text("\n".join((json.dumps(row), *others)))
+    with pytest.raises(StoreCorruptError, match=r"answers.jsonl line 1.*cost.seconds"):
+        read_answers(tmp_path)
+
+
+def test_results_are_their_owner_s_to_read(tmp_path: Path) -> None:
+    folder = write(make_run(5), tmp_path)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
 
 
 def test_extra_and_absent_optional_keys_are_fine(tmp_path: Path, written: Path) -> None:

@@ -326,6 +326,13 @@ def test_local_differential_privacy_is_consistent_and_remembered(
     assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
+def test_the_family_name_of_a_drawn_one_is_masked_elsewhere(item: ItemMaker, ldp: DoorMaker) -> None:
+    door = ldp()
+    door.release_items([item("In which city did Marie Curie work?", "Paris", answer_type="GPE")])
+    [shown] = door.release_items([item("Which illness of Curie was treated with iron?", "anaemia")]).items
+    assert shown.question == "Which illness of [PERSON] was treated with iron?"
+
+
 def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(encoder: Encoder, item: ItemMaker, ldp: DoorMaker) -> None:
     stored = encoder.encode(["a vector that is near no question of these"])[0]
     own = [

@@ -67,6 +67,12 @@ def test_what_is_not_the_same_is_not_one_question(change: Change, tmp_path: Path
     assert "of 20 questions" not in render_report(summary, rows)  # all are shown
 
 
+def test_a_run_by_itself_is_told_as_it_told_itself(tmp_path: Path) -> None:
+    folder = written(tmp_path / "one", make_run(10))
+    summary, _ = compared([folder])
+    assert summary == read_summary(folder)
+
+
 def test_the_same_questions_are_paired_and_stand_in_one_line(tmp_path: Path) -> None:
     runs = [written(tmp_path / name, small_run(lambda question: question)) for name in ("one", "two")]
     summary, rows = compared(runs)

@@ -75,6 +75,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         ({"answer": 1924}, "field answer"),
         ({"aliases": [1924]}, "field aliases"),
         ({"aliases": "B"}, "field aliases"),
+        ({"aliases": ["B", "half \ud800"]}, "aliases holds half a character"),
         ({"type": 2}, "field kind"),
         ({"paragraphs": [{"title": 5, "text": "T.", "is_supporting": True}]}, "another type"),
         ({"paragraphs": [{"title": "T", "text": 5, "is_supporting": True}]}, "another type"),

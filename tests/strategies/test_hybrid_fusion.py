@@ -96,6 +96,23 @@ def test_a_deleted_record_is_gone_from_every_cache_at_the_next_contact(built: Fe
     assert held == []
 
 
+def test_a_build_drops_a_deleted_record_s_summaries_also_where_nobody_may_look_up(
+    built: Federation, tmp_path: Path
+) -> None:
+    files = shared(built, tmp_path)
+    run(files, HEIGHT)
+    [document] = [path for path in (files.root / "data").rglob("*") if "mount-cairl" in path.name]
+    kept = [path for path, _ in find_tiers(files.root / "home") if path.name == "summaries"]
+    assert any(found_under(path, ["2,144"]) for path in kept)
+    with files.device(document.parent.name) as device:
+        device.build()
+    assert any(found_under(path, ["2,144"]) for path in kept)  # nothing has changed
+    document.unlink()
+    with files.device(document.parent.name) as device:
+        device.build()
+    assert not any(found_under(path, ["2,144"]) for path in kept)
+
+
 def test_related_records_are_prepared_before_they_are_asked_for(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path).with_changes(caching__prefetch=2, hybrid__records=1)
     strategy, sent = run(files, Question("f1", "Who designed Tarn Bridge?", "bridges"))
