@@ -58,7 +58,11 @@ def ask(
 
 def _typed() -> str:
     """What stands on standard input, or is typed there: command lines are in the system's log and list of processes."""
-    return typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.read()
+    if sys.stdin is None:
+        return ""
+    return (
+        typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
+    )
 
 
 def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:

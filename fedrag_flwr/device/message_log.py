@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +36,7 @@ class MessageLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._mending = threading.Lock()
 
     def once(self, run: str, step: int, act: Callable[[], bytes]) -> bytes:
         """Handle a request, or give the reply that it got before.
@@ -84,13 +86,16 @@ class MessageLog:
             opened.close()
 
     def _mended(self, step: Callable[[], _Result]) -> _Result:
+        found = _identity(self._path)
         try:
             return step()
         except StoreCorruptError:
-            _LOG.warning("the log of messages was torn and is made anew: one that comes twice is handled twice")
-            self.close()
-            for part in self._path.parent.glob(f"{self._path.name}*"):
-                part.unlink(missing_ok=True)
+            with self._mending:
+                if _identity(self._path) == found:  # else another thread or process has made it anew meanwhile
+                    _LOG.warning("the log of messages was torn and is made anew: one that comes twice is handled twice")
+                    self.close()
+                    for part in self._path.parent.glob(f"{self._path.name}*"):
+                        part.unlink(missing_ok=True)
             return step()
 
     def _forget(self) -> None:
@@ -122,3 +127,8 @@ class MessageLog:
                 (MOST_RUNS,),
             )
         self._file.forget_log()
+
+
+def _identity(path: Path) -> int:
+    """Which file stands at a path: another one made anew has another number; 0 where there is none."""
+    return path.stat().st_ino if path.exists() else 0

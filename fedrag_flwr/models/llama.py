@@ -80,7 +80,14 @@ def instructions() -> str:
 
 def usable(folder: Path) -> list[Path]:
     """Of llama.cpp's code for kinds of processors what may be loaded where the processor fits."""
-    return [path for path in folder.glob("*ggml-cpu*") if _TILES not in path.name or _KEPT in path.read_bytes()]
+    return [path for path in folder.glob("*ggml-cpu*") if _TILES not in path.name or _keeps_set_up(path)]
+
+
+def _keeps_set_up(path: Path) -> bool:
+    try:
+        return _KEPT in path.read_bytes()
+    except OSError:  # then the next best is used
+        return False
 
 
 def _to_logging(level: int, text: bytes, _: object) -> None:

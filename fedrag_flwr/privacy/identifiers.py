@@ -22,6 +22,9 @@ def find_identifiers(text: str, types: frozenset[str]) -> list[Span]:
 # --- checks -------------------------------------------------------------------------------------
 
 _YEAR = r"(?:1[5-9]|20)\d\d"
+_DATE = r"\d{1,2}(?P<mark>[/.-])\d{1,2}(?P=mark)\d{4}"
+_SOCIAL_DIGITS = {"chi": 10, "cpr": 10, "bsn": 9, "cpf": 11, "ahv": 13, "avs": 13}
+_RANGE = re.compile(r"\d{1,2}\.\d{1,2}(?:\s*-\s*|\s+)\d{1,2}\.\d{1,2}")  # of a pH
 
 
 def _digits(match: re.Match[str]) -> str:
@@ -29,7 +32,15 @@ def _digits(match: re.Match[str]) -> str:
 
 
 def _is_trunk_number(match: re.Match[str]) -> bool:
-    return 8 <= len(_digits(match)) <= 12 and not re.fullmatch(r"\d{1,2}([/.])\d{1,2}\1\d{4}", match["it"])
+    told = match["it"]
+    mixed = "." in told and re.search(r"[ /-]", told) is not None  # opening hours, a date with a dose
+    return 8 <= len(_digits(match)) <= 12 and not mixed and not re.match(rf"{_DATE}(?!\d)", told)
+
+
+def _is_social(match: re.Match[str]) -> bool:
+    """Tell a number from years, a date or measurements behind what is also an abbreviation of other things."""
+    told, fewest = match["it"], _SOCIAL_DIGITS.get(re.split(r"\W", match[0], maxsplit=1)[0].casefold(), 0)
+    return len(_digits(match)) >= fewest and not re.fullmatch(rf"{_YEAR} ?[-/] ?{_YEAR}|{_DATE}", told)
 
 
 def _is_dated(match: re.Match[str]) -> bool:
@@ -75,15 +86,17 @@ def _is_grouped_phone(match: re.Match[str]) -> bool:
 
 def _is_called(match: re.Match[str]) -> bool:
     is_time = re.fullmatch(rf"{_YEAR} ?[-/] ?{_YEAR}", match["it"]) is not None
-    return not is_time and not is_count(match)
+    return not is_time and not is_count(match) and not _RANGE.fullmatch(match["it"])
 
 
 def _is_called_short(match: re.Match[str]) -> bool:
-    return re.fullmatch(_YEAR, match["it"]) is None and not is_count(match)
+    after = match.string[match.end() :][:40]
+    measured = _QUANTITY_AFTER.match(after) or re.match(rf"\s?{_UNIT}", after, re.IGNORECASE)
+    return not (re.fullmatch(_YEAR, match["it"]) or is_count(match) or measured)
 
 
 _SURE_CUE = re.compile(
-    r"\b(?:mrn\b|m\.r\.n|(?:mr|chart|(?:med(?:ical)? )?rec(?:ord)?)\b[\s.]*(?:#|no\b|nr\b|num))", re.I
+    r"\b(?:mrn\b|m\.r\.n|(?:mr|med(?:ical)? rec(?:ord)?)\b[\s.]*(?:#|no\b|nr\b|num)|chart\s?(?:#|no\.))", re.IGNORECASE
 )
 _FEWEST, _FEWEST_SURE = 4, 2  # digits of a record's number; the latter where nothing but one can follow
 
@@ -229,7 +242,8 @@ _RECOGNISERS = (
         r"\b(?:ssn|social security|social insurance|national insurance|nino|chi|aadhaa?r|cpr|personnummer|pesel|bsn|"
         r"cpf|ahv|avs)\b[\s:#(,]*"
         rf"(?:(?:number|no\.?|is|was)[\s:#(,]*){{0,3}}{OF_WHOM}"
-        r"(?P<it>(?:[a-z]{1,2} ?)?\d(?:[ .-]?\d){5,12}(?:[a-d]| (?-i:[A-D]))?\b)",
+        r"(?P<it>(?:[a-z]{1,2} ?)?\d(?:[ -]?\d){5,12}(?:[a-d]| (?-i:[A-D]))?\b)",
+        _is_social,
     ),
     rule("SSN", "dated-number", r"(?<![\w-])(?<!\d[.,])(?P<it>(?:\d\d)?\d{6}[-+]\d{4})(?![\w-])", _is_dated),
     rule("SSN", "ahv", r"(?<![\w.])(?P<it>756\.\d{4}\.\d{4}\.\d\d)(?![\w]|\.\d)"),
@@ -286,7 +300,8 @@ _RECOGNISERS = (
     rule(
         "PHONE",
         "extension",
-        rf"\b(?:pager|bleep|beeper|ext(?:ension|n)?)\b[\s:#.]{{0,3}}(?:(?:number|no\.?|is|was)\b[\s:#]*){{0,2}}{OF_WHOM}"
+        rf"\b(?:(?:pager|bleep|beeper)\b[\s:#.]{{0,3}}(?:(?:number|no\.?|is|was)\b[\s:#]*){{0,2}}{OF_WHOM}|"
+        r"ext(?:ension|n)?\b[\s:#.]{0,3}(?:(?:number|no\.?)\b[\s:#]*)?)"
         r"(?P<it>\d{3,6})(?!\w|[.,]\d)",
         _is_called_short,
     ),

@@ -46,13 +46,16 @@ _HUMAN = (
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
 _FAMILY_FIRST = "family-first"  # "Lopez, Maria" and "LOPEZ Maria"
-_CERTAIN = frozenset({"title", "introduction", "given-name", _FAMILY_FIRST, _WITH_TITLE})
+_CERTAIN = frozenset({"title", "introduction", "given-name", _WITH_TITLE})
 _TOLD_AFTER = re.compile(
     r"\s+(?:and|or|says?|said|asks|asked|tells|told|writes|wrote|explain(?:s|ed)|repl(?:ies|ied))\b"
 )
-_PLACE_BEFORE = frozenset(
-    ["in", "at", "near", "outside", "around", "across", "into", "throughout"]
-)  # "In Paris, Maria"
+_NAME_BEGINS = re.compile(
+    r"(?:\A|[\n.!?:;|(\[\"“/=>-]\s{0,3}|\b(?:of|for|by|is|was|name|patient|pt|client|mother|father|re|dear|and|mrs?|ms|dr)\.?\s)\Z",
+    re.IGNORECASE,
+)
+_OF = frozenset({"of", "for", "by", "and"})
+_LONGEST_CUE = 10  # characters: "patient. "
 _SHORTEST_CAPITALS = 4  # letters: "MRI Maria" tells no family name
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
@@ -104,9 +107,8 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
         forms = [*read, *(form for form in typed_in(text) if not _is_acquitted(form, beside, read))]
         forms += [Found(fact.text, fact.type, KNOWN) for fact in bundle.known if fact.type in types]
         if PERSON in types:
-            others = [form for form, kind in typed if kind not in (PERSON, "CONCEPT") and _names_a_thing(form)]
             for part in filter(None, (text, *parts)):
-                forms += _by_rule(in_mixed_case(part), others)
+                forms += _by_rule(in_mixed_case(part), typed)
                 forms += _beside(part, forms)
         found.append(_tidy(forms, f"{text} {beside}"))
     return found
@@ -114,8 +116,8 @@ def find_entities(bundles: Sequence[Bundle], pipeline: Pipeline, types: frozense
 
 def find_by_rule(text: str, facts: Iterable[Fact]) -> list[str]:
     """Find the persons that a title, an introduction or a given name shows in a text with these typed facts."""
-    others = [fact.text for fact in facts if fact.type not in (PERSON, "CONCEPT") and _names_a_thing(fact.text)]
-    found = _tidy(_by_rule(in_mixed_case(_apart(clean(text))), others), text)
+    typed = [(fact.text, fact.type) for fact in facts]
+    found = _tidy(_by_rule(in_mixed_case(_apart(clean(text))), typed), text)
     certain = [form for form in found if form.rule in _CERTAIN]
     return [form.text for form in certain if form.rule == _WITH_TITLE or not _is_thing(form.text, text)]
 
@@ -213,7 +215,10 @@ def _is_thing(form: str, text: str) -> bool:
     return bool(mentions) and all(match["the"] and not match["of"] for match in mentions)
 
 
-def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
+def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:
+    """What rules find in a text in mixed case with these typed forms."""
+    other = [form for form, kind in typed if kind not in (PERSON, "CONCEPT")]
+    others, things = [form for form in other if _names_a_thing(form)], frozenset(form.casefold() for form in other)
     forms = []
     for pattern, rule in ((_TITLED, "title"), (_INTRODUCED, "introduction")):
         for match in pattern.finditer(text):
@@ -229,7 +234,7 @@ def _by_rule(text: str, others: Sequence[str]) -> list[Found]:
         name = match["it"] or match["speaker"]
         if name.casefold() not in STOP_WORDS:
             forms.append(Found(name, PERSON, "addressed"))
-    return forms + _given_names(text, others)
+    return forms + _given_names(text, others, things)
 
 
 def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
@@ -266,7 +271,7 @@ def _leading_name(words: str) -> str:
     return " ".join(kept)
 
 
-def _given_names(text: str, others: Sequence[str]) -> list[Found]:
+def _given_names(text: str, others: Sequence[str], things: frozenset[str]) -> list[Found]:
     """Find common given names, with the capitalised word that follows, outside longer names of other things."""
     forms = []
     tokens = list(_TOKEN.finditer(text))
@@ -278,7 +283,7 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
             continue
         end, following = _family_name(text, tokens, index)
         if not following or all(word in GIVEN_NAMES for word in following):
-            forms += _family_before(text, tokens, index)
+            forms += _family_before(text, tokens, index, things)
         whole = text[token.start() : end]
         if following and following[-1] in _THINGS:
             continue
@@ -289,23 +294,31 @@ def _given_names(text: str, others: Sequence[str]) -> list[Found]:
     return forms
 
 
-def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int) -> list[Found]:
-    """Find the family name before a given name: "Lopez, Maria", "van den Berg, Jan", "LOPEZ Maria"."""
+def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int, things: frozenset[str]) -> list[Found]:
+    """Find the family name before a given name: "Lopez, Maria", "van den Berg, Jan", "LOPEZ Maria".
+
+    It stands where a sentence, a line or a field begins, or behind a word such as "patient"; a comma behind anything
+    else ends what comes before ("Thanks to Ibuprofen, Anna slept").
+    """
     if not index:
         return []
     last, given = tokens[index - 1], tokens[index]
     word, between = last[0], text[last.end() : given.start()]
-    if not _NAME_TOKEN.fullmatch(word) or word.casefold() in STOP_WORDS | GIVEN_NAMES | _THINGS | TITLES:
+    lower = word.casefold()
+    if not _NAME_TOKEN.fullmatch(word) or lower in STOP_WORDS | GIVEN_NAMES | _THINGS | TITLES:
         return []
     start = index - 1
     if re.fullmatch(r",[^\S\n]{0,2}", between):
         if _TOLD_AFTER.match(text, given.end()):  # "Protein, Maria says, ..."
             return []
-        while start and tokens[start - 1][0].casefold() in PARTICLES and text[tokens[start - 1].end()] == " ":
+        particles = PARTICLES - {"of"}
+        while start and tokens[start - 1][0].casefold() in particles and text[tokens[start - 1].end()] == " ":
             start -= 1
-        if start and tokens[start - 1][0].casefold() in _PLACE_BEFORE:
-            return []
     elif not (between == " " and word.isupper() and len(word) >= _SHORTEST_CAPITALS and not given[0].isupper()):
+        return []
+    if not _NAME_BEGINS.search(text[max(0, tokens[start].start() - _LONGEST_CUE) : tokens[start].start()]):
+        return []
+    if lower in things and not word.isupper() and start and tokens[start - 1][0] in _OF:  # "the king of Spain, Philip"
         return []
     return [Found(text[tokens[start].start() : last.end()], PERSON, _FAMILY_FIRST)]
 

@@ -29,7 +29,7 @@ _HEADLINE = re.compile(r"[A-Z0-9][^;:,]*$")
 _BULLET = re.compile(r"(?:[-*+•‣▪◦·]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+(?=\S)")
 _RULE = re.compile(r"[\W_]+$")
 _TERMINAL = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
-_CUT = re.compile(r"(?<=[.!?])\s+")
+_CUT = re.compile(r"[.!?…](?:[\"'”’»)\]]|\[[^\]\s]{1,4}\])*\s+|[。！？]")  # with quotes, brackets and notes behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _is_fragment(chunk: str) -> bool:
 def _pieces(chunk: str) -> Iterator[str]:
     """Cut an over-long run of text at sentence ends; one without any at semicolons, commas or spaces, else anywhere."""
     start = begin = 0  # of the piece, and of the sentence in it
-    for end in (*(match.start() for match in _CUT.finditer(chunk)), len(chunk)):
+    for end in (*(match.end() for match in _CUT.finditer(chunk)), len(chunk)):
         if begin > start and (end - start > _MAX_CHARS or end - begin > _MAX_RUN):
             yield chunk[start:begin].strip()
             start = begin

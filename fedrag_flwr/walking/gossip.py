@@ -89,7 +89,8 @@ class DeviceSketches:
         ledger = BudgetLedger(self.kept / BUDGET, self.settings.privacy.budget)
         try:
             kept = notes.all("sketch")
-            drawn = kept[digest] if digest == next(reversed(kept), "") else None
+            last = next((told for told, one in reversed(kept.items()) if one.get("topics") == named), "")
+            drawn = kept[digest] if digest == last else None
             if drawn is None:
                 ledger.spend(_ANY_DOCUMENT, f"{digest}:{secrets.token_hex(8)}", epsilon)  # a lost sketch is paid anew
                 rng = np.random.default_rng(secrets.randbits(128))

@@ -198,6 +198,6 @@ def _joined(told: Sequence[Mapping[str, str | int | float]]) -> dict[str, str | 
     """What processes ran with; where they differ, each one's."""
     found: dict[str, str | int | float] = {}
     for name in dict.fromkeys(name for one in told for name in one):
-        values = list(dict.fromkeys(one[name] for one in told if name in one))
+        values = list(dict.fromkeys(one.get(name, "not told") for one in told))
         found[name] = values[0] if len(values) == 1 else "; ".join(map(str, values))
     return found

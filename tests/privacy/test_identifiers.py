@@ -138,7 +138,11 @@ NEGATIVE = [
     "In that case, 4500 people would leave, and the staff of the record company is 1200 people.",
     "The hospital (1200 beds in all) opened; the patient had 12000 platelets.",
     "THE HOSPITAL WITH 1200 BEDS",
-    "The pH: 7.35 to 7.45 holds; chart 12 and file 12 show it.",
+    "The pH: 7.35 to 7.45 holds, or pH: 7.35-7.45; chart 12 and file 12 show it.",
+    "It is open 08.00-16.30 daily; on 05.03.2021 20 mg were given, on 03.04.2021 08 00 none.",
+    "She holds a BSN, 2018-2020; the CPR was 30-2 100 120 bpm, the chi 12.5 34.7, the CHI 2019-2020.",
+    "The knee extension 120 degrees, ext. 500 mg; the extension was 450 metres.",
+    "It has a record number (64) of countries, and reached chart number 10.",
     "It opened on 01.02.1990 with version 01.12.34; the ratio is 999999-1234.",
     "In the record 4500 people came, a visit of 4500 people; the extension 2019 of the line.",
 ]

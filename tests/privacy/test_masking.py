@@ -74,6 +74,10 @@ CASES = [
         ("Protein, Maria says, matters. The BBC's Maria asked.",),
         ("Protein, [PERSON] says, matters. The BBC's [PERSON] asked.",),
     ),
+    (("The king of Spain, Philip, died.",), ("The king of Spain, [PERSON], died.",)),
+    (("In New York, Maria met Anna.",), ("In New York, [PERSON] met [PERSON].",)),
+    (("Since Christmas, Anna sleeps.",), ("Since Christmas, [PERSON] sleeps.",)),
+    (("what helps against pneumonia, maria",), ("what helps against pneumonia, [PERSON]",)),
     # What ends in another line is masked where it stands, and hides nothing else.
     (("MRN: 4483921\n12/03/2024 reviewed, 4483921",), ("MRN: [ID]\n12/03/2024 reviewed, [ID]",)),
     # Marks that do not compose cut no name in two.

@@ -202,6 +202,18 @@ def test_counts_that_return_are_drawn_and_paid_anew(fresh: Federation) -> None:
     assert paid == [8.0, 15.0, 23.0, 23.0]
 
 
+def test_topics_that_take_turns_keep_a_sketch_each(fresh: Federation) -> None:
+    with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=16.0).device("rivers") as owner:
+        headings = owner.walks.topics
+        drawn = owner.walks.sketches.own()
+        learnt = Topics(("one", "other"), headings.centroids[:2])
+        told = owner.walks._sketches_by(learnt).own()
+        assert (owner.walks.sketches.own() == drawn).all()
+        assert (owner.walks._sketches_by(learnt).own() == told).all()
+        assert drawn.any()
+        assert told.any()
+
+
 def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:
     with fresh.with_changes(overlay__epsilon=2.0, privacy__budget=1.0).device("rivers") as owner:
         assert not owner.walks.sketches.own().any()

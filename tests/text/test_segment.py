@@ -92,6 +92,14 @@ def test_a_run_without_a_sentence_s_end_is_cut_where_it_pauses() -> None:
     assert found[-1].endswith("Then it ended.")
 
 
+@pytest.mark.parametrize("end", ['."', ".)", ".[12]", ".[i]", "?”", "。"])
+def test_a_sentence_ends_behind_its_quotes_brackets_and_notes(end: str) -> None:
+    sentence = f"The keeper at the wheel had stopped and nobody had asked why{end}"
+    found = [block.text for block in blocks("V", " ".join([sentence] * 120))]
+    assert len(found) > 1
+    assert all(piece.endswith(end) for piece in found)
+
+
 @given(st.text(alphabet="ab.#!- \n", max_size=400))
 def test_blocks_and_their_titles_hold_all_words(text: str) -> None:
     found = blocks("", text)
