@@ -203,7 +203,7 @@ def test_counts_that_return_are_drawn_and_paid_anew(fresh: Federation) -> None:
 
 
 def test_topics_that_take_turns_keep_a_sketch_each(fresh: Federation) -> None:
-    with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=16.0).device("rivers") as owner:
+    with fresh.with_changes(overlay__epsilon=8.0, privacy__budget=64.0).device("rivers") as owner:
         headings = owner.walks.topics
         drawn = owner.walks.sketches.own()
         learnt = Topics(("one", "other"), headings.centroids[:2])
@@ -212,6 +212,9 @@ def test_topics_that_take_turns_keep_a_sketch_each(fresh: Federation) -> None:
         assert (owner.walks._sketches_by(learnt).own() == told).all()
         assert drawn.any()
         assert told.any()
+        ledger = BudgetLedger(owner.walks.sketches.kept / BUDGET, 64.0)
+        assert ledger.spent("any document") == 16.0  # a draw for each: at this epsilon another draw may look the same
+        ledger.close()
 
 
 def test_beyond_the_budget_the_last_sketch_stays(fresh: Federation) -> None:
