@@ -42,14 +42,14 @@ def test_all_rows_stand_in_one_table(
     assert table in capsys.readouterr().out
     assert table.count("\n- code: ") == 1
     paper, beside, over_all, ways, costs, _ = (part.splitlines()[2:] for part in table.split("\n\n")[::2])
-    for lines, cells in ((paper, 4), (beside, 2), (over_all, 3)):
+    for lines, cells in ((paper, 4), (beside, 3), (over_all, 4)):
         named = [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
         assert named == [*SYSTEMS["local"], "**federated**", *SYSTEMS["federated"]]
         assert all(line.count(" | ") == cells for line in lines if "**" not in line)
     assert not any("–" in line for line in paper)
     idle = {line.removeprefix("| ").split(" | ")[0] for line in costs if "–" in line}
     assert idle == {"confidential-broadcast", "centralized"}  # the server does nothing for their questions
-    assert [line.split(" | ")[2] for line in beside if "–" in line] == ["– |", "– |"]  # the references'
+    assert [line.split(" | ")[3] for line in beside if "–" in line] == ["– |", "– |"]  # the references'
     asked = [name for setting, names in BY_WAY.items() for name in names if name in SYSTEMS[setting]]
     assert [line.split(" | ")[0].removeprefix("| ") for line in ways] == asked
     sent = {name: told for name, told, *_ in (line.removeprefix("| ").split(" | ") for line in costs)}
