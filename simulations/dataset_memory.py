@@ -16,14 +16,13 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller
+from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller, Drafted
 from fedrag_flwr.memory.synthesis.standing import Standing
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Hyperedge, Progress
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
-from fedrag_flwr.text.base import ParsedPassage
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import DATASETS
 from simulations.memory_corpus import HalfEncoder
@@ -42,7 +41,7 @@ class Recorded(Distiller):
 
     def distil(
         self,
-        documents: Sequence[Sequence[ParsedPassage]],
+        documents: Sequence[Drafted],
         sentences: Units,
         hyperedges: Sequence[Hyperedge],
         progress: Progress,

@@ -144,11 +144,11 @@ def _no_model() -> NoReturn:
 def _part(
     found: Sequence[Document], encoder: Encoder, pipeline: SpacyPipeline, distiller: Distiller
 ) -> tuple[list[dict[str, object]], NDArray[np.float32]]:
-    parsed = [passages for passages in pipeline.parse(found) if passages]
-    sentences = [(p.passage.title, s) for passages in parsed for p in passages for s in p.passage.sentences]
+    drafted = [distiller.draft(parsed) for parsed in pipeline.parse(found)]
+    sentences = [(p.title, s) for document in drafted for p in document.passages for s in p.sentences]
     vectors = encoder.encode([under_title(title, sentence.text) for title, sentence in sentences])
     units = Units("sentence", tuple(sentence.id for _, sentence in sentences), vectors)
-    distilled = distiller.distil(parsed, units, (), silent)
+    distilled = distiller.distil(drafted, units, (), silent)
     analyses = pipeline.questions([draft.question for draft in distilled.drafts])
     rows: list[dict[str, object]] = [
         {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,24 +9,29 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from fedrag_flwr.cli.console import JsonFlag, SetOption, err, out, print_json, with_errors
+from fedrag_flwr.cli.console import (
+    JsonFlag,
+    QuestionArgument,
+    SetOption,
+    err,
+    out,
+    print_json,
+    question_of,
+    with_errors,
+)
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
-from fedrag_flwr.errors import ServiceAbsentError, SettingError
+from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
-from fedrag_flwr.text import normalise_line
 
 
 @with_errors
 def ask(
-    question: Annotated[
-        str,
-        typer.Argument(help="The question; without one, or with -, it is read: what the line holds, others may see."),
-    ] = "-",
+    question: QuestionArgument = "-",
     name: NameOption = "here",
     store: StoreOption = None,
     wait: Annotated[
@@ -41,9 +45,7 @@ def ask(
 
     A running service of the device answers, unless --no-service, --store or --set ask for something else.
     """
-    question = normalise_line(_typed() if question == "-" else question)
-    if not question:
-        raise SettingError("there is no question", where="question", fix="type one")
+    question = question_of(question)
     here = no_service or store is not None or bool(changes)
     answer = None if here else _by_service(question, name, wait)
     if answer is None:
@@ -53,16 +55,7 @@ def ask(
     else:
         _show(answer)
     if wait and not answer.waiting:
-        err.print("[dim]it does not wait: home is sure, or this device has no outbox (serving.outbox)[/]")
-
-
-def _typed() -> str:
-    """What stands on standard input, or is typed there: command lines are in the system's log and list of processes."""
-    if sys.stdin is None:
-        return ""
-    return (
-        typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
-    )
+        err.print("[dim]it does not wait: home is sure, or this device has no outbox (serving.outbox) or a full one[/]")
 
 
 def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:

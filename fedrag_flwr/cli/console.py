@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.records import Progress as ProgressTeller
 from fedrag_flwr.settings import Settings
+from fedrag_flwr.text import normalise_line
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +33,9 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON for programs.
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as memory.delta=0.75; repeatable."),
+]
+QuestionArgument = Annotated[
+    str, typer.Argument(help="The question; without one, or with -, it is read: what the line holds, others may see.")
 ]
 _NOT_YOURS = "run it as the user whose files these are (on a device: sudo -u fedrag), or check their permissions"
 
@@ -68,6 +72,30 @@ def _print_error(error: FedragError) -> None:
 def settings_from(options: Sequence[str] | None) -> Settings:
     """Settings with the changes of `--set`."""
     return Settings.from_config(changed(options))
+
+
+def question_of(argument: str) -> str:
+    """The question that a command line holds, or names with - as what stands on standard input or is typed there.
+
+    Command lines are in the system's log and its list of processes.
+
+    Raises
+    ------
+    SettingError
+        There is none.
+    """
+    question = normalise_line(_typed() if argument == "-" else argument)
+    if not question:
+        raise SettingError("there is no question", where="question", fix="type one")
+    return question
+
+
+def _typed() -> str:
+    if sys.stdin is None:
+        return ""
+    return (
+        typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
+    )
 
 
 def changed(options: Sequence[str] | None) -> dict[str, bool | int | float | str]:

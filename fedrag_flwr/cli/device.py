@@ -15,12 +15,14 @@ from rich.tree import Tree
 
 from fedrag_flwr.cli.console import (
     JsonFlag,
+    QuestionArgument,
     SetOption,
     changed,
     err,
     out,
     print_json,
     progress_bar,
+    question_of,
     settings_from,
     with_errors,
 )
@@ -162,7 +164,7 @@ def show_hyperedge(
 @inspect_app.command("paths")
 @with_errors
 def show_paths(
-    question: Annotated[str, typer.Argument(help="The question.")],
+    question: QuestionArgument = "-",
     name: NameOption = "here",
     store: StoreOption = None,
     limit: Annotated[int, typer.Option(min=1, help="How many passages.")] = 5,
@@ -171,7 +173,7 @@ def show_paths(
 ) -> None:
     """Show the passages that the controller puts first for a question, and the answer path to each."""
     with open_as_configured(name, store, changes) as device:
-        chosen = device.orders.choose(question, limit)
+        chosen = device.orders.choose(question_of(question), limit)
     if as_json:
         print_json(chosen)
         return

@@ -16,14 +16,14 @@ from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, upd
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument, content_id
-from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller
+from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Drafted
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Progress
+from fedrag_flwr.records import BuildReport, Cost, Document, MemoryItem, Passage, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.text.base import ParsedPassage, Pipeline
+from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.segment import document_of, under_title
 
 MADE_WITH = "made-with"  # meta key: the settings that the memories were made with
@@ -118,11 +118,10 @@ def _made_with(plan: BuildPlan, changed: _Difference) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A document with its parse and the vectors of its units."""
+    """A document with the vectors of its units, and as the distiller takes it."""
 
-    document: Document
-    passages: tuple[ParsedPassage, ...]
-    vectors: NewDocument
+    new: NewDocument
+    drafted: Drafted
 
 
 class Builder:
@@ -163,9 +162,9 @@ class Builder:
         changed = difference(reading, self.store, plan)
         if changed.empty:
             return self._report(reading, changed, plan, _Made(), Cost(seconds=time.perf_counter() - start))
-        fresh = list(self._read((*changed.added, *changed.changed), progress))
-        empty = tuple(read.document.id for read in fresh if not read.passages)
-        fresh = [read for read in fresh if read.passages]
+        read = list(self._read((*changed.added, *changed.changed), plan, progress))
+        empty = tuple(one.new.document.id for one in read if not one.new.passages)
+        fresh = [one for one in read if one.new.passages]
         changed = replace(changed, added=tuple(d for d in changed.added if d.id not in empty))
         if changed.empty:
             return self._report(reading, changed, plan, _Made(empty=empty), Cost(seconds=time.perf_counter() - start))
@@ -175,7 +174,7 @@ class Builder:
         self.store.apply(
             Change(
                 removed=(*changed.removed, *(i for i in empty if i in known)),
-                documents=tuple(read.vectors for read in fresh),
+                documents=tuple(one.new for one in fresh),
                 hyperedges=made.learning.hyperedges if made.learning else None,
                 items=made.items,
                 remembered=made.remembered,
@@ -192,28 +191,40 @@ class Builder:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _read(self, documents: Sequence[Document], progress: Progress) -> Iterable[_Read]:
-        for done, (document, parsed) in enumerate(zip(documents, self.pipeline.parse(documents), strict=True)):
-            progress("read", done, len(documents))
-            passages = tuple(part.passage for part in parsed)
+    def _read(self, documents: Sequence[Document], plan: BuildPlan, progress: Progress) -> Iterable[_Read]:
+        for document, drafted in zip(documents, self._drafted(documents, plan, progress), strict=True):
+            passages = drafted.passages
             paragraphs = self.encoder.encode([under_title(p.title, p.text) for p in passages])
             sentences = self.encoder.encode([under_title(p.title, s.text) for p in passages for s in p.sentences])
-            yield _Read(document, tuple(parsed), NewDocument(document, passages, paragraphs, sentences))
-        progress("read", len(documents), len(documents))
+            yield _Read(NewDocument(document, passages, paragraphs, sentences), drafted)
+
+    def _drafted(self, documents: Sequence[Document], plan: BuildPlan, progress: Progress) -> Iterable[Drafted]:
+        """Parse documents one after another, and let the rules read each before the next."""
+        total = len(documents)
+        progress("read", 0, total)
+        for done, parsed in enumerate(self.pipeline.parse(documents), start=1):
+            if plan.memories:
+                progress("distil", done - 1, total)
+                drafted = self.distiller.draft(parsed)
+                progress("distil", done, total)
+            else:
+                drafted = Drafted(tuple(part.passage for part in parsed))
+            progress("read", done, total)
+            yield drafted
 
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
-        parsed = [read.passages for read in fresh] + [tuple(p) for p in self.pipeline.parse(again)]
+        drafted = [read.drafted for read in fresh] + list(self._drafted(again, plan, progress))
         held = self.store.units("sentence")
         paragraphs = _with_fresh(self.store.units("paragraph"), fresh, changed.gone)
         sentences = _with_fresh(held, fresh, changed.gone)
         progress("learn", 0, 1)
-        learning = self._learn((paragraphs, sentences), parsed, plan)
+        learning = self._learn((paragraphs, sentences), [one for read in drafted for one in read.passages], plan)
         progress("learn", 1, 1)
         standing = standing_of(
             self.store, self.device, held, changed.gone, changed.unremembered, unjudged=changed.unjudged
         )
-        distilled = self.distiller.distil(parsed, sentences, learning.hyperedges, progress, standing)
+        distilled = self.distiller.distil(drafted, sentences, learning.hyperedges, progress, standing)
         progress("anchor", 0, 1)
         items = self._items(distilled)
         progress("anchor", 1, 1)
@@ -223,19 +234,14 @@ class Builder:
             learning,
             distilled,
             items,
-            remembered=tuple(part.passage.document_id for passages in parsed for part in passages[:1]),
+            remembered=tuple(passage.document_id for read in drafted for passage in read.passages[:1]),
             by_model=tuple(made[place] for place in distilled.by_model if made[place] not in ruled),
             held=tuple(self._held_back(distilled)),
             withdrawn=tuple(self._id(draft) for draft in distilled.withdrawn),
         )
 
-    def _learn(self, units: Sequence[Units], parsed: Sequence[Sequence[ParsedPassage]], plan: BuildPlan) -> Learning:
-        added = {
-            unit_id
-            for passages in parsed
-            for part in passages
-            for unit_id in (part.passage.id, *(sentence.id for sentence in part.passage.sentences))
-        }
+    def _learn(self, units: Sequence[Units], new: Iterable[Passage], plan: BuildPlan) -> Learning:
+        added = {unit_id for passage in new for unit_id in (passage.id, *(one.id for one in passage.sentences))}
         rng = np.random.default_rng(plan.seed)
         previous = self.store.hyperedges()
         if (
@@ -313,11 +319,11 @@ def _with_fresh(held: Units, fresh: Sequence[_Read], gone: Collection[str]) -> U
     vectors = [held.vectors[rows]]
     for read in fresh:
         if held.granularity == "paragraph":
-            ids += [part.passage.id for part in read.passages]
-            vectors.append(read.vectors.paragraph_vectors)
+            ids += [passage.id for passage in read.new.passages]
+            vectors.append(read.new.paragraph_vectors)
         else:
-            ids += [sentence.id for part in read.passages for sentence in part.passage.sentences]
-            vectors.append(read.vectors.sentence_vectors)
+            ids += [sentence.id for passage in read.new.passages for sentence in passage.sentences]
+            vectors.append(read.new.sentence_vectors)
     return Units(held.granularity, tuple(ids), np.concatenate(vectors).astype(np.float32))
 
 

@@ -11,68 +11,42 @@ from fedrag_flwr.privacy.normalise import clean, normal_name, probe
 from fedrag_flwr.privacy.operators import Bundle
 from fedrag_flwr.privacy.rewriting import PLACEHOLDER
 from fedrag_flwr.privacy.stop_words import STOP_WORDS
+from fedrag_flwr.privacy.whole_names import BY_GIVEN_NAME, NAME, THINGS, TOKEN, WORD, bare, whole_names
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.base import Pipeline
 
 PERSON = "PERSON"
 KNOWN = "known"  # the rule of a form that the bundle's documents tell
 
-_WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
-_NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])[^\W\d_]*(?:['’-][^\W\d_]+)*"
-_TOKEN = re.compile(rf"{_WORD}\.?")
-_NAME_TOKEN = re.compile(_NAME)
-_INITIAL = re.compile(r"(?:[A-Z]\.){1,3}|[A-Z]")
-_TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})", re.IGNORECASE)
-_TITLED_WORD = re.compile(rf"\b(?i:{'|'.join(sorted(SHORT_TITLES))})\b\.?[^\S\n]{{1,3}}(?P<word>{_NAME})")
+_TITLED = re.compile(rf"\b(?:{'|'.join(sorted(TITLES))})\b\.?\s+(?P<it>{WORD}(?:\s+{WORD}){{0,3}})", re.IGNORECASE)
+_TITLED_WORD = re.compile(rf"\b(?i:{'|'.join(sorted(SHORT_TITLES))})\b\.?[^\S\n]{{1,3}}(?P<word>{NAME})")
 _AFTER_TITLE = re.compile(rf"\b(?:{'|'.join(sorted(SHORT_TITLES))})\.?[^\S\n]$", re.IGNORECASE)
 _INTRODUCED = re.compile(
     r"\b(?:(?:my|his|her|whose|full|patient's|client's|customer's|partner's|maiden) name (?:is|was)|calls? me|"
     r"name\s*[:=]|patient\s*[:=]|patient(?= (?-i:[A-Z]))|signed by|regards,?|sincerely,?|on behalf of|yours,)\s+"
-    rf"(?P<it>{_WORD}(?:\s+{_WORD}){{0,3}})",
+    rf"(?P<it>{WORD}(?:\s+{WORD}){{0,3}})",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(
-    rf"\b(?i:directed by|written by|author|contact|attn|from|to|cc|dear)\s*:\s*({_NAME}(?: {_NAME}){{1,2}})"
+    rf"\b(?i:directed by|written by|author|contact|attn|from|to|cc|dear)\s*:\s*({NAME}(?: {NAME}){{1,2}})"
 )
 # From the beginnings of words alone: tried at each letter of a long run of capitals, it takes quadratic time.
-_LISTED = re.compile(rf"(?<!\w){_NAME}(?: {_NAME})?(?:, {_NAME}(?: {_NAME})?)*,? and {_NAME}(?: {_NAME})?")
+_LISTED = re.compile(rf"(?<!\w){NAME}(?: {NAME})?(?:, {NAME}(?: {NAME})?)*,? and {NAME}(?: {NAME})?")
 _ADDRESSED = re.compile(
-    rf"(?:^|[.!?]\s+)(?P<it>{_NAME}), (?:can|could|would|will|may|please|thank|thanks|do you|are you|I)\b"
-    rf"|(?:^|\n)(?P<speaker>{_NAME}):\s*\\?[\"“]",
+    rf"(?:^|[.!?]\s+)(?P<it>{NAME}), (?:can|could|would|will|may|please|thank|thanks|do you|are you|I)\b"
+    rf"|(?:^|\n)(?P<speaker>{NAME}):\s*\\?[\"“]",
 )
 _HUMAN = (
     "family|families|brothers?|sisters?|twins|siblings|couple|household|estate|case|file|account|residence|house|home|"
     "girls?|boys?|kids|child(?:ren)?|baby|patient|lawsuit|trial|matter|novel|affair|wedding|funeral|will"
 )
 _WITH_TITLE = "titled-word"  # "Mrs. May": the word is a name beside the title alone
-_FAMILY_FIRST = "family-first"  # "Lopez, Maria" and "LOPEZ Maria"
-_CERTAIN = frozenset({"title", "introduction", "given-name", _WITH_TITLE})
-_TOLD_AFTER = re.compile(
-    r"\s+(?:and|or|says?|said|asks|asked|tells|told|writes|wrote|explain(?:s|ed)|repl(?:ies|ied))\b"
-)
-_NAME_BEGINS = re.compile(
-    r"(?:\A|[\n.!?:;|(\[\"“/=>-]\s{0,3}|\b(?:of|for|by|is|was|name|patient|pt|client|mother|father|re|dear|and|mrs?|ms|dr)\.?\s)\Z",
-    re.IGNORECASE,
-)
-_OF = frozenset({"of", "for", "by", "and"})
-_LONGEST_CUE = 10  # characters: "patient. "
-_SHORTEST_CAPITALS = 4  # letters: "MRI Maria" tells no family name
+_CERTAIN = frozenset({"title", "introduction", BY_GIVEN_NAME, _WITH_TITLE})
 _BETWEEN_WORDS = re.compile(r"[\s_]+")
 _SHORT_NAME = re.compile(r"Ng|[A-Z][aeiouy]|[AEIOUY][a-z]")  # "Wu" and "Ng", but not "Pt" or "MA"
 _UNDERSCORE = re.compile(rf"({PLACEHOLDER.pattern})|_")
 _SMALL = STOP_WORDS | PARTICLES
 _LONGEST_TITLE = 7  # "prof. ", and what shows that a word begins there
-_SAINTS = frozenset({"st", "saint", "san", "santa"})
-_THING_WORDS = """
-academy airport array award basin belt bridge building canyon cathedral center centre church city clinic college comet
-company constant corporation county crater court craft day distribution effect equation expedition experiment explorer
-family formation foundation fund gap group hall high hospital house inc institute institution island islands lab
-laboratory lake lander law laws library limit ltd medal memorial method mission mountain mountains museum number
-nebula observatory orbiter park particle peak planetarium point prize probe process program programme project
-radiation ratio reserve river road rover satellite scale school sea sequence series spacecraft square station street
-sphere symphony telescope test theorem theory tower trophy unit university valley war
-"""
-_THINGS = frozenset(_THING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +159,7 @@ def _apart(text: str) -> str:
 
 
 def _names_a_thing(form: str) -> bool:
-    return any(word.casefold() in _THINGS for word in form.split()[1:])
+    return any(word.casefold() in THINGS for word in form.split()[1:])
 
 
 def in_mixed_case(text: str) -> str:
@@ -200,15 +174,15 @@ def in_mixed_case(text: str) -> str:
         is_name = lower not in STOP_WORDS or (lower in ALSO_WORDS and _AFTER_TITLE.search(before))
         return match[0].title() if is_name else lower
 
-    return _TOKEN.sub(cased, text)
+    return TOKEN.sub(cased, text)
 
 
 def _is_thing(form: str, text: str) -> bool:
     """Tell a thing that the recogniser takes for a person: it ends in a thing, or always has an article."""
     words = form.split()
-    if any(_bare(word).casefold() in GIVEN_NAMES for word in words):
+    if any(bare(word).casefold() in GIVEN_NAMES for word in words):
         return False
-    if len(words) > 1 and words[-1].casefold() in _THINGS:
+    if len(words) > 1 and words[-1].casefold() in THINGS:
         return True
     mention = rf"(?P<the>\bthe\s+)?\b{re.escape(form)}\b(?P<of>(?:['’]s)?\s+(?:{_HUMAN})\b)?"
     mentions = list(re.finditer(mention, text, re.IGNORECASE))
@@ -226,7 +200,7 @@ def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:
             if name:
                 forms.append(Found(name, PERSON, rule))
     for match in _TITLED_WORD.finditer(text):
-        word = _bare(match["word"])
+        word = bare(match["word"])
         if word.casefold() in _SMALL:
             forms.append(Found(f"{text[match.start() : match.start('word')]}{word}", PERSON, _WITH_TITLE))
     forms += [Found(name, PERSON, "introduction") for name in _LABELLED.findall(text)]
@@ -234,7 +208,7 @@ def _by_rule(text: str, typed: Sequence[tuple[str, str]]) -> list[Found]:
         name = match["it"] or match["speaker"]
         if name.casefold() not in STOP_WORDS:
             forms.append(Found(name, PERSON, "addressed"))
-    return forms + _given_names(text, others, things)
+    return [*forms, *(Found(form, PERSON, rule) for form, rule in whole_names(text, others, things))]
 
 
 def _beside(text: str, forms: Sequence[Found]) -> list[Found]:
@@ -269,88 +243,6 @@ def _leading_name(words: str) -> str:
     while kept and kept[-1].casefold() in PARTICLES:
         kept.pop()
     return " ".join(kept)
-
-
-def _given_names(text: str, others: Sequence[str], things: frozenset[str]) -> list[Found]:
-    """Find common given names, with the capitalised word that follows, outside longer names of other things."""
-    forms = []
-    tokens = list(_TOKEN.finditer(text))
-    for index, token in enumerate(tokens):
-        first = _bare(token[0])
-        if first.split("-")[0].casefold() not in GIVEN_NAMES or not first[0].isupper():
-            continue
-        if index and _bare(tokens[index - 1][0]).casefold() in _SAINTS:
-            continue
-        end, following = _family_name(text, tokens, index)
-        if not following or all(word in GIVEN_NAMES for word in following):
-            forms += _family_before(text, tokens, index, things)
-        whole = text[token.start() : end]
-        if following and following[-1] in _THINGS:
-            continue
-        if any(whole in other and len(other) > len(whole) for other in others):
-            continue
-        if len(following) > 0 or first.casefold() not in ALSO_WORDS:
-            forms.append(Found(whole, PERSON, "given-name"))
-    return forms
-
-
-def _family_before(text: str, tokens: Sequence[re.Match[str]], index: int, things: frozenset[str]) -> list[Found]:
-    """Find the family name before a given name: "Lopez, Maria", "van den Berg, Jan", "LOPEZ Maria".
-
-    It stands where a sentence, a line or a field begins, or behind a word such as "patient"; a comma behind anything
-    else ends what comes before ("Thanks to Ibuprofen, Anna slept").
-    """
-    if not index:
-        return []
-    last, given = tokens[index - 1], tokens[index]
-    word, between = last[0], text[last.end() : given.start()]
-    lower = word.casefold()
-    if not _NAME_TOKEN.fullmatch(word) or lower in STOP_WORDS | GIVEN_NAMES | _THINGS | TITLES:
-        return []
-    start = index - 1
-    if re.fullmatch(r",[^\S\n]{0,2}", between):
-        if _TOLD_AFTER.match(text, given.end()):  # "Protein, Maria says, ..."
-            return []
-        particles = PARTICLES - {"of"}
-        while start and tokens[start - 1][0].casefold() in particles and text[tokens[start - 1].end()] == " ":
-            start -= 1
-    elif not (between == " " and word.isupper() and len(word) >= _SHORTEST_CAPITALS and not given[0].isupper()):
-        return []
-    if not _NAME_BEGINS.search(text[max(0, tokens[start].start() - _LONGEST_CUE) : tokens[start].start()]):
-        return []
-    if lower in things and not word.isupper() and start and tokens[start - 1][0] in _OF:  # "the king of Spain, Philip"
-        return []
-    return [Found(text[tokens[start].start() : last.end()], PERSON, _FAMILY_FIRST)]
-
-
-def _bare(word: str) -> str:
-    return re.sub(r"['’][sS]?$", "", word.rstrip("."))
-
-
-def _family_name(text: str, tokens: Sequence[re.Match[str]], index: int) -> tuple[int, list[str]]:
-    """Follow a given name to the end of the family name, and one word further to see what it names."""
-    end = tokens[index].start() + len(_bare(tokens[index][0]))
-    if end < tokens[index].end():
-        return end, []
-    following: list[str] = []
-    for token in tokens[index + 1 : index + 5]:
-        word = token[0]
-        if not re.fullmatch(r"\s+", text[end : token.start()]) or "\n" in text[end : token.start()]:
-            break
-        lower = word.rstrip(".").casefold()
-        if lower in PARTICLES or _INITIAL.fullmatch(word):
-            end = token.end()
-            continue
-        if not _NAME_TOKEN.match(word) or lower in STOP_WORDS:
-            break
-        following.append(lower)
-        if len(following) == 1:
-            end = token.start() + len(_bare(word))
-        else:
-            break
-    if len(following) == 2 and following[1] not in _THINGS:
-        following.pop()
-    return (end, following) if following else (tokens[index].start() + len(_bare(tokens[index][0])), [])
 
 
 def _tidy(forms: Sequence[Found], text: str) -> list[Found]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.models import load_encoder
+from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import data_root, read_multihop
@@ -61,8 +62,8 @@ def pooled_documents(data: Path, limit: int | None = None) -> list[Document]:
     return list({document.id: document for document in in_turn}.values())
 
 
-def encoded(texts: Sequence[str], said: str) -> tuple[NDArray[np.float32], float]:
-    """Encode texts with the default encoder, a block at a time; a block that was encoded before is read.
+def encoded(texts: Sequence[str], said: str, encoder: Encoder | None = None) -> tuple[NDArray[np.float32], float]:
+    """Encode texts, a block at a time; a block that was encoded before is read.
 
     Parameters
     ----------
@@ -70,13 +71,15 @@ def encoded(texts: Sequence[str], said: str) -> tuple[NDArray[np.float32], float
         What to encode.
     said
         What the texts are, for the line that tells of the progress.
+    encoder
+        What encodes them; None for the default encoder.
 
     Returns
     -------
     tuple[NDArray[np.float32], float]
         Unit rows of shape (texts, dimension), and the seconds that encoding took, in this run or in an earlier one.
     """
-    encoder = load_encoder(threads=1)
+    encoder = encoder or load_encoder(threads=1)
     folder = fedrag_home() / "benchmarks" / "vectors"
     folder.mkdir(parents=True, exist_ok=True)
     parts, seconds = [], 0.0

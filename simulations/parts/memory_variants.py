@@ -6,8 +6,6 @@ the vector of the changed question.
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.files import replace_file
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Fact, MemoryItem
-from simulations.memory_corpus import RealItem, folder
+from simulations.corpora.sentences import encoded
+from simulations.memory_corpus import RealItem
 
 NAMED = frozenset(
     ("PERSON", "ORG", "GPE", "LOC", "FAC", "NAME", "WORK_OF_ART", "NORP", "EVENT", "PRODUCT", "DATE", "YEAR")
@@ -69,7 +67,7 @@ class Variants:
                 self._bases.append((one.item, facts))
         names = sorted({fact.text for facts in self._pool.values() for fact in facts})
         self._row = {name: row for row, name in enumerate(names)}
-        self._vectors = _name_vectors(names, encoder)
+        self._vectors, _ = encoded(names, "names", encoder)
 
     def items(self, count: int, rng: np.random.Generator) -> Iterator[MemoryItem]:
         """Draw varied items with distinct ids."""
@@ -103,13 +101,3 @@ class Variants:
 
 def _split(changes: Sequence[_Change]) -> tuple[list[Fact], list[Fact]]:
     return [change.new for change in changes], [change.old for change in changes]
-
-
-def _name_vectors(names: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:
-    told = hashlib.sha256("\x1f".join((encoder.id, *names)).encode()).hexdigest()[:16]
-    path = folder() / f"names-{told}.npy"
-    if not path.exists():
-        whole = io.BytesIO()
-        np.save(whole, encoder.encode(names))
-        replace_file(path, whole.getvalue(), 0o644)
-    return np.asarray(np.load(path), dtype=np.float32)

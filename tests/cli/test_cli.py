@@ -227,6 +227,7 @@ def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: An
         shown = run("ask", *words, "--name", "desk", *SMALL, said="Who designed\nTarn Bridge?\n")
         assert "Odile Varro" in shown.stdout
     assert "there is no question" in run("ask", "--name", "desk", *SMALL, said=" \n").stderr
+    assert "tarn-bridge#0" in run("inspect", "paths", "--name", "desk", *SMALL, said="Who designed Tarn Bridge?").stdout
 
 
 def test_a_question_without_an_answer_is_said_so(built: Any) -> None:

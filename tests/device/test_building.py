@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from spacy.tokens import Doc
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
@@ -74,6 +76,20 @@ def device(tmp_path: Path) -> Watched:
     watched = Watched(tmp_path)
     watched.write()
     return watched
+
+
+def test_a_parse_is_let_go_as_soon_as_the_rules_have_read_it(tmp_path: Path) -> None:
+    device = Watched(tmp_path)
+    device.write(**{f"{n}.txt": f"Pier {n} is a harbour. It was founded in {1500 + n}.\n" for n in range(200)})
+    alive: list[int] = []
+
+    def look(phase: str, done: int, total: int) -> None:
+        if phase == "distil" and done % 20 == 0:
+            alive.append(sum(isinstance(one, Doc) for one in gc.get_objects()))
+
+    with device.open() as opened:
+        assert opened.build(progress=look).added == 200
+    assert 0 < max(alive) < 150  # spaCy's batch and those read ahead
 
 
 def test_the_first_build_makes_everything(device: Watched) -> None:

@@ -35,6 +35,18 @@ NOTHING_STANDING = Standing()
 
 
 @dataclass(frozen=True, slots=True)
+class Drafted:
+    """What distilling needs of a document: its passages, the rules' drafts, and how many tokens they were made of.
+
+    Its parse, by far the largest part (3 KB a token), is not kept.
+    """
+
+    passages: tuple[Passage, ...]
+    drafts: tuple[Draft, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Distilled:
     """Verified drafts that are memories from now on, with their questions' vectors, and what making them cost.
 
@@ -85,9 +97,14 @@ class Distiller:
         self.seed = seed
         self.rules = RuleSynthesizer()
 
+    def draft(self, parsed: Sequence[ParsedPassage]) -> Drafted:
+        """Let the rules read one document's parsed passages."""
+        passages = tuple(part.passage for part in parsed)
+        return Drafted(passages, tuple(self.rules.drafts(parsed)), sum(len(part.doc) for part in parsed))
+
     def distil(
         self,
-        documents: Sequence[Sequence[ParsedPassage]],
+        documents: Sequence[Drafted],
         sentences: Units,
         hyperedges: Sequence[Hyperedge],
         progress: Progress,
@@ -101,7 +118,7 @@ class Distiller:
         Parameters
         ----------
         documents
-            The parsed passages of each new document.
+            The new documents, each drafted.
         sentences
             The device's sentences with their vectors, the new ones among them.
         hyperedges
@@ -111,12 +128,8 @@ class Distiller:
         standing
             What the device holds and made already.
         """
-        drafts: list[Draft] = []
-        for done, parsed in enumerate(documents):
-            progress("distil", done, len(documents))
-            drafts += self.rules.drafts(parsed)
-        progress("distil", len(documents), len(documents))
-        new = _Units.of(part.passage for parsed in documents for part in parsed)
+        drafts = [draft for document in documents for draft in document.drafts]
+        new = _Units.of(passage for document in documents for passage in document.passages)
         units = _Units.of((*new.passages, *standing.passages))
         judge = self._judge(units, new, sentences, standing)
         rejected: Rejects = Counter()
@@ -128,7 +141,7 @@ class Distiller:
         progress("verify", 2, 2)
         rejected.update(facts.rejected)
         rejected.update(derived.rejected)
-        corpus_tokens = sum(len(part.doc) for parsed in documents for part in parsed)
+        corpus_tokens = sum(document.tokens for document in documents)
         changed = facts.changed + derived.changed
         ruled = changed.at(np.flatnonzero(changed.kept))
         composed, cost = self._composed(hyperedges, new, ruled.drafts, corpus_tokens, rejected, progress)

@@ -56,7 +56,8 @@ def distilled(toolbox: Toolbox, parsed: list[list[ParsedPassage]], tokens: int) 
         Hyperedge("e1", "sentence", units.ids[3:], (1.0,) * (len(units.ids) - 3), vectors[3]),
     ]
     corpus = sum(len(part.doc) for parts in parsed for part in parts)
-    made = Distiller(toolbox.encoder, generator, -(-tokens * 1000 // corpus), 7).distil(parsed, units, edges, silent)
+    distiller = Distiller(toolbox.encoder, generator, -(-tokens * 1000 // corpus), 7)
+    made = distiller.distil([distiller.draft(parts) for parts in parsed], units, edges, silent)
     assert made.corpus_tokens == corpus
     return made, loads
 
