@@ -84,18 +84,21 @@ def question_of(argument: str) -> str:
     SettingError
         There is none.
     """
-    question = normalise_line(_typed() if argument == "-" else argument)
+    question = normalise_line(typed(argument, "question"))
     if not question:
         raise SettingError("there is no question", where="question", fix="type one")
     return question
 
 
-def _typed() -> str:
+def typed(argument: str, what: str) -> str:
+    """An argument, or where it is - what stands on standard input or is typed there."""
+    if argument != "-":
+        return argument
     if sys.stdin is None:
         return ""
-    return (
-        typer.prompt("Question", err=True) if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
-    )
+    if sys.stdin.isatty():
+        return str(typer.prompt(what.capitalize(), err=True))
+    return sys.stdin.buffer.read().decode(errors="replace")
 
 
 def changed(options: Sequence[str] | None) -> dict[str, bool | int | float | str]:

@@ -24,6 +24,7 @@ from fedrag_flwr.cli.console import (
     progress_bar,
     question_of,
     settings_from,
+    typed,
     with_errors,
 )
 from fedrag_flwr.device import EdgeDevice
@@ -187,9 +188,13 @@ def show_paths(
 @inspect_app.command("document")
 @with_errors
 def show_document(
-    document_id: str, name: NameOption = "here", store: StoreOption = None, as_json: JsonFlag = False
+    document_id: Annotated[str, typer.Argument(help="The document's id; - to type it, as it may name somebody.")],
+    name: NameOption = "here",
+    store: StoreOption = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show what a document brought: passages, sentences, hyperedges and memories."""
+    document_id = typed(document_id, "document").strip()
     with _reading(name, store) as memory:
         brought, view = memory.contribution(document_id), view_document(memory, document_id)
     if as_json:

@@ -94,6 +94,7 @@ class Flower:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            umask=0o077,  # of a link that this starts and its log, which hold what the run's messages do
         ) as process:
             assert process.stdout is not None
             try:

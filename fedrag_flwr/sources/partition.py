@@ -16,6 +16,7 @@ from fedrag_flwr.records import Document, SharedDocument
 from fedrag_flwr.sources.benchmark import Benchmark
 
 _DOCUMENTS_PER_FILE = 2_000
+_PUBLIC = 0o644  # a benchmark's documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +138,18 @@ def write_partition(root: str | Path, partition: Partition) -> None:
     root = Path(root)
     written: set[Path] = set()
     for device, documents in partition.documents.items():
-        written.update(write_documents(root / device, documents))
+        written.update(write_documents(root / device, documents, _PUBLIC))
     for stale in root.glob("device-*/*.jsonl"):
         if stale.stem.isdecimal() and stale not in written:
             stale.unlink(missing_ok=True)
-    _write(root / "questions.jsonl", [gold_line(question) for question in partition.questions])
+    _write(root / "questions.jsonl", [gold_line(question) for question in partition.questions], _PUBLIC)
 
 
-def write_documents(folder: Path, documents: Sequence[Document | SharedDocument]) -> list[Path]:
-    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them; give these files."""
+def write_documents(folder: Path, documents: Sequence[Document | SharedDocument], mode: int = 0o600) -> list[Path]:
+    """Write documents as ``<folder>/<n>.jsonl``, as `FolderSource` reads them; give these files.
+
+    Their mode is the owner's alone unless they are public.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for number, start in enumerate(range(0, len(documents), _DOCUMENTS_PER_FILE)):
@@ -153,12 +157,12 @@ def write_documents(folder: Path, documents: Sequence[Document | SharedDocument]
             json.dumps({"id": one.id, "title": one.title, "text": one.text}, ensure_ascii=False)
             for one in documents[start : start + _DOCUMENTS_PER_FILE]
         ]
-        written.append(_write(folder / f"{number}.jsonl", rows))
+        written.append(_write(folder / f"{number}.jsonl", rows, mode))
     return written
 
 
-def _write(path: Path, rows: list[str]) -> Path:
+def _write(path: Path, rows: list[str], mode: int) -> Path:
     body = "".join(f"{row}\n" for row in rows).encode()
     if not path.is_file() or path.read_bytes() != body:
-        replace_file(path, body, 0o644)
+        replace_file(path, body, mode)
     return path
