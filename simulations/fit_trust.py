@@ -128,10 +128,16 @@ def main() -> None:
     generator_id = load_toolbox(Settings().models, fedrag_home()).generator_id
     rows = collect(options.data, options.limit, RowFile(options.rows, this_code(generator_id)))
     weights, bias = fit([row for row in rows if row["split"] == "train"])
-    told = {"features": FEATURES, "weights": [round(float(value), 4) for value in weights], "bias": round(bias, 4)}
+    count = sum(row["split"] == "train" for row in rows)
+    told = {
+        "features": FEATURES,
+        "weights": [round(float(value), 4) for value in weights],
+        "bias": round(bias, 4),
+        "fitted_on": f"{count} answers to train questions of {', '.join(SETS)}",
+    }
     options.model.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     dev = [row for row in rows if row["split"] == "dev"]
-    results = {"fitted": sum(row["split"] == "train" for row in rows), "all": report(dev, weights, bias)}
+    results = {"fitted": count, "all": report(dev, weights, bias)}
     results |= {name: report([row for row in dev if row["set"] == name], weights, bias) for name in SETS}
     print(json.dumps(told | results, indent=1))
     options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -47,13 +47,13 @@ class Centralized(FederatedRag):
             device = self._courier.name(node_id)
             named = [replace(one, id=f"{device}-{one.id}") for one in batch.documents]
             write_documents(home / "documents" / device, named)
-        self._centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.toolbox)
-        report = self._centre.build(progress=self.progress)
+        self.centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.toolbox)
+        report = self.centre.build(progress=self.progress)
         self.builds[_SERVER] = report
         self._remember_peak(CENTRE, report.peak_rss_mb)
 
     def ask(self, questions: Sequence[Question]) -> None:
         """Answer at the server; no message is sent."""
         self.questions.update({question.id: question for question in questions})
-        for answer in self._centre.answer(questions, "own-memory").answers:
+        for answer in self.centre.answer(questions, "own-memory").answers:
             self.answers[answer.question_id] = answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from logging import WARNING
@@ -98,21 +99,30 @@ class ConfidentialBroadcast(FederatedRag):
             return
         peers = [PeerKey(self.cards[node_id].name, self.cards[node_id].key) for node_id in self.builds]
         asked: dict[int, list[SealedMessage]] = defaultdict(list)
-        for message in enclave.ask(SealedMessages("server", tuple(boxes)), peers).messages:
+        start = time.perf_counter()
+        requests = enclave.ask(SealedMessages("server", tuple(boxes)), peers).messages
+        enclosed = time.perf_counter() - start
+        for message in requests:
             if (owner := self.node_of(message.device)) is not None:
                 asked[owner].append(message)
         given, seconds = fetch_sealed(courier, asked, self.settings.inference.remote_units)
         evidence = fitting_boxes(courier, given)
         self.tally({"boxes": len(evidence)})
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
-        for message in enclave.answer(SealedMessages("server", tuple(evidence))).messages:
+        start = time.perf_counter()
+        answered = enclave.answer(SealedMessages("server", tuple(evidence))).messages
+        enclosed += time.perf_counter() - start
+        for message in answered:
             if (home := self.node_of(message.device)) is not None:
                 answers[home].append(message)
         back = [Letter(home, SealedMessages(courier.name(home), tuple(sealed))) for home, sealed in answers.items()]
         for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
+        # what the enclave did for all of them together: opening boxes, vectors of questions, sealing
+        told = sum(self.answers[question.id].cost.seconds for question in questions)
+        shared = max(0.0, enclosed - told) / len(questions)
         for node_id, sealed in confided.items():
-            worked = courier.worked(sealed.seconds) / len(by_home[node_id])
+            worked = courier.worked(sealed.seconds) / len(by_home[node_id]) + shared
             for question in by_home[node_id]:
                 self.charge(question.id, worked + seconds.get(question.id, 0.0))
 

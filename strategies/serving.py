@@ -10,7 +10,7 @@ from functools import partial
 
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.nearness import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
@@ -44,7 +44,8 @@ class ServingRag(HelpingRag):
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
         tools, start = self.tools.toolbox, time.perf_counter()
-        units = rescored(given.units, self.open[question_id].vector, tools.encoder)
+        most = self.settings.inference.evidence_units
+        units = verified(given.units, self.open[question_id].vector, tools.encoder, most)
         scoring = Cost(seconds=time.perf_counter() - start)
         answer = answer_over(self.questions[question_id], units, self.settings, tools, "server")
         return replace(answer, cost=answer.cost + scoring)

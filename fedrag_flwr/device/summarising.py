@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ _SUMMARY = TypeAdapter(HitSummary)
 _MOST_REMOVED = 64
 _MOST_ROUNDS = 8  # a round teaches names, and each may teach more
 _MOST_TITLE = 200
+_WARMING = "What is here?"  # a search that makes what the next ones need
 _UNTELLING = frozenset({"CONCEPT", "CARDINAL", "ORDINAL", "PERCENT", "YEAR", "DATE", "TIME", "QUANTITY", "MONEY"})
 
 
@@ -130,6 +132,9 @@ class DeviceSummaries:
             )
         start = time.perf_counter()
         self._inform()
+        if not request.questions:  # a round is to come: its first question does not wait for an index
+            with suppress(SourceError):  # then the questions say so
+                self._source().search(_WARMING, 1)
         for _ in range(_MOST_ROUNDS):
             rules = self._rules()
             version = self._version(*rules)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.evaluation.bootstrap import Finite
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
 from fedrag_flwr.records import Answer, ChosenPath, Cost, EvidenceUnit, Explained
@@ -31,10 +32,10 @@ class AnswerRow(Explained):
     aliases: tuple[str, ...]
     answer: str | None
     path: str
-    score: float | None
+    score: Finite | None
     right: bool
-    em: float
-    f1: float
+    em: Finite
+    f1: Finite
     sources: tuple[str, ...]
     cost: Cost
     evidence: tuple[str, ...] = ()

@@ -49,5 +49,5 @@ def _line(row: Row) -> tuple[str, ...]:
 
 
 def _of_build(builds: Sequence[BuildReport]) -> Counter[str]:
-    counts = Counter(memories=sum(report.items for report in builds))
+    counts = Counter(memories=sum(report.items for report in builds if report.corpus_tokens))  # else they were there
     return +counts

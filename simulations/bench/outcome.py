@@ -134,7 +134,7 @@ def _write(root: Path, name: str, manifest: Manifest, gathered: Gathered) -> Non
         system: replace(score_system(gathered.gold, given, gathered.traffic[system]), upper_bound=system == ORACLE)
         for system, given in gathered.answers.items()
     }
-    builds = next((made for made in gathered.builds.values() if any(one.items for one in made)), [])
+    builds = next((made for made in gathered.builds.values() if any(one.corpus_tokens for one in made)), [])
     write_results(root, name, manifest, systems, gathered.answers, gathered.gold, builds, with_evidence=True)
 
 
@@ -149,7 +149,8 @@ def _together(gathered: Mapping[str, Gathered]) -> Gathered:
         for system, given in one.answers.items():
             named = [replace(answer, question_id=f"{name}/{answer.question_id}") for answer in given]
             answers.setdefault(system, []).extend(named)
-            traffic[system] = traffic.get(system, Traffic()) + one.traffic[system]
+            lost = {f"{name}/{device}": reason for device, reason in one.traffic[system].missing.items()}
+            traffic[system] = traffic.get(system, Traffic()) + replace(one.traffic[system], missing=lost)
             reports = [replace(report, device=f"{name}/{report.device}") for report in one.builds[system]]
             builds.setdefault(system, []).extend(reports)
     return Gathered(tuple(gold), answers, traffic, builds)
@@ -168,6 +169,7 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
             world.name: sum(one.question_id in world.partition.local for one in world.gold) for world in worlds
         },
         "peak-rss-mb": round(rows.peak_rss_mb(plan.systems)),
+        **_asked_apart(plan.systems, rows),
         "own-settings": {name: own for name in plan.systems if (own := changes_of(name))},
     }
     settings = {**plan.base().flat(), **{f"bench.{key}": value for key, value in told.items()}}
@@ -188,6 +190,15 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
         models=_written(_joined([{**dict(one.models), "generator": one.generator} for one in made])),
         machine={**_joined([dict(one.machine) for one in made]), "load": found.machine["load"]},
     )
+
+
+def _asked_apart(systems: Sequence[str], rows: Rows) -> dict[str, dict[str, str]]:
+    """When the processes began that asked each system, where not all were asked by the same ones: seconds differ."""
+    began = {
+        name: ", ".join(f"{datetime.fromtimestamp(one.began, UTC):%Y-%m-%d %H:%M}" for one in rows.sessions([name]))
+        for name in systems
+    }
+    return {"sessions": began} if len(set(began.values())) > 1 else {}
 
 
 def _written(told: Mapping[str, str | int | float]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from fedrag_flwr.sources.hub import PREFIX
 Setting = Literal["local", "federated", "pool"]
 Split = Literal["dev", "train"]
 _EVIDENCE_WORDS = 400  # five passages of 80 with their titles; the mean over three datasets' training rows is 77
+_OPTIONS = {"seed": "--seed", "federation.devices": "--devices", "data.split": "--split", "data.limit": "--questions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ class BenchPlan:
             raise SettingError(f"'{self.split}' is not a split", where="split", fix="dev or train")
         if self.setting == "pool" and self.split != "dev":
             raise SettingError("a pool's questions have no split", where="split", fix="leave it out")
+        if told := sorted(_OPTIONS.keys() & self.changes.keys()):
+            fix = f"give {', '.join(dict.fromkeys(_OPTIONS[key] for key in told))} instead"
+            raise SettingError("has an option of its own", where=", ".join(told), fix=fix)
         if self.devices < 1 or self.questions < 1:
             raise SettingError("must be at least 1", where="devices, questions", fix="give positive numbers")
         if not self.systems or len(set(self.systems)) != len(self.systems):

@@ -18,9 +18,10 @@ from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.plan import named
 from simulations.bench.world import World
-from simulations.worlds.kept_devices import KeptDevices
+from simulations.worlds.kept_devices import KeptDevices, overhear
 from simulations.worlds.local_grid import LocalGrid
 from strategies import STRATEGIES, ServerTools, make_strategy
+from strategies.centralized import Centralized
 
 Ask = Callable[[EdgeDevice, Question], Answer]
 
@@ -92,6 +93,8 @@ class Federated:
     def prepare(self) -> Prepared:
         """Describe, build and share."""
         self._strategy.prepare(self._grid, str(self._grid.run.run_id))
+        if isinstance(self._strategy, Centralized):
+            overhear(self._strategy.centre, self._devices.said)
         outcome = self._strategy.outcome()
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
         peak = max(outcome.peak_rss_mb.values(), default=0.0)
@@ -106,7 +109,7 @@ class Federated:
         self._seen, self._worked = outcome.traffic, outcome.server_seconds
         answer, said = self._strategy.answers.get(question.id), self._devices.said.pop(question.id, None)
         if answer is not None and said is not None:  # people at home read what they are told, unmasked
-            answer = replace(answer, text=said.text, path=said.path)
+            answer = replace(answer, text=said.text, path=said.path, evidence=said.evidence, paths=said.paths)
         return Asked(answer, sent, worked)
 
     def close(self) -> None:

@@ -40,6 +40,12 @@ class Overheard(Doorkeeper):
         return Doorkeeper.batch(self, told, still_open, mode, waiting, asked)
 
 
+def overhear(device: EdgeDevice, said: dict[str, Answer]) -> None:
+    """Note what a device answers."""
+    keeper = device.doorkeeper
+    device.doorkeeper = Overheard(keeper.device, keeper.store, keeper.door, keeper.hide, keeper.settings, said=said)
+
+
 @dataclass(frozen=True, slots=True)
 class KeptNode:
     """A node whose device is opened once, with the first message."""
@@ -54,10 +60,7 @@ class KeptNode:
 
         def opened(_: Settings) -> EdgeDevice:
             device = node.device()
-            keeper = device.doorkeeper
-            device.doorkeeper = Overheard(
-                keeper.device, keeper.store, keeper.door, keeper.hide, keeper.settings, said=said
-            )
+            overhear(device, said)
             if walker:
                 device.walks.notes = WalkNotes(root / notes_of(walker))
             return device

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fedrag_flwr
 from fedrag_flwr.errors import FedragError, NotFoundError, SettingError, StoreCorruptError, StoreError, StoreFullError
 from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary, write_results
+from fedrag_flwr.evaluation.fitted import fitted_on
 from fedrag_flwr.evaluation.manifest import PACKAGES
 from fedrag_flwr.files import replace_file
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
@@ -152,6 +154,15 @@ def test_an_answer_s_seconds_are_seconds(tmp_path: Path, written: Path, seconds:
         read_answers(tmp_path)
 
 
+@pytest.mark.parametrize("field", ["score", "em", "f1"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_an_answer_is_worth_is_a_number(tmp_path: Path, written: Path, field: str, value: float) -> None:
+    first, *others = (written / "answers.jsonl").read_text().splitlines()
+    (tmp_path / "answers.jsonl").write_text("\n".join((json.dumps({**json.loads(first), field: value}), *others)))
+    with pytest.raises(StoreCorruptError, match=rf"answers.jsonl line 1.*{field}"):
+        read_answers(tmp_path)
+
+
 def test_results_are_their_owner_s_to_read(tmp_path: Path) -> None:
     folder = write(make_run(5), tmp_path)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -259,6 +270,12 @@ def test_replacing_is_whole(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o600
     replace_file(target, b"for all", 0o644)
     assert target.stat().st_mode & 0o777 == 0o644
+
+
+def test_every_file_of_weights_tells_what_it_was_fitted_on() -> None:
+    weights = {path.stem for path in Path(fedrag_flwr.__file__).parent.rglob("*.json") if path.read_text()[0] == "{"}
+    assert "trust" in weights
+    assert fitted_on().keys() == weights
 
 
 def test_the_manifest_names_no_place_and_no_secret() -> None:

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
@@ -16,7 +17,7 @@ from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.reader import CERTAIN, Reading
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.privacy.nearness import rescored, verified
 from fedrag_flwr.records import (
     Answer,
     Delta,
@@ -383,6 +384,26 @@ def test_how_near_foreign_evidence_is_home_measures_itself(encoder: Encoder) -> 
     assert (far.text, near.text) == (boasting.text, modest.text)
     assert far.score < 0.5 < near.score
     assert rescored([], vector, encoder) == []
+
+
+def test_claims_choose_what_is_measured_until_one_proves_false(encoder: Encoder) -> None:
+    [vector] = encoder.encode(["Who commanded the frigate Windhover?"])
+    texts = ("Jonas Keel commanded the frigate Windhover.", "The Windhover is a frigate.", "The sea is wide.")
+    honest = rescored([EvidenceUnit(text[-9:], text, "rivers", 0.0) for text in texts], vector, encoder)
+    seen: list[str] = []
+
+    class Watched:
+        id, dimension = encoder.id, encoder.dimension
+
+        def encode(self, told: Sequence[str]) -> NDArray[np.float32]:
+            seen.extend(told)
+            return encoder.encode(told)
+
+    assert verified(honest[::-1], vector, Watched(), 2) == honest[:2]
+    assert seen == [one.text for one in honest[:2]]
+    boasting = [*honest[:2], replace(honest[2], score=1.0)]
+    assert verified(boasting, vector, Watched(), 2) == honest[:2]
+    assert verified([], vector, encoder, 2) == []
 
 
 def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(

@@ -92,8 +92,8 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert f"| {ORACLE} (upper bound) |" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     answers = read_answers(tmp_path / "out")
     assert len(answers) == 5 * 4
-    assert any(row.evidence for row in answers if row.system == COGNIZER)
-    assert not any(row.evidence for row in answers if row.system == "memory-fusion")  # evidence does not travel
+    for name in (COGNIZER, "memory-fusion", "centralized"):
+        assert any(row.evidence for row in answers if row.system == name)
     for name in ("table.md", "table.csv", "report.html"):
         assert MEMORIZER in (tmp_path / "out" / name).read_text(encoding="utf-8")
     assert read_summary(tmp_path / "out") == summary
@@ -446,7 +446,13 @@ def test_each_system_begins_as_often() -> None:
 def test_a_wrong_plan_is_refused_before_anything_is_loaded(data: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no-such-system"):
         chosen_systems("no-rag,no-such-system")
-    for wrong in ({"questions": 0}, {"devices": 0}, {"systems": ()}, {"setting": "pool", "split": "train"}):
+    for wrong in (
+        {"questions": 0},
+        {"devices": 0},
+        {"systems": ()},
+        {"setting": "pool", "split": "train"},
+        {"changes": {"seed": 9}},
+    ):
         with pytest.raises(SettingError):
             BenchPlan(**{"data": (data,), "systems": ("no-rag",), **wrong})  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="absent"):

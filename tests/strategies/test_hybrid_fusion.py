@@ -308,6 +308,23 @@ def test_records_that_change_all_the_time_hold_nobody_up(
             owner.summaries.answer(request)
 
 
+def test_the_first_question_does_not_wait_for_an_index(
+    built: Federation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shared(built, tmp_path).device("rivers") as owner:
+        searched: list[str] = []
+        source = owner.summaries._source()
+
+        class Watched(Restless):
+            def search(self, question: str, k: int) -> tuple[SourceHit, ...]:
+                searched.append(question)
+                return super().search(question, k)
+
+        monkeypatch.setattr(owner.summaries, "_source", lambda: Watched(source))
+        assert not owner.summaries.answer(HitsRequest(())).summaries
+        assert len(searched) == 1
+
+
 def shared(built: Federation, root: Path) -> Federation:
     """A copy with its stores and caches, whose documents may change."""
     return built.copy_to(root)
