@@ -78,7 +78,7 @@ def silent(_: str) -> None:
 
 
 def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) -> None:
-    plan = plan_of(data, (MEMORIZER, COGNIZER, "memory-fusion", "centralized"), "federated")
+    plan = plan_of(data, (MEMORIZER, COGNIZER, "local-rag", "memory-fusion", "centralized"), "federated")
     worlds, rows = run_plan(plan, tmp_path / "out", silent)
     summary = write_outcome(plan, worlds, rows, tmp_path / "out")
     assert set(summary.systems) == {*plan.systems, ORACLE}
@@ -91,9 +91,10 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert [name for name, result in summary.systems.items() if result.upper_bound] == [ORACLE]
     assert f"| {ORACLE} (upper bound) |" in (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     answers = read_answers(tmp_path / "out")
-    assert len(answers) == 5 * 4
-    for name in (COGNIZER, "memory-fusion", "centralized"):
-        assert any(row.evidence for row in answers if row.system == name)
+    assert len(answers) == 6 * 4
+    read = [row for row in answers if row.path in ("cognizer", "remote")]
+    assert {COGNIZER, "local-rag"} <= {row.system for row in read}
+    assert all(row.evidence for row in read)
     for name in ("table.md", "table.csv", "report.html"):
         assert MEMORIZER in (tmp_path / "out" / name).read_text(encoding="utf-8")
     assert read_summary(tmp_path / "out") == summary
