@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.benchmark import read_pool
 from simulations.bench.comparing import compared
 from simulations.bench.construction import READING
-from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, oracle, write_outcome
+from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, _asked_apart, oracle, write_outcome
 from simulations.bench.plan import BenchPlan, Setting
 from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session, read_rows
 from simulations.bench.run import run_plan
@@ -169,6 +170,11 @@ def test_the_manifest_tells_of_all_processes_that_made_rows(data: Path, tmp_path
     asked = [row.load for row in rows.of("tiny", MEMORIZER) if row.question_id]
     assert first.machine["load"] == again.machine["load"] == pytest.approx(sum(asked) / len(asked), abs=0.05)
     assert told.seconds == pytest.approx(first.seconds + 60.0, abs=1.0)
+    assert "bench.sessions" not in first.settings  # all were asked by the same processes
+    joined.add(Row("tiny", COGNIZER, "another question"))
+    apart = _asked_apart((MEMORIZER, COGNIZER), joined)["sessions"]
+    assert apart[COGNIZER] == f"{datetime.fromtimestamp(other.began, UTC):%Y-%m-%d %H:%M}"
+    assert apart[MEMORIZER].split(", ")[1:] == [apart[COGNIZER]]
 
 
 def test_rows_that_an_idle_process_writes_out_are_not_its_own(

@@ -23,7 +23,7 @@ from fedrag_flwr.sources import (
     write_partition,
 )
 from fedrag_flwr.sources.benchmark import read_pool
-from fedrag_flwr.sources.partition import Partition
+from fedrag_flwr.sources.partition import Partition, write_documents
 
 
 def _row(number: int, **changes: Any) -> dict[str, Any]:
@@ -143,6 +143,9 @@ def test_a_written_partition_reads_back(tmp_path: Path) -> None:
     benchmark = read_multihop(_file(tmp_path / "x.jsonl.gz", [_row(i) for i in range(9)]))
     root = tmp_path / "silos"
     write_partition(root, partition_documents(benchmark, 5, 0))
+    assert (root / "questions.jsonl").stat().st_mode & 0o777 == 0o644
+    [handed_over] = write_documents(tmp_path / "centre", benchmark.documents)
+    assert handed_over.stat().st_mode & 0o777 == 0o600  # nobody else's, unless they are public
     partition = partition_documents(benchmark, 2, 1)
     write_partition(root, partition)
     _same(root, partition)
