@@ -214,7 +214,9 @@ class Builder:
 
     def _remember(self, changed: _Difference, fresh: Sequence[_Read], plan: BuildPlan, progress: Progress) -> _Made:
         again = [self.store.document(document_id) for document_id in changed.unremembered]
-        drafted = [read.drafted for read in fresh] + list(self._drafted(again, plan, progress))
+        drafted = [read.drafted for read in fresh]
+        if again:  # else the progress of reading would begin anew
+            drafted += self._drafted(again, plan, progress)
         held = self.store.units("sentence")
         paragraphs = _with_fresh(self.store.units("paragraph"), fresh, changed.gone)
         sentences = _with_fresh(held, fresh, changed.gone)
