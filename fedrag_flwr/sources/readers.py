@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fedrag_flwr.errors import DocumentError
+from fedrag_flwr.sources.markdown import plain_markdown
 
 if TYPE_CHECKING:
     from bs4 import Tag
@@ -20,8 +21,6 @@ Reader = Callable[[bytes], tuple[str, str]]  # bytes -> (title or "", text)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"\s*(?:$|#|- |[\w.-]+\s*:)|\s+\S")  # of YAML; between two rules may stand text
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
-_UNDERLINED = re.compile(r"^(?=.*\w)(.+)\n=+\s*$", re.MULTILINE)
 _FILE_NAME = re.compile(r"\A\s*Microsoft \w+ - |\.[A-Za-z][A-Za-z0-9]{1,4}\s*\Z")
 _TEXTS = "p div section article main blockquote pre figure figcaption body hr h1 h2 h3 h4 h5 h6"
 _BLOCKS = frozenset(_TEXTS.split()) | {"li", "ul", "ol", "dl", "dt", "dd", "table", "tr"}
@@ -57,48 +56,19 @@ def read_markdown(raw: bytes) -> tuple[str, str]:
         text = text[front.end() :]
         if named := _FRONT_TITLE.search(front[1]):
             title = named[1]
-    if not title:
-        headings = [found for found in (_UNDERLINED.search(text), _HEADING.search(text)) if found]
-        told = min(headings, key=lambda found: found.start())[1] if headings else ""
-        title = _inline(told.rstrip().rstrip("#").rstrip() or told)
-    return title, "\n".join(_markdown_line(line) for line in _uncommented(text).split("\n"))
-
-
-def _uncommented(text: str) -> str:
-    """A text without its comments; what never ends is none."""
-    kept, place = [], 0
-    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[place:start])
-        place = end + 3
-    return "".join((*kept, text[place:]))
-
-
-def _markdown_line(line: str) -> str:
-    if re.match(r"(?:```|~~~|\|?\s*:?-{2,}:?\s*\|)", line.lstrip()):
-        return ""
-    if line.lstrip().startswith("|"):
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        line = "; ".join(cell for cell in cells if cell)
-    return _inline(re.sub(r"^\s*(?:>\s?)+", "", line))
-
-
-def _inline(text: str) -> str:
-    """A line without marks; what stands between two of them has an end in sight, or a long line would take hours."""
-    text = re.sub(r"!\[[^\]]{0,500}\]\([^)]{0,2000}\)", "", text)
-    text = re.sub(r"\[([^\]]{1,500})\](?:\([^)]{0,2000}\)|\[[^\]]{0,500}\])", r"\1", text)
-    text = re.sub(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1", r"\2", text)
-    text = re.sub(
-        r"(?<![\w*])\*(?=\S)([^*]{1,500}?)(?<=\S)\*(?![\w*])|(?<!\w)_(?=\S)([^_]{1,500}?)(?<=\S)_(?!\w)", r"\1\2", text
-    )
-    text = re.sub(r"`([^`]{0,500})`", r"\1", text)
-    return re.sub(r"<(https?://[^>\s]{1,2000})>", r"\1", re.sub(r"</?[a-zA-Z][^<>]{0,200}>", "", text))
+    heading, plain = plain_markdown(text, lambda html: _html_text(html)[1])
+    return title or heading, plain
 
 
 def read_html(raw: bytes) -> tuple[str, str]:
     """Read HTML: the title from ``title`` or ``h1``; paragraphs, headings, lists and table rows as text."""
+    return _html_text(decode(raw))
+
+
+def _html_text(html: str) -> tuple[str, str]:
     from bs4 import BeautifulSoup
 
-    soup = BeautifulSoup(decode(raw), "html.parser")
+    soup = BeautifulSoup(html, "html.parser")
     named = soup.find("title") or soup.find("h1")
     title = named.get_text(" ", strip=True) if named else ""
     text = re.sub(r"\n[ \n]*\n", "\n\n", "".join(_html_pieces(soup)))

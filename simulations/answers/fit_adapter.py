@@ -1,15 +1,13 @@
-"""Fit a generator to answering over notes: a low-rank adapter of its weights, from training questions.
+"""Fit a generator to answering over passages: a low-rank adapter of its weights, from training questions of all sets.
 
     pip install '.[fit]'
-    python simulations/fit_answers.py [--data FOLDER] [--generator NAME] [--steps 300] [--threads 2]
-                                      [--out fedrag_flwr/models/weights/answers-NAME.json]
+    python -m simulations.answers.fit_adapter [--data FOLDER] [--generator NAME] [--steps 200] [--threads 2]
+                                              [--out fedrag_flwr/models/weights/answers-NAME.json]
 
-FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Rows of ``split = train`` only, of all three sets; each is
-asked over the sentences that a reader fitted on other questions hands over, and over gold ones among others. Some
-questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay as
-they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et al.
-2021). Some 40 minutes on two cores for half a billion weights, three times that for one and a half. The readings are
-kept under ``$FEDRAG_HOME/benchmarks``, and so is the state of a fit that was cut off: the next call goes on from there.
+Rows of the training split only, of all seven sets, over the windows that a device reads (`simulations.answers.examples`).
+Some questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay
+as they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et
+al. 2021). The state of a fit that was cut off is kept under ``$FEDRAG_HOME/benchmarks``: the next call goes on there.
 """
 
 from __future__ import annotations
@@ -23,8 +21,9 @@ import random
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,27 +31,22 @@ import numpy as np
 
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.inference.prompts import ANSWERING
-from fedrag_flwr.models import load_encoder, resolve
+from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
+from fedrag_flwr.models import resolve
 from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, name_of
-from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from fedrag_flwr.text.pipeline import SpacyPipeline
-from simulations.corpora.answer_examples import Example, Noted, composed, examples
-from simulations.corpora.reader_corpus import rows
-from simulations.fit_reader import ranked
+from simulations.answers.examples import Example, all_examples, examples
 
 if TYPE_CHECKING:
     import torch
 
-INSTRUCTION = "Answer from the notes, in their words and as briefly as you can, or reply 'unknown'."
-LIMITS = {"hotpotqa": 100, "2wikimultihopqa": 500, "musique": 100}
-HELD = {"hotpotqa": 20, "2wikimultihopqa": 40, "musique": 16}  # questions that nothing is fitted on
-TWICE = "hotpotqa"  # the set that weighs double, as the fewest are its own
+INSTRUCTION = "Answer from the passages, as briefly as the question allows, or reply 'unknown'."
+HELD = 0.1  # share of the questions that nothing is fitted on
 RANK, ALPHA, DROPOUT = 8, 16, 0.05
 BATCH, RATE, WARMING = 8, 4e-4, 20
 LOWEST = 1 / 3  # layers below this share of them stay as they are
@@ -68,46 +62,6 @@ class Turn:
     said: list[int]
 
 
-def readings(data: Path, home: Path) -> list[Noted]:
-    """The training questions with their sentences, read once for the same files and models, and kept."""
-    encoder, pipeline = load_encoder(), SpacyPipeline()
-    files = [file_sha256(data / f"{name}.jsonl.gz") for name in LIMITS]
-    key = hashlib.sha256(repr((LIMITS, files, encoder.id, pipeline.id)).encode()).hexdigest()[:12]
-    kept = home / f"answer-readings-{key}.jsonl"
-    if kept.exists():
-        return [Noted.restored(json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
-    marked = [
-        row
-        for name in ("hotpotqa", "2wikimultihopqa")
-        for row in rows(data / f"{name}.jsonl.gz", "train", LIMITS[name], encoder, pipeline)
-    ]
-    _, _, scores = ranked(marked)
-    noted = [Noted.of(row, own.tolist()) for row, own in zip(marked, scores, strict=True)]
-    noted += composed(data / "musique.jsonl.gz", LIMITS["musique"], encoder, pipeline)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(kept, ("\n".join(json.dumps(asdict(one)) for one in noted) + "\n").encode())
-    return noted
-
-
-def dealt(noted: Sequence[Noted], most: int) -> tuple[list[Example], list[Example]]:
-    """Examples to fit, in random order, and those of the questions held back."""
-    draw = random.Random(SEED)
-    held: set[str] = set()
-    for source, count in HELD.items():
-        own = [one.question for one in noted if one.source == source]
-        held.update(draw.sample(own, min(count, len(own) // 4)))
-    fitted: list[Example] = []
-    left: list[Example] = []
-    for one in noted:
-        made = list(examples(one, draw, most))
-        if one.question in held:
-            left += made
-        else:
-            fitted += made * (2 if one.source == TWICE else 1)
-    draw.shuffle(fitted)
-    return fitted, left
-
-
 def turns(made: Sequence[Example], template: ChatTemplate, tokenizer: Any) -> list[Turn]:
     """Examples as the generator is asked them, with the answer and the end of the turn."""
 
@@ -116,7 +70,8 @@ def turns(made: Sequence[Example], template: ChatTemplate, tokenizer: Any) -> li
 
     found = []
     for one in made:
-        head, tail = template.pieces(Prompt(INSTRUCTION, one.user))
+        user = reading_prompt(one.question, one.units).user
+        head, tail = template.pieces(Prompt(INSTRUCTION, user))
         shown = [token for piece in (*head, *tail) for token in tokens(piece.text)]
         found.append(Turn(shown, tokens(one.answer + tokenizer.eos_token)))
     return found
@@ -239,7 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=data_root(), help="the folder with the datasets")
     parser.add_argument("--generator", default=DEFAULT_GENERATOR, help="a known name, or a GGUF file of Qwen2's kind")
-    parser.add_argument("--steps", type=int, default=300, help=f"batches of {BATCH}")
+    parser.add_argument("--steps", type=int, default=200, help=f"batches of {BATCH}")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
@@ -251,8 +206,9 @@ def main() -> None:
 
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(SEED)
-    noted = readings(arguments.data, fedrag_home() / "benchmarks")
-    fitted, held = dealt(noted, Settings().inference.evidence_units)
+    fitted, back = all_examples(arguments.data, SEED, HELD)
+    draw = random.Random(SEED)
+    held = [example for one in back for example in examples(one, draw)]
     file = resolve(arguments.generator)
     tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)  # type: ignore[no-untyped-call]
     whole = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.bfloat16)
@@ -278,10 +234,10 @@ def main() -> None:
     content = gguf_of(model, str(whole.config.model_type))
     adapter = Adapter(ANSWERING, INSTRUCTION, (weights,), hashlib.sha256(content).hexdigest(), content)
     manifest = {
-        "fitted_by": "python simulations/fit_answers.py",
+        "fitted_by": "python -m simulations.answers.fit_adapter",
         "model": file.name,
-        "questions": {name: sum(one.source == name for one in noted) for name in LIMITS},
-        "held_back": {name: len({one.question for one in held if one.source == name}) for name in LIMITS},
+        "examples_of": dict(sorted(Counter(one.source for one in fitted).items())),
+        "held_back": sorted(one.gold.question_id for one in back),
         "split": "train",
         "examples": len(asked),
         "steps": arguments.steps,

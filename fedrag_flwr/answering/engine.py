@@ -1,0 +1,372 @@
+"""One device's answers: recall, retrieve, read, judge, explain."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from fedrag_flwr.answering.explain import LONG, bearing_first, borne, in_words
+from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
+from fedrag_flwr.answering.options import without_options
+from fedrag_flwr.answering.passages import PassageOrder, Shelf, given_texts, shortened, windows
+from fedrag_flwr.answering.read import Draft, Reader
+from fedrag_flwr.answering.recall import Recall, Recalled
+from fedrag_flwr.answering.windows import RankedText
+from fedrag_flwr.errors import PromptError
+from fedrag_flwr.memory.fusion.fusing import references
+from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.privacy.nearness import rescored
+from fedrag_flwr.records import (
+    Answer,
+    Citation,
+    Clock,
+    Cost,
+    Decision,
+    EvidenceUnit,
+    Match,
+    OpenQuestion,
+    Question,
+    Vector,
+    Want,
+    because,
+)
+from fedrag_flwr.retrieval import Retriever
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+
+_MOST_SOURCES = _MOST_WANTS = 64
+_MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages
+Near = Callable[[Vector], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is read, and from which confidence it counts.
+
+    Parameters
+    ----------
+    passages
+        Whole passages that plain retrieval reads.
+    words
+        Of the windows that are read, titles included.
+    more
+        Of those that are read where the first call finds no answer; 0: there is no second call.
+    top_k
+        Memories whose owners are asked.
+    abstain_below
+        Confidence below which no answer is given.
+    ask_below
+        Confidence below which others are asked.
+    """
+
+    passages: int
+    words: int
+    more: int
+    top_k: int
+    abstain_below: float
+    ask_below: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's text with what was computed from it once; the vector has shape (dimension,)."""
+
+    text: str
+    vector: Vector
+    analysis: QuestionAnalysis
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A draft with what was read for it, and how likely it is right; `features` are what that rests on."""
+
+    draft: Draft
+    units: Sequence[EvidenceUnit]
+    confidence: float
+    features: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What home found for a question that stays open: its ranked passages, and its own answer where it was asked."""
+
+    asked: Asked
+    ranked: Sequence[RankedText]
+    home: Judged | None = None
+
+
+class Looks:
+    """The looks of open questions, of the last ones, each until it is taken."""
+
+    def __init__(self, most: int = _MOST_LOOKS) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], Look] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, question: Question, look: Look) -> None:
+        """Keep what was found until the question is finished."""
+        with self._lock:
+            self._kept[question.id, question.text] = look
+            self._kept.move_to_end((question.id, question.text))
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def see(self, question: Question) -> Look | None:
+        """What is kept for a question; it stays."""
+        return self._kept.get((question.id, question.text))
+
+    def take(self, question: Question) -> Look | None:
+        """What is kept for a question; it is forgotten."""
+        with self._lock:
+            return self._kept.pop((question.id, question.text), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Answers questions on one device; makes no difference between simulation and deployment.
+
+    Parameters
+    ----------
+    recall
+        The memories.
+    shelf
+        The device's passages.
+    reader
+        Asks the model.
+    encoder, pipeline
+        Read the question.
+    limits
+        How much is read, and from which confidence it counts.
+    order
+        Ranks passages; None: by the cosine of their vectors.
+    judge
+        Gives answers their confidence.
+    generator_id
+        The model that writes; the judge knows some.
+    clock
+        Seconds for timing.
+    looks
+        What was found for questions that stay open, so that whoever finishes them does not look again.
+    """
+
+    recall: Recall
+    shelf: Shelf
+    reader: Reader
+    encoder: Encoder
+    pipeline: Pipeline
+    limits: Limits
+    order: PassageOrder | None = None
+    judge: Judge = field(default_factory=shipped_judge)
+    generator_id: str = ""
+    clock: Clock = time.perf_counter
+    looks: Looks = field(default_factory=Looks)
+
+    # --- ways of answering ----------------------------------------------------------------------
+
+    def closed_book(self, question: Question) -> Answer:
+        """The model alone."""
+        start = self.clock()
+        draft = self.reader.recite(question.text)
+        return self._plain(question, draft, (), start, "the model alone")
+
+    def plain(self, question: Question, retriever: Retriever | None = None) -> Answer:
+        """The ranking's first passages, whole, in the model's own chat template under one instruction (the floor)."""
+        start = self.clock()
+        asked = self._asked(question.text)
+        most, order = self.limits.passages, retriever or self.order
+        if order is None:
+            units = self.shelf.nearest("paragraph", asked.vector, most)
+        else:
+            units = self.shelf.passages([one.passage_id for one in order.rank(question.text, most)], asked.vector)
+        draft = self.reader.plain(question.text, units)
+        return self._plain(question, draft, units, start, f"the model over {len(units)} whole passages")
+
+    def at_home(self, question: Question, *, memory: bool = True, reading: bool = True) -> Answer:
+        """Memory where it knows, else the device's own passages; either can be left out, for comparison."""
+        start = self.clock()
+        asked = self._asked(question.text)
+        if memory and (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
+            return self._recalled(question, known, self.clock() - start)
+        if not reading:
+            unknown = because("memory", "memory does not know")
+            return Answer(question.id, "", "abstained", 0.0, cost=Cost(self.clock() - start), decisions=(unknown,))
+        ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
+        return self._answer(question, asked, self._read(asked, ranked), start)
+
+    def ask(
+        self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = True
+    ) -> Answer | OpenQuestion:
+        """Memory where it knows, or home's passages where the answer is sure; else an open question.
+
+        Parameters
+        ----------
+        question
+            The question.
+        near
+            Gives the devices to ask for its vector; None for nobody.
+        reading
+            Whether home's own passages may close it.
+        owners
+            Whether to ask the owners of the nearest memories.
+        """
+        start = self.clock()
+        asked = self._asked(question.text)
+        if (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
+            return self._recalled(question, known, self.clock() - start)
+        ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
+        wants = {want.owner: want for want in self._wants(question, asked)} if owners else {}
+        for owner in near(asked.vector) if near is not None else ():
+            wants.setdefault(owner, Want(question.id, owner, ()))
+        home = self._read(asked, ranked) if reading or (not wants and near is None) else None
+        if home is not None and (home.confidence >= self.limits.ask_below or (not wants and near is None)):
+            return self._answer(question, asked, home, start)
+        self.looks.keep(question, Look(asked, ranked, home))
+        return OpenQuestion(question.id, asked.vector, tuple(wants.values())[:_MOST_WANTS], self.clock() - start)
+
+    def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
+        """The vector by which others are asked, and whom memory names."""
+        look = self.looks.see(question)
+        asked = self._asked(question.text) if look is None else look.asked
+        return asked.vector, self._wants(question, asked)
+
+    def sure(self, answer: Answer) -> bool:
+        """Whether nobody else needs to be asked."""
+        return bool(answer.text) and answer.score >= self.limits.ask_below
+
+    def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
+        """Answer an open question with what other devices gave; it changes home's own answer only for a surer one."""
+        start = self.clock()
+        look = self.looks.take(question)
+        if look is None:
+            asked = self._asked(question.text)
+            look = Look(asked, self.shelf.ranked(asked.text, asked.vector, self.order))
+        asked, ranked = look.asked, look.ranked
+        home = look.home or self._read(asked, ranked)
+        if not foreign:
+            return self._answer(question, asked, home, start)
+        given = given_texts(rescored(list(map(shortened, foreign)), asked.vector, self.encoder))
+        try:
+            helped = self._read(asked, sorted([*ranked, *given], key=lambda one: -one.log_odds))
+        except PromptError:  # what others gave may be more than the model can read: home's own passages are not
+            answer = self._answer(question, asked, home, start)
+            return answer.decided(because("help", "the model cannot read what others gave"))
+        best = replace(helped, draft=helped.draft.after(home.draft))
+        if helped.confidence <= home.confidence:
+            best = replace(home, draft=replace(home.draft, cost=home.draft.cost + helped.draft.cost))
+        owners = sorted({unit.origin for unit in foreign})
+        answer = self._answer(question, asked, best, start)
+        return answer.decided(because("help", f"evidence of {', '.join(owners)}", helped.confidence, home.confidence))
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def _asked(self, text: str) -> Asked:
+        [vector] = self.encoder.encode([text])
+        return Asked(text, vector, self.pipeline.question(text))
+
+    def _recalled(self, question: Question, known: Recalled, seconds: float) -> Answer:
+        match, item = known.match, known.match.item
+        confidence = self.judge.of_memory(known)
+        said = f"memory of {item.origin}: score {match.score:.2f}, tells {known.relation:.0%} of what is asked"
+        owned = (f"{owner}/{edge}" for owner, edge in references(item) if edge)
+        return Answer(
+            question_id=question.id,
+            text=item.answer,
+            path="memorizer",
+            score=confidence,
+            decisions=(because("memory", said, match.score, self.recall.least),),
+            sources=(f"{item.origin}/{item.id}", *owned)[:_MOST_SOURCES],
+            cost=Cost(seconds=seconds),
+            recalled=item.question,
+        )
+
+    def _read(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged:
+        """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
+        stem, options = without_options(asked.text)
+        first = self._judged(asked, ranked, stem, options, self.limits.words)
+        if options or not self.limits.more or first.confidence >= self.limits.abstain_below:
+            return first
+        more = self._judged(asked, ranked, stem, options, self.limits.more)
+        again = replace(more, draft=more.draft.after(first.draft))
+        return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
+
+    def _judged(
+        self, asked: Asked, ranked: Sequence[RankedText], stem: str, options: Sequence[str], words: int
+    ) -> Judged:
+        units = windows(stem, ranked, words)
+        if options:
+            draft = self.reader.choose(stem, units, options)
+        else:
+            draft = self.reader.read(asked.text, units) if units else Draft("")
+        if not draft.text:
+            return Judged(draft, units, 0.0)
+        features = read_features(asked.text, asked.analysis, draft, units, ranked)
+        return Judged(draft, units, self.judge.of_draft(features, self.generator_id), features)
+
+    def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
+        """A judged draft as an answer, with the passage that bears it first; declined where that is too unlikely."""
+        draft, confidence, units = judged.draft, judged.confidence, list(judged.units)
+        text, citations, decisions = draft.text, (), [self._said(judged)]
+        if text and confidence < self.limits.abstain_below:
+            text, why = "", f"confidence {confidence:.2f} < {self.limits.abstain_below:.2f}"
+            decisions.append(because("confidence", why, confidence, self.limits.abstain_below))
+        if len(text.split()) > LONG:
+            told = borne(text, units)
+            if not told:
+                text = ""
+                decisions.append(because("evidence", "no passage bears it"))
+            else:
+                text = " ".join(one.text for one in told)
+                units = list(dict.fromkeys([*(one.unit for one in told), *units]))
+                citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in told)
+        elif text:
+            units = bearing_first(question.text, text, units)
+        home = [unit.id for unit in units if unit.origin == self.shelf.device]
+        return Answer(
+            question_id=question.id,
+            text=text,
+            path=("remote" if len(home) < len(units) else "cognizer") if text else "abstained",
+            score=confidence,
+            decisions=tuple(decisions),
+            sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
+            cost=draft.timed(self.clock() - start),
+            evidence=tuple(units),
+            paths=self.order.paths(asked.text, list(dict.fromkeys(home))) if self.order and home else (),
+            citations=citations,
+        )
+
+    def _said(self, judged: Judged) -> Decision:
+        if not judged.units:
+            return because("evidence", "there is nothing to read")
+        read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
+        if not judged.draft.text:
+            return because("model", f"the model found no answer in {read}")
+        return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
+
+    def _plain(
+        self, question: Question, draft: Draft, units: Sequence[EvidenceUnit], start: float, said: str
+    ) -> Answer:
+        return Answer(
+            question_id=question.id,
+            text=draft.text,
+            path="cognizer" if draft.text else "abstained",
+            score=0.0,
+            decisions=(because("model", said if draft.text else f"{said} does not know"),),
+            sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
+            cost=draft.timed(self.clock() - start),
+            evidence=tuple(units),
+        )
+
+    def _wants(self, question: Question, asked: Asked) -> tuple[Want, ...]:
+        """The other devices whose memories come near, each with its hyperedges."""
+        edges: dict[str, list[str]] = {}
+        for match in self._near(asked):
+            for owner, edge in references(match.item):
+                if owner != self.shelf.device:
+                    edges.setdefault(owner, []).extend([edge] if edge else [])
+        named = [Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items())]
+        return tuple(named[:_MOST_WANTS])
+
+    def _near(self, asked: Asked) -> list[Match]:
+        return self.recall.top(asked.vector, asked.analysis, self.limits.top_k)

@@ -1,0 +1,203 @@
+"""What a device's store offers to be read: ranked passages, windows of them, and sentences for others (FD-RAG eq. 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from fedrag_flwr.answering.windows import RankedText, choose
+from fedrag_flwr.memory.store import MemoryStore
+from fedrag_flwr.memory.store.reading import missing
+from fedrag_flwr.records import ChosenPath, EvidenceUnit, Granularity, Vector
+from fedrag_flwr.retrieval import Ranking
+from fedrag_flwr.text.normalise import normalise_line
+from fedrag_flwr.text.numbers import told_words
+from fedrag_flwr.text.segment import document_title
+
+POOL = 64  # near sentences that are offered to others
+RANKED = 10  # passages whose sentences are looked at
+_LEAST_WORDS = 12  # what is left of a unit below that says nothing
+_LONGEST = 1_500  # characters of a unit that are read: a table without stops, or a hostile reply, may have pages
+_GIVEN = 1.0  # log-odds of a passage that another device chose for the question
+
+
+class PassageOrder(Protocol):
+    """Ranks a device's passages, and says why."""
+
+    def rank(self, question: str, most: int) -> Ranking:
+        """At most so many passages, best first."""
+        ...
+
+    def paths(self, question: str, passages: Sequence[str]) -> tuple[ChosenPath, ...]:
+        """The answer paths to those of the passages that the question reaches by one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A device's own passages and sentences.
+
+    Parameters
+    ----------
+    device
+        The device's name, the origin of its units.
+    store
+        Holds sentences, passages and hyperedges.
+    """
+
+    device: str
+    store: MemoryStore
+
+    def ranked(self, question: str, vector: Vector, order: PassageOrder | None) -> list[RankedText]:
+        """The first passages for a question, with their sentences; without an order the nearest ones."""
+        if order is None:
+            scores, ids = self.store.index("paragraph").search(vector[None, :], RANKED)
+            found = list(zip(ids[0], (4.0 * float(score) - 2.0 for score in scores[0]), strict=True))
+        else:
+            found = [(one.passage_id, one.score) for one in order.rank(question, RANKED)]
+        passages = self.store.passages([name for name, _ in found])
+        units = self.store.units("sentence", [own.id for one in passages for own in one.sentences])
+        near = dict(zip(units.ids, map(float, units.vectors @ vector), strict=True))
+        return [
+            RankedText(
+                one.id,
+                one.title,
+                [own.text for own in one.sentences],
+                [near[own.id] for own in one.sentences],
+                odds,
+                self.device,
+            )
+            for one, (_, odds) in zip(passages, found, strict=True)
+        ]
+
+    def passages(self, ids: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """Whole passages in the order given, each with its cosine to a vector of shape (dimension,).
+
+        Raises
+        ------
+        NotFoundError
+            One is not there any more.
+        """
+        units = self.store.units("paragraph", ids)
+        row = {name: number for number, name in enumerate(units.ids)}
+        if gone := [name for name in ids if name not in row]:
+            raise missing("passage", gone)
+        scores = {name: float(units.vectors[row[name]] @ vector) for name in ids}
+        loaded = {unit.id: unit for unit in self._load("paragraph", scores)}
+        return [loaded[name] for name in ids]
+
+    def nearest(self, granularity: Granularity, vector: Vector, count: int) -> list[EvidenceUnit]:
+        """The units of a granularity that come nearest to a vector of shape (dimension,), best first."""
+        scores, ids = self.store.index(granularity).search(vector[None, :], count)
+        return self._load(granularity, dict(zip(ids[0], map(float, scores[0]), strict=True)))
+
+    def nearest_sentences(self, vector: Vector, count: int) -> list[EvidenceUnit]:
+        """The sentences that come nearest to a vector, best first."""
+        return self.nearest("sentence", vector, count)
+
+    def units_of(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """The sentences of own hyperedges, those nearest to a vector first."""
+        wanted = set(hyperedges)
+        if not wanted:
+            return []
+        edges = self.store.hyperedges(ids=sorted(wanted))
+        members = {member for edge in edges if edge.granularity == "sentence" for member in edge.members}
+        paragraphs = {member for edge in edges if edge.granularity == "paragraph" for member in edge.members}
+        members |= {s.id for p in self.store.passages(sorted(paragraphs)) for s in p.sentences} if paragraphs else set()
+        units = self.store.units("sentence", members)
+        return self._load("sentence", dict(zip(units.ids, map(float, units.vectors @ vector), strict=True)))
+
+    def offered(self, hyperedges: Sequence[str], vector: Vector) -> list[EvidenceUnit]:
+        """The sentences of own hyperedges, best first; without any those nearest to a vector of shape (dimension,)."""
+        return self.units_of(hyperedges, vector) or self.nearest_sentences(vector, POOL)
+
+    def _load(self, granularity: Granularity, scores: Mapping[str, float]) -> list[EvidenceUnit]:
+        ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+        ids = [unit_id for unit_id, _ in ranked]
+        if granularity == "paragraph":
+            passages = {p.id: p for p in self.store.passages(ids)}
+            return [EvidenceUnit(i, passages[i].text, self.device, s, passages[i].title) for i, s in ranked]
+        sentences = {s.id: s for s in self.store.sentences(ids)}
+        titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
+        return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
+
+
+def windows(question: str, ranked: Sequence[RankedText], words: int) -> list[EvidenceUnit]:
+    """The windows of ranked passages to read for a question, within a budget of words."""
+    units = []
+    for window in choose(question, ranked, words):
+        one = ranked[window.passage]
+        near = max(one.cosines[place] for place in window.sentences)
+        text = " ".join(one.sentences[place] for place in window.sentences)
+        units.append(EvidenceUnit(one.id, text, one.origin, min(max(near, -1.0), 1.0), one.title))
+    return units
+
+
+def given_texts(units: Sequence[EvidenceUnit]) -> list[RankedText]:
+    """Units that other devices gave, as passages among the ranked ones: of one origin and title together."""
+    together: dict[tuple[str, str], list[EvidenceUnit]] = {}
+    for unit in units:
+        together.setdefault((unit.origin, unit.title or unit.id), []).append(unit)
+    return [
+        RankedText(own[0].id, own[0].title, [one.text for one in own], [one.score for one in own], _GIVEN, origin)
+        for (origin, _), own in together.items()
+    ]
+
+
+def statement(unit: EvidenceUnit) -> tuple[str, str]:
+    """What a unit says, in the form in which statements compare: its text, without case and odd spaces.
+
+    A text that does not name what it stands under says something else under another title ("He was born in Lindmoor"),
+    so that title belongs to it.
+    """
+    text, title = (normalise_line(said).casefold() for said in (unit.text, document_title(unit.title)))
+    return text, "" if set(told_words(title)) <= set(told_words(text)) else title
+
+
+def shortened(unit: EvidenceUnit) -> EvidenceUnit:
+    """What is read of a unit: the start of a very long one, so that it leaves room in the prompt for the others."""
+    return unit if len(unit.text) <= _LONGEST else replace(unit, text=unit.text[:_LONGEST])
+
+
+def within(units: Sequence[EvidenceUnit], most: int) -> list[EvidenceUnit]:
+    """The first units that hold at most so many words, titles included; the last is cut where the words end.
+
+    A unit of which fewer than twelve words would be left is dropped, and with it all that follow.
+    """
+    kept: list[EvidenceUnit] = []
+    left = most
+    for unit in units:
+        words = unit.text.split()
+        room = left - len(unit.title.split())
+        if room < min(len(words), _LEAST_WORDS):
+            break
+        if len(words) > room:
+            return [*kept, replace(unit, text=" ".join(words[:room]))]
+        kept.append(unit)
+        left = room - len(words)
+    return kept
+
+
+def distinct(units: Iterable[EvidenceUnit], home: str = "") -> list[EvidenceUnit]:
+    """One unit for each statement, at the place of the first that says it: home's where it says it too, else that one.
+
+    Home's own documents need no second device, and what they say came from nobody else.
+    """
+    kept: dict[tuple[str, str], EvidenceUnit] = {}
+    for unit in units:
+        first = kept.setdefault(said := statement(unit), unit)
+        if unit.origin == home != first.origin:
+            kept[said] = unit
+    return list(kept.values())
+
+
+def nearest(units: Sequence[EvidenceUnit], home: str = "") -> list[EvidenceUnit]:
+    """Units as they are read, the nearest first, each once.
+
+    Of those that say the same the device `home`'s is taken, where it says so.
+    """
+    best: dict[tuple[str, str], EvidenceUnit] = {}
+    for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
+        best.setdefault((unit.origin, unit.id), unit)
+    return distinct(map(shortened, best.values()), home)

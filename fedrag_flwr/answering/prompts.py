@@ -1,0 +1,60 @@
+"""The prompts by which a model answers questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.records import EvidenceUnit
+
+UNKNOWN = "unknown"
+ANSWERING = "answers"  # the task of questions over passages, for which a model may have been fitted
+
+_PLAIN = "Answer the question from the passages. If they do not hold the answer, say that you do not know."
+_READING = (
+    "Answer the question from the passages alone. Where it asks for a name, a date, a number or a thing, reply with "
+    "that alone. Where it asks how or why, reply with one to three sentences. Reply with yes or no where it asks for "
+    f"that. Reply with '{UNKNOWN}' where the passages do not hold the answer."
+)
+_CLOSED_BOOK = "Answer the question from what you know, as briefly as you can. If you do not know, say so."
+
+_DECLINES = re.compile(
+    r"""\s*(?:answer:\s*)?["'(]*(?:
+        unknown\b(?!\ [A-Z])
+      | (?:i|we)\s(?:do\ not|don['’]t|cannot|can['’]t|am\ (?:sorry|unable|not\ (?:sure|able))|have\ no)
+      | i['’]m\s(?:sorry|unable|not\s(?:sure|able))
+      | (?:sorry|unfortunately)\b
+      | (?:it|that)\ is\ (?:unknown|unclear|not\ (?:known|clear|stated|specified|mentioned|possible))
+      | no\ information\b | not\ (?:known|stated|mentioned|specified|given|provided)\b
+      | there\ is\ no\ (?:information|mention|answer|specific)
+      | (?:the\ )?(?:passages?|provided|given|text|information|question|answer)\b[^.]{0,80}?\b(?:do|does|is|are)(?:n['’]t|\ not)\b
+        [^.]{0,60}?\b(?:hold|mention|contain|state|say|specif|provid|include|give|answer|know|have|indicate|tell|list|address|clear|discuss|describe)
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def plain_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
+    """Ask a question over passages in the model's own chat template, under one short instruction."""
+    return Prompt(_PLAIN, _asked(question, units))
+
+
+def reading_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
+    """Ask a question over passages, by the weights that the model was fitted with where there are any."""
+    return Prompt(_READING, _asked(question, units), task=ANSWERING)
+
+
+def closed_book_prompt(question: str) -> Prompt:
+    """Ask a question of the model alone."""
+    return Prompt(_CLOSED_BOOK, f"Question: {question}")
+
+
+def declines(text: str) -> bool:
+    """Whether a model says that it does not know."""
+    return not text.strip() or _DECLINES.match(text) is not None
+
+
+def _asked(question: str, units: Sequence[EvidenceUnit]) -> str:
+    passages = "\n\n".join(f"{unit.title}\n{unit.text}" if unit.title else unit.text for unit in units)
+    return f"{passages}\n\nQuestion: {question}"

@@ -1,0 +1,115 @@
+"""Reading: one call of the model over a few passages (FD-RAG 4.2, the Cognizer; eq. 15)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, plain_prompt, reading_prompt
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.records import Cost, EvidenceUnit, as_line
+
+# One line: an answer and nothing else.
+ONE_LINE = Grammar(r"root ::= [^\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a model wrote, before anybody judges it.
+
+    Parameters
+    ----------
+    text
+        The answer; empty where the model said that it does not know.
+    cost
+        Of the call.
+    setup
+        Seconds of loading the model, which are no question's own.
+    logprob
+        Mean log-probability of the tokens that it wrote; nan where the model does not tell.
+    unknown
+        Log-probability of saying that it does not know instead; nan where that was not asked.
+    again
+        Whether this is a second call, over more passages.
+    """
+
+    text: str
+    cost: Cost = Cost()
+    setup: float = 0.0
+    logprob: float = math.nan
+    unknown: float = math.nan
+    again: bool = False
+
+    def timed(self, seconds: float) -> Cost:
+        """The cost of a question that took so many seconds; a replayed generation keeps its own."""
+        spent = seconds - self.setup + (self.cost.seconds if self.cost.replayed else 0.0)
+        return replace(self.cost, seconds=max(spent, 0.0))
+
+    def after(self, first: Draft) -> Draft:
+        """This second draft with what both cost."""
+        return replace(self, cost=first.cost + self.cost, setup=first.setup + self.setup, again=True)
+
+    def instead(self, first: Draft) -> Draft:
+        """A first draft that a second one does not replace, with what both cost."""
+        return replace(first, cost=self.cost, setup=self.setup)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Asks the model.
+
+    Parameters
+    ----------
+    generator
+        Gives the model; called when it is first needed.
+    max_tokens
+        Longest answer, in tokens.
+    seed
+        Of sampling.
+    """
+
+    generator: Callable[[], Generator]
+    max_tokens: int
+    seed: int = 0
+
+    def plain(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
+        """Ask over passages in the model's own chat template, by no adapter and under no grammar."""
+        return self._complete(plain_prompt(question, units), None)
+
+    def recite(self, question: str) -> Draft:
+        """Ask the model alone."""
+        return self._complete(closed_book_prompt(question), None)
+
+    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
+        """Ask over passages, and how likely the model would have said that it does not know."""
+        prompt = reading_prompt(question, units)
+        draft = self._complete(prompt, ONE_LINE)
+        if not draft.text or draft.cost.replayed:
+            return draft
+        return replace(draft, unknown=float(self.generator().score(prompt, [UNKNOWN]).logprobs[0]))
+
+    def choose(self, question: str, units: Sequence[EvidenceUnit], options: Sequence[str]) -> Draft:
+        """Choose among the answers that a question lists: the likeliest by the mean log-probability of its words.
+
+        Shown the options, a small model copies one of them; what it would have said tells more.
+        """
+        found = self.generator().score(reading_prompt(question, units), options)
+        means = found.logprobs / [max(len(option.split()), 1) for option in options]
+        best = int(np.argmax(means))
+        return Draft(options[best], Cost(found.seconds, 1, found.tokens_in), found.setup, float(means[best]))
+
+    def _complete(self, prompt: Prompt, grammar: Grammar | None) -> Draft:
+        [said] = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
+        cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
+        return Draft("" if declines(said.text) else clean(said.text), cost, said.setup, said.logprob)
+
+
+def clean(text: str) -> str:
+    """A generated answer as one line, without quotes around it and without the stop behind a few words."""
+    line = " ".join(text.split()).strip('" ')
+    if line.count(". ") == 0 and len(line.split()) <= 8:
+        line = line.rstrip(".")
+    return as_line(line)

@@ -1,0 +1,229 @@
+"""Which sentences of the ranked passages are read: windows of the likeliest ones, within a budget of words.
+
+A linear model scores each sentence by its cosine, its passage's place and log-odds, the rare words of the question that
+it tells, and the titles by which one passage leads to another (a second hop). It is fitted on the training questions of
+all sets (``fedrag bench fit windows``). What is chosen of a passage stands together, in reading order, under its title.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.text.lexicon import FUNCTION_WORDS
+from fedrag_flwr.text.numbers import told_words
+from fedrag_flwr.text.segment import document_title, subject_of
+
+Floats = NDArray[np.float64]
+
+SHIPPED = Path(__file__).with_name("windows.json")
+FEATURES = (
+    *("cosine", "log-odds", "place", "told with title", "told", "told by passage", "title in question"),
+    *("first", "position", "length", "led to", "leads on", "number", "person", "short"),
+)
+_LEADS = 8  # sentences whose titles lead on
+_FULL = 0.8  # of the budget: what would not fit any more ends the choice
+_COUNTS = re.compile(r"\W*(?:when|how (?:many|much|long|far|old|tall)\b)|.*\b(?:year|date|number)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\s[A-Z][a-z]+ [A-Z]")
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedText:
+    """A passage as the ranking gives it.
+
+    Parameters
+    ----------
+    id, title
+        The passage's.
+    sentences
+        In reading order.
+    cosines
+        Of each sentence with the question.
+    log_odds
+        Of the passage, by the learned reranker.
+    origin
+        The device that holds it.
+    """
+
+    id: str
+    title: str
+    sentences: Sequence[str]
+    cosines: Sequence[float]
+    log_odds: float
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is read of a passage.
+
+    Parameters
+    ----------
+    passage
+        Its place among the ranked passages.
+    sentences
+        Places of the chosen sentences, in reading order.
+    score
+        The best sentence's, as log-odds.
+    """
+
+    passage: int
+    sentences: tuple[int, ...]
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentenceScorer:
+    """A linear model over `FEATURES`.
+
+    Parameters
+    ----------
+    mean, deviation, weights
+        Shape (features,).
+    """
+
+    mean: Floats
+    deviation: Floats
+    weights: Floats
+
+    @classmethod
+    def load(cls, path: Path = SHIPPED) -> Self:
+        """Read a model; raises StoreCorruptError where the file holds none of these features."""
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            if tuple(told["features"]) != FEATURES:
+                raise ValueError(told["features"])
+            return cls(*(np.array(told[name], dtype=np.float64) for name in ("mean", "deviation", "weights")))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
+
+    def scores(self, values: Floats) -> Floats:
+        """Scores of sentences with features of shape (n, features)."""
+        return np.asarray(((values - self.mean) / self.deviation) @ self.weights, dtype=np.float64)
+
+
+@cache
+def shipped_scorer() -> SentenceScorer:
+    """The model that comes with the program."""
+    return SentenceScorer.load()
+
+
+def choose(
+    question: str, passages: Sequence[RankedText], words: int, scorer: SentenceScorer | None = None
+) -> list[Window]:
+    """The windows of passages to read, in the order of the ranking.
+
+    Parameters
+    ----------
+    question
+        Its text.
+    passages
+        Best first.
+    words
+        Most words, titles included.
+    scorer
+        Scores sentences; None: the shipped one.
+    """
+    found = describe(question, passages)
+    if not found.places:
+        return []
+    scores = (scorer or shipped_scorer()).scores(found.values)
+    chosen: dict[int, dict[int, float]] = {}
+    used = 0
+    for row in np.argsort(-scores, kind="stable"):
+        place, sentence = found.places[int(row)]
+        title = 0 if place in chosen else len(passages[place].title.split())
+        cost = len(passages[place].sentences[sentence].split()) + title
+        if chosen and used + cost > words:
+            if used > _FULL * words:
+                break
+            continue
+        used += cost
+        chosen.setdefault(place, {})[sentence] = float(scores[row])
+    return [Window(place, tuple(sorted(own)), max(own.values())) for place, own in sorted(chosen.items())]
+
+
+@dataclass(slots=True)
+class Described:
+    """Sentences of some passages: each one's place, and its features, shape (n, features)."""
+
+    places: list[tuple[int, int]] = field(default_factory=list)
+    values: Floats = field(default_factory=lambda: np.zeros((0, len(FEATURES))))
+
+
+def describe(question: str, passages: Sequence[RankedText]) -> Described:
+    """The features of all sentences of some passages."""
+    asked = content_words(question)
+    titles = [content_words(subject_of(one.title)) for one in passages]
+    whole = [titles[place] | content_words(" ".join(one.sentences)) for place, one in enumerate(passages)]
+    rarity = {word: math.log1p(len(passages) / (1 + sum(word in one for one in whole))) + 0.1 for word in asked}
+
+    def told(words: frozenset[str]) -> float:
+        return sum(rarity[word] for word in words & asked) / (sum(rarity.values()) or 1.0)
+
+    counts, person = bool(_COUNTS.match(question)), question.lower().startswith("who")
+    places = [(place, number) for place, one in enumerate(passages) for number in range(len(one.sentences))]
+    said = [content_words(passages[place].sentences[number]) for place, number in places]
+    odds = [max(min(one.log_odds, 5.0), -6.0) for one in passages]
+    rows = []
+    for (place, number), words in zip(places, said, strict=True):
+        text = passages[place].sentences[number]
+        rows.append(
+            [
+                *(passages[place].cosines[number], odds[place] / 5, 1 / (1 + place)),
+                *(told(words | titles[place]), told(words), told(whole[place])),
+                len(titles[place] & asked) / max(len(titles[place]), 1),
+                *(float(number == 0), min(number, 8) / 8, math.log1p(len(text.split())), 0.0, 0.0),
+                float(counts and _DIGIT.search(text) is not None),
+                float(person and _PERSON.search(text) is not None),
+                float(len(text.split()) < 5),
+            ]
+        )
+    values = np.array(rows, dtype=np.float64).reshape(-1, len(FEATURES))
+    if rows:
+        _add_leads(values, places, said, titles, asked)
+    return Described(places, values)
+
+
+def _add_leads(
+    values: Floats,
+    places: Sequence[tuple[int, int]],
+    said: Sequence[frozenset[str]],
+    titles: Sequence[frozenset[str]],
+    asked: frozenset[str],
+) -> None:
+    """Fill in how far other passages' likely sentences name a sentence's title, and how far it names theirs."""
+    rough = 3 * values[:, 0] + 2 * values[:, 3] + 0.4 * np.clip(5 * values[:, 1], -6, 4)
+    best = np.argsort(-rough, kind="stable")[:_LEADS]
+    likely = [(int(row), 2 / (1 + math.exp(rough[best[0]] - rough[row]))) for row in best]
+    led_to, new = [0.0] * len(titles), [title - asked for title in titles]
+    for place, words in enumerate(new):
+        for row, weight in likely if words else ():
+            if titles[places[row][0]] != titles[place]:
+                led_to[place] = max(led_to[place], weight * len(words & said[row]) / len(words))
+    for row, (place, _) in enumerate(places):
+        values[row, FEATURES.index("led to")] = led_to[place]
+        on = (1 / (1 + 0.3 * p) for p, w in enumerate(new) if w and titles[p] != titles[place] and w <= said[row])
+        values[row, FEATURES.index("leads on")] = max(on, default=0.0)
+
+
+@lru_cache(maxsize=2**14)
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that tell something, in the form in which they compare."""
+    return frozenset(told_words(text)) - FUNCTION_WORDS
+
+
+def heading_of(title: str) -> str:
+    """A passage's running title without the document's own part."""
+    return title[len(document_title(title)) :].strip(" ›")

@@ -1,0 +1,1 @@
+"""How well questions are answered, on seven sets of documents and questions."""

@@ -1,0 +1,167 @@
+"""The sets of the floor: documents on devices, with questions of a training and of a test split."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fedrag_flwr.demo import CORPUS, QUESTIONS
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
+from fedrag_flwr.records import Document
+from fedrag_flwr.sources.benchmark import read_multihop
+from fedrag_flwr.sources.folder import FolderSource
+from fedrag_flwr.sources.partition import partition_documents, write_documents
+from simulations.corpora.domain_data import DomainQuestion, read_domains
+
+USED = 40  # dev rows of each multi-hop set that earlier tables asked
+ROWS = 60  # questions that a table asks of each set but `demo` and `guides`
+TRAIN = {"hotpotqa": 100, "2wikimultihopqa": 300, "musique": 100, "openstax": 160, "medquad": 160}  # to fit on
+DEVICES = 5
+BESIDE = {"openstax": 10, "medquad": 60}  # documents that no question of the table asks about
+EVERYTHING = "all"  # the device that holds all documents of a set
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSet:
+    """One set: documents by device, and the questions of one split.
+
+    Parameters
+    ----------
+    name
+        The set's.
+    documents
+        By device.
+    questions
+        Each with its home.
+    """
+
+    name: str
+    documents: Mapping[str, Sequence[Document]]
+    questions: tuple[GoldQuestion, ...]
+
+    def together(self) -> AnswerSet:
+        """The same with all documents on one device; ids carry the device's name, so that they stay apart."""
+        named = {(device, one.id): f"{device}/{one.id}" for device, own in self.documents.items() for one in own}
+        place = {name: whole for (_, name), whole in named.items()} | {whole: whole for whole in named.values()}
+        documents = [
+            replace(one, id=named[device, one.id]) for device, own in sorted(self.documents.items()) for one in own
+        ]
+        questions = tuple(
+            replace(one, home=EVERYTHING, documents=tuple(place[name.removesuffix(".md")] for name in one.documents))
+            for one in self.questions
+        )
+        return AnswerSet(self.name, {EVERYTHING: documents}, questions)
+
+    def write(self, root: Path) -> None:
+        """Write a folder of documents for each device."""
+        for device, documents in self.documents.items():
+            write_documents(root / device, documents)
+
+
+def read_set(name: str, data: Path, split: str) -> AnswerSet:
+    """Read a set with its `train` or `test` questions.
+
+    Raises
+    ------
+    SettingError
+        There is no such set.
+    SourceError
+        Its data is missing.
+    """
+    if name not in SETS:
+        raise SettingError("is no set", where=name, fix=f"known: {', '.join(SETS)}")
+    return SETS[name](data, split)
+
+
+def _demo(data: Path, split: str) -> AnswerSet:
+    questions = tuple(one for one in read_gold(QUESTIONS) if one.split == split)
+    return AnswerSet("demo", _folders(CORPUS), questions)
+
+
+def _guides(data: Path, split: str) -> AnswerSet:
+    questions = tuple(one for one in read_gold(data / "guides" / "questions.jsonl") if one.split == split)
+    return AnswerSet("guides", _folders(data / "guides"), questions)
+
+
+def _folders(root: Path) -> dict[str, Sequence[Document]]:
+    """The documents of each device's folder."""
+    folders = sorted(one for one in root.iterdir() if one.is_dir())
+    return {folder.name: FolderSource(folder).read().documents for folder in folders}
+
+
+def _multihop(name: str) -> Callable[[Path, str], AnswerSet]:
+    def read(data: Path, split: str) -> AnswerSet:
+        path = data / f"{name}.jsonl.gz"
+        if split == "train":
+            benchmark = read_multihop(path, "train", TRAIN[name])
+        else:
+            whole = read_multihop(path, "dev", USED + ROWS)
+            fresh = {one.question_id for one in whole.questions[USED:]}
+            only = read_multihop(path, "dev", USED).documents
+            gold = {name for one in whole.questions[USED:] for name in one.documents}
+            old = {one.id for one in only} - gold
+            benchmark = replace(
+                whole,
+                questions=tuple(one for one in whole.questions if one.question_id in fresh),
+                documents=tuple(one for one in whole.documents if one.id not in old),
+            )
+        dealt = partition_documents(benchmark, DEVICES, seed=7, cross_silo=0.0)
+        return AnswerSet(name, dealt.documents, dealt.questions)
+
+    return read
+
+
+def _domains(name: str) -> Callable[[Path, str], AnswerSet]:
+    def read(data: Path, split: str) -> AnswerSet:
+        domains = read_domains(name, data)
+        own = "train" if split == "train" else "dev"
+        asked = _spread([one for one in domains.questions if one.split == own], TRAIN[name] if own == "train" else ROWS)
+        wanted = {one.document for one in asked}
+        beside = _drawn((one.id for own in domains.documents.values() for one in own if one.id not in wanted), BESIDE[name])
+        documents = {
+            device: tuple(one for one in own if one.id in wanted or one.id in beside)
+            for device, own in domains.documents.items()
+        }
+        return AnswerSet(name, documents, tuple(map(_gold, asked)))
+
+    return read
+
+
+def _spread(questions: Iterable[DomainQuestion], most: int) -> list[DomainQuestion]:
+    """So many questions as a table asks, the same of each device and each kind in turn, by the draw of their ids."""
+    groups: dict[tuple[str, bool], list[DomainQuestion]] = {}
+    for one in questions:
+        groups.setdefault((one.domain, bool(one.choices)), []).append(one)
+    for group in groups.values():
+        group.sort(key=lambda one: _draw(one.id))
+    found: list[DomainQuestion] = []
+    for turn in range(max(map(len, groups.values()))):
+        found += [group[turn] for _, group in sorted(groups.items()) if turn < len(group)]
+    return found[:most]
+
+
+def _gold(one: DomainQuestion) -> GoldQuestion:
+    text, kind = one.text, "how"
+    if one.choices:
+        text, kind = f"{one.text} Options: {'; '.join(choice.rstrip('.') for choice in one.choices)}.", "choice"
+    return GoldQuestion(one.id, text, one.answer, kind=kind, documents=(one.document,), home=one.domain)
+
+
+def _drawn(ids: Iterable[str], most: int) -> set[str]:
+    return set(sorted(ids, key=_draw)[:most])
+
+
+def _draw(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
+    "demo": _demo,
+    "guides": _guides,
+    **{name: _multihop(name) for name in ("hotpotqa", "2wikimultihopqa", "musique")},
+    **{name: _domains(name) for name in ("openstax", "medquad")},
+}
