@@ -14,7 +14,7 @@ from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.evaluation.gold import read_gold
 from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
-from fedrag_flwr.settings import ModelSettings, Plain, Settings
+from fedrag_flwr.settings import AUTO, ModelSettings, Plain, Settings, is_endpoint
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 NodeConfig = Mapping[str, Plain]
@@ -25,6 +25,7 @@ SHARES = ("text", "vector", "sealed")  # of graph.share, the most open first
 OWN = {  # node config key -> the setting that it decides
     "home": "home",
     "model-path": "models.generator",
+    "model-name": "models.generator-name",
     "threads": "models.threads",
     "gpu-layers": "models.gpu-layers",
     "export": "privacy.export",
@@ -68,8 +69,9 @@ def local_settings(settings: Settings, node_config: NodeConfig) -> Settings:
     export where the device's is ``none``: of masking and surrogates neither shows less of every name. A deployed device
     (one with a ``data-path`` or ``sources``) has an own value for everything that its privacy rests on, also where its
     node config is silent: type masking, no public names, the demo's partition, no larger epsilon and budget nor smaller
-    groups than the program's defaults, answers to its own people alone, and no completions kept; and its home is never
-    the run's to choose, as surrogates and spent budgets are kept there.
+    groups than the program's defaults, answers to its own people alone, and no completions kept. Its home is never
+    the run's to choose, as surrogates and spent budgets are kept there; nor is a server as generator, which would read
+    its passages.
 
     Raises
     ------
@@ -102,6 +104,8 @@ def _unless_told(settings: Settings) -> dict[str, Plain]:
     told, usual = asked.privacy, shipped.privacy
     return {
         "home": "",
+        "models.generator": AUTO if is_endpoint(asked.models.generator) else asked.models.generator,
+        "models.generator-name": "",
         "privacy.export": usual.export,
         "privacy.public-names": "",
         "privacy.partition": usual.partition,

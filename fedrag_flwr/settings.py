@@ -20,6 +20,7 @@ from fedrag_flwr.places import Plain as Plain
 from fedrag_flwr.places import fedrag_home as fedrag_home
 
 Mixing = Literal["half", "likeliest"]  # whose sentences are read
+AUTO = "auto"  # the generator that fits the machine
 
 
 class _Group(BaseModel):
@@ -28,11 +29,25 @@ class _Group(BaseModel):
     )
 
 
+def is_endpoint(generator: str) -> bool:
+    """Whether a generator is the address of a server, and not a known name or a file."""
+    return generator.startswith(("http://", "https://"))
+
+
+def _name_at_endpoint(name: str, info: ValidationInfo) -> str:
+    """A server may hold several models, so a model there is named."""
+    if not name and is_endpoint(info.data.get("generator", "")):  # absent where it is wrong itself
+        raise PydanticCustomError("needs", "the address needs the name of the model there")
+    return name
+
+
 class ModelSettings(_Group):
     """Which models a device loads, and how."""
 
     encoder: str = ""
-    generator: str = "qwen2.5-coder-0.5b"
+    generator: str = AUTO
+    generator_name: str = Field("", max_length=100, validate_default=True)
+    read_seconds: float = Field(5.0, gt=0, le=3_600)
     pipeline: str = "en_core_web_sm"
     late_interaction: str = ""
     threads: int = Field(1, ge=1, le=256)
@@ -40,6 +55,23 @@ class ModelSettings(_Group):
     gpu_layers: int = Field(0, ge=-1, le=1_000)
     generation_cache: bool = True
     adapters: bool = True
+
+    @field_validator("generator_name")
+    @classmethod
+    def _named(cls, name: str, info: ValidationInfo) -> str:
+        return _name_at_endpoint(name, info)
+
+
+class ServerSettings(_Group):
+    """Another generator for the server than the devices', where it is one that can hold more."""
+
+    generator: str = ""
+    generator_name: str = Field("", max_length=100, validate_default=True)
+
+    @field_validator("generator_name")
+    @classmethod
+    def _named(cls, name: str, info: ValidationInfo) -> str:
+        return _name_at_endpoint(name, info)
 
 
 class HypergraphSettings(_Group):
@@ -285,6 +317,7 @@ class Settings(_Group):
     home: str = ""
     resume: bool = False
     models: ModelSettings = ModelSettings()
+    server: ServerSettings = ServerSettings()
     hypergraph: HypergraphSettings = HypergraphSettings()
     memory: MemorySettings = MemorySettings()
     inference: InferenceSettings = InferenceSettings()
@@ -346,6 +379,13 @@ class Settings(_Group):
             else:
                 flat[key] = value
         return flat
+
+    @property
+    def server_models(self) -> ModelSettings:
+        """The models of the server: the devices', but for a generator of its own."""
+        if not self.server.generator:
+            return self.models
+        return self.models.model_copy(update=self.server.model_dump())
 
     def digest(self) -> str:
         """First 16 hex digits of the SHA-256 over all settings."""

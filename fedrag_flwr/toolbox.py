@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedrag_flwr.models import load_encoder, load_generator, load_token_encoder
+from fedrag_flwr.models import load_encoder, load_endpoint, load_generator, load_token_encoder
 from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.choose import meant_by_auto
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.models.reranker import TokenEncoder
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.retrieval.vectors import TextEncoder
-from fedrag_flwr.settings import ModelSettings
+from fedrag_flwr.settings import AUTO, ModelSettings, is_endpoint
 from fedrag_flwr.text.base import Pipeline
 from fedrag_flwr.text.pipeline import SpacyPipeline
 
@@ -23,7 +25,8 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 class Toolbox:
     """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
 
-    `generator_id` is the file's name with the start of its SHA-256 and its adapters' ids, known without loading it.
+    `generator_id` is the file's name with the start of its SHA-256 and its adapters' ids, known without loading it;
+    of a model behind an address its name there, with a hash for the address.
     `tokens` encodes tokens for late interaction; None: the encoder does.
     """
 
@@ -35,7 +38,7 @@ class Toolbox:
 
 
 def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent) -> Toolbox:
-    """Give the models that settings name; each is loaded when it is first used.
+    """Give the models that settings name, or that fit the machine; each is loaded when it is first used.
 
     Parameters
     ----------
@@ -45,9 +48,19 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
         Where the generation cache lives.
     progress
         Told of downloads.
+
+    Raises
+    ------
+    ModelError
+        The generator's address is not one to which passages may go.
     """
+    models = resolved(models, progress)
+    if is_endpoint(models.generator):
+        load_endpoint(models.generator, models.generator_name)  # what is wrong with the address shows at once
 
     def generator() -> Generator:
+        if is_endpoint(models.generator):
+            return load_endpoint(models.generator, models.generator_name)
         return load_generator(
             models.generator,
             context_tokens=models.context_tokens,
@@ -60,10 +73,23 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
 
     encoder = load_encoder(models.encoder, threads=models.threads)
     tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
-    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, _generator_id(models), tokens)
+    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models), tokens)
 
 
-def _generator_id(models: ModelSettings) -> str:
+def resolved(models: ModelSettings, progress: Progress = silent) -> ModelSettings:
+    """The settings with the name of the generator that `auto` means on this machine."""
+    if models.generator != AUTO:
+        return models
+    choice = meant_by_auto(
+        threads=models.threads, gpu_layers=models.gpu_layers, seconds=models.read_seconds, progress=progress
+    )
+    return models.model_copy(update={"generator": choice.name})
+
+
+def generator_id(models: ModelSettings) -> str:
+    """`Toolbox.generator_id` of settings that name their generator, without loading anything."""
+    if is_endpoint(models.generator):  # it leaves with the device's card, so it names no host
+        return f"{models.generator_name}-{hashlib.sha256(models.generator.encode()).hexdigest()[:12]}"
     if models.generator in REGISTRY:
         model = REGISTRY[models.generator]
         file, sha256 = model.file, model.sha256

@@ -23,6 +23,7 @@ from fedrag_flwr.evaluation.scoring import SystemResult, score_system
 from fedrag_flwr.progress import Pace
 from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import Settings, fedrag_home
+from fedrag_flwr.toolbox import generator_id, resolved
 from server_app.journal import Journal
 from strategies import make_strategy
 from strategies.base import FederatedRag
@@ -100,7 +101,7 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         collect_manifest(
             settings.flat(),
             seed=settings.seed,
-            models=_models(outcomes.values()),
+            models=_models(outcomes.values(), settings),
             started=started,
             seconds=time.monotonic() - start,
         ),
@@ -168,9 +169,10 @@ def _score(gold: Sequence[GoldQuestion], outcome: RunOutcome) -> SystemResult:
     return score_system(gold, outcome.answers, outcome.traffic, peak_rss_mb=outcome.peak_rss_mb, counts=outcome.counts)
 
 
-def _models(outcomes: Iterable[RunOutcome]) -> dict[str, str]:
+def _models(outcomes: Iterable[RunOutcome], settings: Settings) -> dict[str, str]:
     cards = [card for outcome in outcomes for card in outcome.cards]
-    return {
+    own = {"server's generator": generator_id(resolved(settings.server_models))} if settings.server.generator else {}
+    return own | {
         "encoder": ", ".join(sorted({card.encoder_id for card in cards})),
         "generator": ", ".join(sorted({card.generator_id for card in cards})),
     }

@@ -10,7 +10,7 @@ from logging import WARNING
 from flwr.common import log
 from flwr.serverapp import Grid
 
-from fedrag_flwr.errors import FederationError, FedragError
+from fedrag_flwr.errors import FederationError, FedragError, SettingError
 from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -54,9 +54,13 @@ class ConfidentialBroadcast(FederatedRag):
         ------
         FederationError
             It does not start.
+        SettingError
+            Its generator is not one that an enclave may ask.
         """
         try:
             self._started_enclave()
+        except SettingError:  # it says what to set
+            raise
         except FedragError as error:
             raise FederationError("the enclave does not start", where=self.name, fix="see `fedrag doctor`") from error
 

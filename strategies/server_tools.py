@@ -37,7 +37,7 @@ class ServerTools:
     @cached_property
     def toolbox(self) -> Toolbox:
         """The server's models; what they write of people's questions, in a run that serves, is kept nowhere."""
-        models = self.settings.models
+        models = self.settings.server_models
         if self.settings.mode == "serve":
             models = models.model_copy(update={"generation_cache": False})
         return load_toolbox(models, fedrag_home(self.settings.home))

@@ -131,6 +131,23 @@ def test_a_second_look_goes_with_free_answers() -> None:
     assert "second-look" not in refused.value.args[0]  # the one mistake is told, not what follows from it
 
 
+@pytest.mark.parametrize("group", ["models", "server"])
+def test_an_address_goes_with_the_name_of_the_model_there(group: str) -> None:
+    address: dict[str, Plain] = {f"{group}.generator": "http://127.0.0.1:8080/v1"}
+    named = Settings.from_config(address | {f"{group}.generator-name": "m"})
+    assert named.server_models.generator_name == "m"
+    with pytest.raises(SettingError, match=rf"'{group}.generator-name' = '' .*needs the name"):
+        Settings.from_config(address)
+    assert Settings.from_config({f"{group}.generator": "m.gguf"}).server_models.generator == "m.gguf"
+
+
+def test_the_server_has_the_devices_models_but_for_its_own_generator() -> None:
+    devices: dict[str, Plain] = {"models.generator": "small", "models.threads": 2}
+    assert Settings.from_config(devices).server_models == Settings.from_config(devices).models
+    both = Settings.from_config(devices | {"server.generator": "large"})
+    assert (both.server_models.generator, both.server_models.threads, both.models.generator) == ("large", 2, "small")
+
+
 def test_the_bounds_of_communities_are_held_against_each_other() -> None:
     both = {"graph.community-most": 5, "graph.community-least": 5}
     assert Settings.from_config(both).graph.community_most == 5

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, out, print_json, with_errors
 from fedrag_flwr.errors import ServiceAbsentError, ServiceError
+from fedrag_flwr.models.choose import TRIALS, meant_by_auto
 from fedrag_flwr.models.files import list_models
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
 from fedrag_flwr.places import deployed_root, fedrag_home
@@ -63,6 +64,7 @@ def examine() -> Iterator[Finding]:
     yield _pipeline()
     for status in list_models():
         yield _model(status.model.name, status.path is not None, status.verified, status.model.sha256)
+    yield _generator()
     yield from _services()
     yield _memory()
     yield _disk()
@@ -94,6 +96,12 @@ def _model(name: str, present: bool, verified: bool | None, sha256: str) -> Find
     if verified is False:
         return Finding(f"model {name}", "damaged", f"fedrag models pull {name}")
     return Finding(f"model {name}", f"sha256 {sha256[:12]}")
+
+
+def _generator() -> Finding:
+    """What `auto` means here, with the default threads; what was not tried yet is tried now."""
+    choice = meant_by_auto()
+    return Finding("generator auto", f"{choice.name}: {choice.why} (without models/{TRIALS} it is tried anew)")
 
 
 def _services() -> Iterator[Finding]:

@@ -9,10 +9,12 @@ from rich.table import Table
 
 from fedrag_flwr.cli.console import JsonFlag, err, out, print_json, progress_bar, with_errors
 from fedrag_flwr.errors import ModelHashError
+from fedrag_flwr.models.choose import form_for_machine
 from fedrag_flwr.models.files import list_models
 from fedrag_flwr.models.files import pull as pull_file
 from fedrag_flwr.models.files import verify as verify_file
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
+from fedrag_flwr.settings import AUTO
 
 app = typer.Typer(help="Fetch, list and verify model files.", no_args_is_help=True)
 NameArgument = Annotated[str, typer.Argument(help="A known model; see `fedrag models list`.")]
@@ -20,9 +22,12 @@ NameArgument = Annotated[str, typer.Argument(help="A known model; see `fedrag mo
 
 @app.command()
 @with_errors
-def pull(name: NameArgument = DEFAULT_GENERATOR) -> None:
-    """Fetch a model file if it is absent, and check its SHA-256."""
+def pull(name: NameArgument = AUTO) -> None:
+    """Fetch a model file if it is absent, and check its SHA-256; "auto": the default, in the form that fits here."""
     with progress_bar() as progress:
+        if name == AUTO:
+            pull_file(DEFAULT_GENERATOR, progress)
+            name = form_for_machine(DEFAULT_GENERATOR, progress)
         path = pull_file(name, progress)
     err.print(f"{name} is ready: {path.name}")
 

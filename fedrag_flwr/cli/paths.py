@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.nodes import OWN
-from fedrag_flwr.settings import Plain
+from fedrag_flwr.settings import AUTO, Plain
 
 PATH_SETTINGS = frozenset(
     {
@@ -17,6 +17,7 @@ PATH_SETTINGS = frozenset(
         "models.generator",
         "models.late-interaction",
         "models.pipeline",
+        "server.generator",
         "privacy.partition",
         "privacy.public-names",
         "retrieval.weights",
@@ -31,7 +32,8 @@ _PATHS = (
     | {key for key, setting in OWN.items() if setting in PATH_SETTINGS}
     | {"data-path", "training-questions"}
 )
-_WORDS = frozenset({"", "demo", "demo-strong", "shipped", "trained", "learnt", *REGISTRY})  # what else may stand there
+# what else may stand there
+_WORDS = frozenset({"", AUTO, "demo", "demo-strong", "shipped", "trained", "learnt", *REGISTRY})
 
 
 def in_full(config: Mapping[str, Plain]) -> dict[str, Plain]:

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from fedrag_flwr import wire
-from fedrag_flwr.errors import CipherError, FedragError, WireError
+from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
 from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.inference.serving import answer_over
@@ -40,7 +40,7 @@ from fedrag_flwr.records import (
     SealedMessages,
     declined,
 )
-from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from fedrag_flwr.settings import Plain, Settings, fedrag_home, is_endpoint
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
@@ -142,9 +142,20 @@ class EnclaveProcess:
         Of the run; the enclave keeps no generations, whatever they say.
     run
         The run's id.
+
+    Raises
+    ------
+    SettingError
+        The server's generator is behind an address: evidence would leave the enclave.
     """
 
     def __init__(self, settings: Settings, run: str) -> None:
+        if is_endpoint(settings.server_models.generator):
+            raise SettingError(
+                "the enclave asks no server for completions, as that would see the evidence",
+                where="models.generator",
+                fix='set server.generator = "auto", or to a file',
+            )
         flat: Mapping[str, Plain] = settings.flat() | {"models.generation-cache": False}
         told = json.dumps({"run": run, "settings": flat})
         self._run = run
@@ -198,7 +209,7 @@ def main(arguments: Sequence[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is read here must not lie on disk after a crash
     told = json.loads(arguments[0])
     settings = Settings.from_config(told["settings"])
-    enclave = Enclave(settings, told["run"], load_toolbox(settings.models, fedrag_home(settings.home)))
+    enclave = Enclave(settings, told["run"], load_toolbox(settings.server_models, fedrag_home(settings.home)))
     asked, reply = private_streams()
     while True:
         try:

@@ -86,11 +86,11 @@ class Encoder(Protocol):
 
 
 class Generator(Protocol):
-    """A local language model."""
+    """A language model, in this process or behind an address."""
 
     @property
     def id(self) -> str:
-        """Name and SHA-256 of the weights."""
+        """Name and SHA-256 of the weights, or name and host."""
         ...
 
     def complete(

@@ -73,6 +73,13 @@ def locate(model: ModelFile) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
+def at_hand(name: str) -> bool:
+    """Whether a known model file is here and whole, so that nothing need be fetched for it."""
+    model = known(name)
+    path = locate(model)
+    return path is not None and _whole(model, path)
+
+
 def pull(name: str, progress: Progress = silent) -> Path:
     """Bring a known model file into the cache, and replace one that is not whole.
 

@@ -12,6 +12,7 @@ from fedrag_flwr.models.adapters import adapters_of
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.colbert import ColbertEncoder
 from fedrag_flwr.models.encoder import SentenceEncoder
+from fedrag_flwr.models.endpoint import EndpointGenerator
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.generator import LlamaGenerator, weights_sha256
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR
@@ -76,6 +77,17 @@ def load_generator(
     return _generator(path, context_tokens, threads, gpu_layers, cache_path, adapters)
 
 
+def load_endpoint(address: str, name: str) -> EndpointGenerator:
+    """Give the generator that a server holds under a name. Equal calls give the same object.
+
+    Raises
+    ------
+    ModelError
+        The address is not one to which passages may go.
+    """
+    return _endpoint(address, name)
+
+
 def load_reranker(path: str = "", *, encoder: SentenceEncoder) -> LateInteractionReranker | CrossEncoderReranker:
     """Give the cross-encoder at a path; empty: late interaction over the encoder's tokens."""
     return _cross_encoder(path) if path else LateInteractionReranker(encoder)
@@ -118,6 +130,12 @@ def _generator(
         cache=GenerationCache(cache_path) if cache_path else None,
         adapters=adapters_of(weights_sha256(Path(path))) if adapters else {},
     )
+
+
+@_in_turn
+@lru_cache(maxsize=_KEPT)
+def _endpoint(address: str, name: str) -> EndpointGenerator:
+    return EndpointGenerator(address, name)
 
 
 @_in_turn

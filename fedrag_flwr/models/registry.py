@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fedrag_flwr.errors import ModelMissingError
 
 DEFAULT_GENERATOR = "qwen2.5-coder-0.5b"
+GENERATORS = (DEFAULT_GENERATOR, "qwen2.5-coder-1.5b")  # from which one is chosen for a machine, the smallest first
 DEFAULT_ENCODER = "all-minilm-l6-v2"
 
 

@@ -14,6 +14,7 @@ from fedrag_flwr.naming import valid_name
 from fedrag_flwr.nodes import OWN
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.service.protocol import CONFIG, OFF, Plain, default_socket
+from fedrag_flwr.settings import is_endpoint
 from fedrag_flwr.sources.looking import mode_of
 
 FURTHER = ("device-name", "data-path", "sources", "training-questions", "service")  # keys beside those of settings
@@ -122,7 +123,11 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
         raise SettingError(
             f"'{key}': {error.errors()[0]['msg'].lower()}", where=where, fix="see docs/service.md"
         ) from None
-    return DeviceConfig(plain, dict(_flat(told.get("settings", {}), where)), service)
+    settings = dict(_flat(told.get("settings", {}), where))
+    if is_endpoint(str(settings.get("models.generator", ""))):  # only the device itself may name who reads its passages
+        fix = "give its address as model-path and the model there as model-name, above the first [table]"
+        raise SettingError("a server as generator is not among [settings]", where=where, fix=fix)
+    return DeviceConfig(plain, settings, service)
 
 
 def _flat(told: object, where: str, prefix: str = "") -> list[tuple[str, Plain]]:

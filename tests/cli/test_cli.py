@@ -106,6 +106,7 @@ def test_the_doctor_names_what_to_do(home: Path) -> None:
     assert {"Python", "llama-cpp-python", "flwr", "spaCy pipeline", "memory", "disk"} <= findings.keys()
     assert findings[f"model {DEFAULT_GENERATOR}"]["fix"] == f"fedrag models pull {DEFAULT_GENERATOR}"
     assert findings["model smollm2-135m"]["fix"] == ""
+    assert findings["generator auto"]["found"].startswith(DEFAULT_GENERATOR)
     assert result.exit_code == 1  # the default generator is absent in this home
     assert f"fedrag models pull {DEFAULT_GENERATOR}" in run("doctor").stdout
 

@@ -107,6 +107,18 @@ DECIDED: list[tuple[str, Config, Config, Config]] = [
     ("nor is the home", {"home": "/run/home"}, AT, {"home": ""}),
     ("an own home", {"home": "/run/home"}, AT | {"home": "/var/fedrag"}, {"home": "/var/fedrag"}),
     ("an own model", {}, AT | {"model-path": "/models/m.gguf"}, {"models.generator": "/models/m.gguf"}),
+    (
+        "a server as generator is not the run's to name",
+        {"models.generator": "http://10.0.0.9:8080/v1", "models.generator-name": "m"},
+        AT,
+        {"models.generator": "auto", "models.generator-name": ""},
+    ),
+    (
+        "an own server, by an own name",
+        {"models.generator": "https://example.org/v1", "models.generator-name": "theirs"},
+        AT | {"model-path": "http://127.0.0.1:8080/v1", "model-name": "ours"},
+        {"models.generator": "http://127.0.0.1:8080/v1", "models.generator-name": "ours"},
+    ),
     ("an own exchange", {"exchange": "plain"}, AT | {"exchange": "encrypted"}, {"exchange": "encrypted"}),
     ("a more private exchange is heard", {"exchange": "encrypted"}, AT | {"exchange": "download"}, {}),
     (

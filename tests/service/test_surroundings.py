@@ -22,6 +22,7 @@ WRONG = [
     ({"device-name": "a", "serve": {"colour": 1}}, "colour"),
     ({"device-name": "a", "settings": 3}, "settings"),
     ({"device-name": "a", "settings": {"memory": {"delta": [1]}}}, "memory.delta"),
+    ({"settings": {"models": {"generator": "https://example.org/v1", "generator-name": "m"}}}, "model-path"),
 ]
 
 

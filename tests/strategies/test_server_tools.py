@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fedrag_flwr.errors import SettingError
+from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.privacy.ckks import QuestionCipher
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
+from fedrag_flwr.settings import Plain
 from strategies import ServerTools
 from tests.strategies.federation import Federation, shared_federation, toolbox
 
@@ -42,6 +45,15 @@ def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.Temp
     assert tools.quota.take(("bridges",), 0, 2**20) == tools.settings.routing.quota - 3
     tools.close()
     assert open_files(tmp_path) == set()
+
+
+def test_the_server_may_ask_another_server_and_the_enclave_may_not(tmp_path: Path) -> None:
+    server: dict[str, Plain] = {"server.generator": "http://127.0.0.1:9/v1", "server.generator-name": "large"}
+    settings = Federation(tmp_path, tuple(server.items())).settings
+    assert ServerTools(settings).toolbox.generator().id == "large@127.0.0.1:9"
+    assert settings.models.generator == "smollm2-135m"
+    with pytest.raises(SettingError, match="would see the evidence"):
+        EnclaveProcess(settings, "1")
 
 
 @pytest.mark.parametrize(("mode", "kept"), [("serve", []), ("questions", ["generations.sqlite"])])

@@ -1,0 +1,267 @@
+"""A language model behind an address: llama.cpp's server, Ollama, vLLM, or what else speaks OpenAI's chat protocol."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+import numpy as np
+
+from fedrag_flwr.errors import ModelError, PromptError
+from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI
+    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+
+KEYS = ("FEDRAG_GENERATOR_KEY", "OPENAI_API_KEY")  # environment variables that may hold the key, in this order
+TEMPERATURE = 0.7
+_SECONDS = 60.0
+_RETRIES = 2
+_LETTERS_PER_TOKEN = 4  # of English, in the vocabularies of common models
+_UNLIKELY = -20.0  # a choice that was not made; finite, so that two of them can be compared
+_TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI's word and llama.cpp's
+_OWN = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+        *("::1/128", "fc00::/7", "fe80::/10"),
+    )
+)
+
+
+class EndpointGenerator:
+    """A model that a server holds; safe to call from several threads, which the server then serves as it can.
+
+    What is asked goes to that server, evidence included. Redirections are not followed, and over plain HTTP no proxy of
+    the environment is used, so that it goes nowhere else. Completions are not cached: the server may change its model.
+
+    Parameters
+    ----------
+    address
+        Where the protocol begins, such as ``http://192.168.1.20:8080/v1``.
+    name
+        The model's name there.
+    seconds
+        How long one reply may take.
+
+    Raises
+    ------
+    ModelError
+        The address is not one, or is plain HTTP to a host that is not on a network of one's own.
+    """
+
+    def __init__(self, address: str, name: str, *, seconds: float = _SECONDS) -> None:
+        self._host = _checked(address).netloc
+        self._address = address.rstrip("/")
+        self._name = name
+        self._seconds = seconds
+
+    @property
+    def id(self) -> str:
+        """The model's name with the server's host and port."""
+        return f"{self._name}@{self._host}"
+
+    def complete(
+        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+    ) -> list[Completion]:
+        """Complete a prompt n times; n = 1 decodes greedily, more are drawn with seeds that follow each other.
+
+        The grammar holds where the server is llama.cpp's own; others are trusted to follow the prompt's examples.
+
+        Raises
+        ------
+        PromptError
+            The prompt does not fit the model's context.
+        ModelError
+            The server does not answer, refuses, or answers something else.
+        """
+        if max_tokens < 1 or n < 1:
+            raise ModelError("max_tokens and n are at least 1", where=self._host)
+        temperature = 0.0 if n == 1 else TEMPERATURE
+        return [self._one(prompt, grammar, max_tokens, temperature, seed + number) for number in range(n)]
+
+    def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
+        """Which continuation the model chooses, as log-probabilities: near 0 for that one, very low for all others.
+
+        The chat protocol tells nothing of texts that the model did not write, so it is shown them and chooses once.
+        Where it names none of them they are equally likely.
+
+        Raises
+        ------
+        ModelError
+            As `complete`.
+        """
+        if not continuations:
+            return Scores(np.zeros(0), 0, 0.0)
+        listed = "\n".join(f"- {text}" for text in continuations)
+        asked = replace(prompt, user=f"{prompt.user}\nReply with one of these, word for word:\n{listed}")
+        room = 2 * max(map(self.count_tokens, continuations)) + 8
+        [said] = self.complete(asked, grammar=_one_of(continuations), max_tokens=room)
+        logprobs = np.full(len(continuations), -math.log(len(continuations)))
+        if (chosen := _named(said.text, continuations)) is not None:
+            logprobs[:] = _UNLIKELY
+            logprobs[chosen] = 0.0
+        return Scores(logprobs, said.tokens_in + said.tokens_out, said.seconds)
+
+    def count_tokens(self, text: str) -> int:
+        """Estimate the tokens of a text by its length; the server is not asked."""
+        return math.ceil(len(text) / _LETTERS_PER_TOKEN)
+
+    def _one(
+        self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        messages = _messages(prompt)
+        begun = time.perf_counter()
+        with self._told():
+            client, extra = self._client, self._extra(grammar)
+            start = time.perf_counter()
+            reply = client.chat.completions.create(
+                model=self._name,
+                messages=messages,
+                max_tokens=max_tokens,
+                temperature=temperature,
+                seed=seed,
+                extra_body=extra,
+            )
+            seconds = time.perf_counter() - start
+            text, used = (reply.choices[0].message.content or "").strip(), reply.usage
+            logprob = _mean_logprob(reply)
+        return Completion(
+            text=text,
+            tokens_in=used.prompt_tokens if used else sum(self.count_tokens(str(one["content"])) for one in messages),
+            tokens_out=used.completion_tokens if used else self.count_tokens(text),
+            seconds=seconds,
+            logprob=logprob,
+            setup=start - begun,
+        )
+
+    def _extra(self, grammar: Grammar | None) -> dict[str, object]:
+        """What only llama.cpp's server is asked for; others refuse what they do not know."""
+        if not self._is_llama_cpp:
+            return {}
+        return {"logprobs": True, "top_logprobs": 1} | ({"grammar": grammar} if grammar else {})
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        try:
+            from openai import DefaultHttpxClient, OpenAI
+        except ImportError as error:
+            raise ModelError("openai is not installed", where=self._host, fix="pip install openai") from error
+        # passages go to the host that was named: not where it redirects to, nor in the clear through a proxy
+        encrypted = self._address.startswith("https://")
+        return OpenAI(
+            api_key=next((key for key in map(os.environ.get, KEYS) if key), "none"),
+            base_url=self._address,
+            timeout=self._seconds,
+            max_retries=_RETRIES,
+            http_client=DefaultHttpxClient(follow_redirects=False, trust_env=encrypted),
+        )
+
+    @cached_property
+    def _is_llama_cpp(self) -> bool:
+        """Whether the server tells its properties as llama.cpp's does, beside the protocol."""
+        from openai import APIStatusError
+
+        try:
+            told = self._client.get(f"{self._address.removesuffix('/v1')}/props", cast_to=object)
+        except APIStatusError as error:
+            if error.status_code >= 500:  # it is not ready: ask again the next time
+                raise
+            return False
+        return isinstance(told, dict) and "default_generation_settings" in told
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Give the protocol's errors as ours: a server's own words may repeat the prompt, so they are left out."""
+        from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+
+        try:
+            yield
+        except APITimeoutError:
+            fix = "choose a smaller model there, or a quicker machine"
+            raise ModelError(f"no answer within {self._seconds:g} s", where=self._host, fix=fix) from None
+        except APIConnectionError:
+            fix = "start the server there, or correct the generator's address"
+            raise ModelError("the server cannot be reached", where=self._host, fix=fix) from None
+        except APIStatusError as error:
+            raise self._refused(error) from None
+        except (APIError, ValueError, LookupError, AttributeError, TypeError):  # replies come unchecked, even as HTML
+            raise ModelError(
+                "the reply is not of OpenAI's chat protocol", where=self._host, fix="let the address end in /v1"
+            ) from None
+
+    def _refused(self, error: APIStatusError) -> ModelError:
+        status = error.status_code
+        too_long = {error.code, error.type} & _TOO_LONG or "context length" in error.message
+        if status == 400 and too_long:
+            fix = "hand over less evidence or give the server a larger context"
+            return PromptError("the prompt does not fit the model's context", where=self._host, fix=fix)
+        fix = {
+            401: f"put the server's key into {KEYS[0]}",
+            403: f"put the server's key into {KEYS[0]}",
+            404: "correct the model's name there; the address ends in /v1 mostly",
+        }.get(status, "look at the server's log")
+        return ModelError(f"the server refused with status {status}", where=self._host, fix=fix)
+
+
+def _checked(address: str) -> SplitResult:
+    """The parts of an address to which passages may go."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    # what libraries read in different ways names no host for certain
+    doubtful = not address.isprintable() or any(sign in address for sign in " \\@?#")
+    if not host or doubtful or parts.scheme not in ("http", "https"):
+        raise ModelError("the generator's address is not one", fix=f"http://HOST:PORT/v1; a key goes into {KEYS[0]}")
+    if parts.scheme == "http" and not _is_own(host):
+        fix = "use https://, or the address of a host on your own network (such as 192.168.1.20 or name.local)"
+        raise ModelError("passages would cross the internet in the clear", where=parts.netloc, fix=fix)
+    return parts
+
+
+def _is_own(host: str) -> bool:
+    """Whether a host is this one or on a network of one's own, by its name alone: what a resolver says may change."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".local")
+    return any(address in block for block in _OWN)
+
+
+def _messages(prompt: Prompt) -> list[ChatCompletionMessageParam]:
+    messages: list[ChatCompletionMessageParam] = []
+    if prompt.system:
+        messages.append({"role": "system", "content": prompt.system})
+    for user, assistant in prompt.examples:
+        messages += [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+    return [*messages, {"role": "user", "content": prompt.user}]
+
+
+def _mean_logprob(reply: ChatCompletion) -> float:
+    told = reply.choices[0].logprobs
+    tokens = told.content if told is not None else None
+    return sum(token.logprob for token in tokens) / len(tokens) if tokens else math.nan
+
+
+def _one_of(texts: Sequence[str]) -> Grammar:
+    """Exactly one of some texts."""
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for text in texts)
+    return Grammar("root ::= " + " | ".join(f'"{text}"' for text in quoted))
+
+
+def _named(reply: str, texts: Sequence[str]) -> int | None:
+    """Which text a reply names: the longest that it holds, of equals the one that comes first there."""
+    places = [reply.casefold().find(text.casefold()) for text in texts]
+    held = [i for i, place in enumerate(places) if place >= 0 and texts[i]]
+    return max(held, key=lambda i: (len(texts[i]), -places[i]), default=None)
