@@ -93,6 +93,7 @@ class MemorySettings(_Group):
     tokens_per_kilotoken: int = Field(20, ge=0, le=100_000)
     alpha: float = Field(0.6, ge=0, le=1)
     delta: float = Field(0.56, ge=0, le=1)
+    told: float = Field(1.0, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
     bridges_per_item: int = Field(1, ge=0, le=64)
     fusion_near: float = Field(0.95, ge=0, le=1)
@@ -101,31 +102,16 @@ class MemorySettings(_Group):
 
 
 class InferenceSettings(_Group):
-    """The Cognizer's evidence and when a device abstains (FD-RAG 4.2)."""
+    """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
-    passages: int = Field(5, ge=1, le=64)
-    evidence_words: int = Field(100_000, ge=1, le=100_000)
-    evidence_units: int = Field(4, ge=1, le=64)
-    least_units: int = Field(2, ge=1, le=64)
-    memory_notes: int = Field(4, ge=0, le=64)
+    passages: int = Field(4, ge=1, le=64)
+    words: int = Field(190, ge=1, le=100_000)
+    more_words: int = Field(320, ge=0, le=100_000)
     remote_units: int = Field(4, ge=1, le=64)
-    max_answer_tokens: int = Field(24, ge=1, le=1_024)
-    abstain_below: float = Field(0.48, ge=-1, le=1)
-    least_trust: float = Field(0.0, ge=0, le=1)
-    least_voices: int = Field(0, ge=0, le=1_000)
-    read_above: float = Field(-0.9, ge=-100, le=100)
-    check: bool = True
-    free_answers: bool = False
-    second_look: int = Field(0, ge=0, le=64)
-    mixing: Mixing = "half"
-
-    @field_validator("second_look")
-    @classmethod
-    def _written(cls, sentences: int, info: ValidationInfo) -> int:
-        """Only a model that writes freely says that it finds no answer."""
-        if sentences and not info.data.get("free_answers", True):  # absent where it is wrong itself
-            raise PydanticCustomError("needs", "it needs 'inference.free-answers' = true")
-        return sentences
+    max_answer_tokens: int = Field(200, ge=1, le=1_024)
+    abstain_below: float = Field(0.3, ge=0, le=1)
+    ask_below: float = Field(0.6, ge=0, le=1)
+    quorum: int = Field(0, ge=0, le=1_000)
 
 
 class PrivacySettings(_Group):

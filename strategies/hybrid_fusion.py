@@ -11,10 +11,9 @@ from functools import cached_property, partial
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 
+from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.answering.report import Reporter
 from fedrag_flwr.caching.fusion import FusionCaches
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.isolating import isolated
-from fedrag_flwr.inference.reports import Reporter
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -68,12 +67,7 @@ class HybridFusion(FederatedRag):
     @cached_property
     def reporter(self) -> Reporter:
         """What writes answers and reports."""
-        tools, settings = self.tools.toolbox, self.settings
-        cognizer = Cognizer.of(settings, tools.generator)
-        units = settings.inference.evidence_units
-        return Reporter(
-            cognizer, tools.encoder, tools.pipeline, tools.generator, units, settings.hybrid.report, settings.seed
-        )
+        return Reporter.of(self.settings, self.tools.toolbox, self.settings.hybrid.report)
 
     # --- contact ----------------------------------------------------------------------------------------
 

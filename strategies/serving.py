@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from fedrag_flwr.inference.isolating import isolated
-from fedrag_flwr.inference.serving import answer_over
+from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.privacy.nearness import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
+
+_MOST_READ = 16  # units whose scores are looked at: more than the words that are read
 
 
 class ServingRag(HelpingRag):
@@ -44,8 +46,8 @@ class ServingRag(HelpingRag):
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
         tools, start = self.tools.toolbox, time.perf_counter()
-        most = self.settings.inference.evidence_units
-        units = verified(given.units, self.open[question_id].vector, tools.encoder, most)
+        vector = self.open[question_id].vector
+        units = verified(given.units, vector, tools.encoder, _MOST_READ)
         scoring = Cost(seconds=time.perf_counter() - start)
         answer = answer_over(self.questions[question_id], units, self.settings, tools, "server")
         return replace(answer, cost=answer.cost + scoring)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fedrag_flwr.answering.explain import LONG, bearing_first, borne, in_words
 from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
 from fedrag_flwr.answering.options import without_options
-from fedrag_flwr.answering.passages import PassageOrder, Shelf, given_texts, shortened, windows
+from fedrag_flwr.answering.passages import PassageOrder, Shelf, given_texts, log_odds_of, shortened, windows
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
 from fedrag_flwr.answering.windows import RankedText
@@ -284,65 +284,23 @@ class Engine:
     def _read(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged:
         """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
         stem, options = without_options(asked.text)
-        first = self._judged(asked, ranked, stem, options, self.limits.words)
+        first = self._judged(asked, ranked, windows(stem, ranked, self.limits.words))
         if options or not self.limits.more or first.confidence >= self.limits.abstain_below:
             return first
-        more = self._judged(asked, ranked, stem, options, self.limits.more)
+        more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more))
         again = replace(more, draft=more.draft.after(first.draft))
         return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
 
-    def _judged(
-        self, asked: Asked, ranked: Sequence[RankedText], stem: str, options: Sequence[str], words: int
-    ) -> Judged:
-        units = windows(stem, ranked, words)
-        if options:
-            draft = self.reader.choose(stem, units, options)
-        else:
-            draft = self.reader.read(asked.text, units) if units else Draft("")
-        if not draft.text:
-            return Judged(draft, units, 0.0)
-        features = read_features(asked.text, asked.analysis, draft, units, ranked)
-        return Judged(draft, units, self.judge.of_draft(features, self.generator_id), features)
+    def _judged(self, asked: Asked, ranked: Sequence[RankedText], units: Sequence[EvidenceUnit]) -> Judged:
+        odds = [one.log_odds for one in ranked]
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
-        """A judged draft as an answer, with the passage that bears it first; declined where that is too unlikely."""
-        draft, confidence, units = judged.draft, judged.confidence, list(judged.units)
-        text, citations, decisions = draft.text, (), [self._said(judged)]
-        if text and confidence < self.limits.abstain_below:
-            text, why = "", f"confidence {confidence:.2f} < {self.limits.abstain_below:.2f}"
-            decisions.append(because("confidence", why, confidence, self.limits.abstain_below))
-        if len(text.split()) > LONG:
-            told = borne(text, units)
-            if not told:
-                text = ""
-                decisions.append(because("evidence", "no passage bears it"))
-            else:
-                text = " ".join(one.text for one in told)
-                units = list(dict.fromkeys([*(one.unit for one in told), *units]))
-                citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in told)
-        elif text:
-            units = bearing_first(question.text, text, units)
-        home = [unit.id for unit in units if unit.origin == self.shelf.device]
-        return Answer(
-            question_id=question.id,
-            text=text,
-            path=("remote" if len(home) < len(units) else "cognizer") if text else "abstained",
-            score=confidence,
-            decisions=tuple(decisions),
-            sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
-            cost=draft.timed(self.clock() - start),
-            evidence=tuple(units),
-            paths=self.order.paths(asked.text, list(dict.fromkeys(home))) if self.order and home else (),
-            citations=citations,
-        )
-
-    def _said(self, judged: Judged) -> Decision:
-        if not judged.units:
-            return because("evidence", "there is nothing to read")
-        read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
-        if not judged.draft.text:
-            return because("model", f"the model found no answer in {read}")
-        return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
+        """A judged draft as an answer, with the answer paths to home's passages."""
+        answer = told(question, judged, self.shelf.device, self.limits.abstain_below, self.clock() - start)
+        home = [unit.id for unit in answer.evidence if unit.origin == self.shelf.device]
+        paths = self.order.paths(asked.text, list(dict.fromkeys(home))) if self.order and home else ()
+        return replace(answer, paths=paths)
 
     def _plain(
         self, question: Question, draft: Draft, units: Sequence[EvidenceUnit], start: float, said: str
@@ -370,3 +328,83 @@ class Engine:
 
     def _near(self, asked: Asked) -> list[Match]:
         return self.recall.top(asked.vector, asked.analysis, self.limits.top_k)
+
+
+def judged_over(
+    question: str,
+    analysis: QuestionAnalysis,
+    units: Sequence[EvidenceUnit],
+    reader: Reader,
+    generator_id: str,
+    odds: Sequence[float] = (),
+    judge: Judge | None = None,
+) -> Judged:
+    """What the model answers over units, with its confidence; nothing where there are none.
+
+    Parameters
+    ----------
+    question, analysis
+        The question's text and analysis.
+    units
+        What is read.
+    reader
+        Asks the model.
+    generator_id
+        The model that writes.
+    odds
+        Log-odds of the ranked passages; where nobody ranked them, the units' cosines stand in.
+    judge
+        Gives confidence; None: the shipped one.
+    """
+    if not units:
+        return Judged(Draft(""), (), 0.0)
+    stem, options = without_options(question)
+    draft = reader.choose(stem, units, options) if options else reader.read(question, units)
+    if not draft.text:
+        return Judged(draft, units, 0.0)
+    odds = odds or [log_odds_of(unit.score) for unit in units]
+    features = read_features(question, analysis, draft, units, odds)
+    return Judged(draft, units, (judge or shipped_judge()).of_draft(features, generator_id), features)
+
+
+def told(question: Question, judged: Judged, home: str, abstain_below: float, seconds: float) -> Answer:
+    """A judged draft as an answer, with the passage that bears it first; declined where it is too unlikely.
+
+    Of an answer in sentences those stay that a passage bears, each with a citation.
+    """
+    draft, confidence, units = judged.draft, judged.confidence, list(judged.units)
+    text = draft.text
+    citations: tuple[Citation, ...] = ()
+    decisions = [_said(judged)]
+    if text and confidence < abstain_below:
+        why = f"confidence {confidence:.2f} < {abstain_below:.2f}"
+        text, decisions = "", [*decisions, because("confidence", why, confidence, abstain_below)]
+    if len(text.split()) > LONG:
+        cited = borne(text, units)
+        text = " ".join(one.text for one in cited)
+        units = list(dict.fromkeys([*(one.unit for one in cited), *units]))
+        citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in cited)
+        decisions += [] if text else [because("evidence", "no passage bears it")]
+    elif text:
+        units = bearing_first(question.text, text, units)
+    remote = any(unit.origin != home for unit in units)
+    return Answer(
+        question_id=question.id,
+        text=text,
+        path=("remote" if remote else "cognizer") if text else "abstained",
+        score=confidence,
+        decisions=tuple(decisions),
+        sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
+        cost=draft.timed(seconds),
+        evidence=tuple(units),
+        citations=citations,
+    )
+
+
+def _said(judged: Judged) -> Decision:
+    if not judged.units:
+        return because("evidence", "there is nothing to read")
+    read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
+    if not judged.draft.text:
+        return because("model", f"the model found no answer in {read}")
+    return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)

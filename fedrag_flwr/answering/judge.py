@@ -15,9 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
+from pydantic import BaseModel, ConfigDict
+
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled, names_of
-from fedrag_flwr.answering.windows import RankedText, content_words
+from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
@@ -111,14 +113,14 @@ def read_features(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
-    ranked: Sequence[RankedText],
+    log_odds: Sequence[float],
 ) -> tuple[float, ...]:
     """What is known of an answer over units, in the order of `READ_FEATURES`."""
     texts = [under_title(unit.title, unit.text) for unit in units]
     told = set(told_words(" ".join(texts)))
     asked, names = content_words(question), names_of(question)
     answer = content_words(draft.text) or frozenset(told_words(draft.text))
-    odds = sorted((max(min(one.log_odds, _MOST), _LEAST) for one in ranked), reverse=True) or [_LEAST]
+    odds = sorted((max(min(one, _MOST), _LEAST) for one in log_odds), reverse=True) or [_LEAST]
     closed = draft.text.casefold() in {"yes", "no"}
     best = max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0)
     return (
@@ -141,12 +143,22 @@ def read_features(
 def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:
     """Whether a number is asked for and none is told, or yes or no."""
     if analysis.answer_type == "YESNO":
-        return text.split(maxsplit=1)[:1] not in (["yes"], ["no"], ["Yes"], ["No"], ["Yes,"], ["No,"], ["yes,"], ["no,"])
+        return text.split(maxsplit=1)[:1] != [] and text.split()[0].strip(",.;").casefold() not in {"yes", "no"}
     return analysis.answer_type in _NUMERIC and _NUMBER.search(text) is None
 
 
-def _logistic(told: Mapping[str, object], features: tuple[str, ...]) -> Logistic:
-    weights, bias = told["weights"], told["bias"]
-    if tuple(told["features"]) != features or len(weights) != len(features):  # type: ignore[arg-type]
+class _Kept(BaseModel):
+    """A logistic model as it stands in the file."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    features: tuple[str, ...]
+    weights: tuple[float, ...]
+    bias: float
+
+
+def _logistic(told: object, features: tuple[str, ...]) -> Logistic:
+    kept = _Kept.model_validate(told)
+    if kept.features != features or len(kept.weights) != len(features):
         raise ValueError("other features")
-    return Logistic(features, tuple(map(float, weights)), float(bias))  # type: ignore[arg-type]
+    return Logistic(features, kept.weights, kept.bias)

@@ -1,4 +1,4 @@
-"""What a device's store offers to be read: ranked passages, windows of them, and sentences for others (FD-RAG eq. 14)."""
+"""What a device's store offers: ranked passages, windows of them, and sentences for others (FD-RAG eq. 14)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Shelf:
         """The first passages for a question, with their sentences; without an order the nearest ones."""
         if order is None:
             scores, ids = self.store.index("paragraph").search(vector[None, :], RANKED)
-            found = list(zip(ids[0], (4.0 * float(score) - 2.0 for score in scores[0]), strict=True))
+            found = list(zip(ids[0], map(log_odds_of, scores[0]), strict=True))
         else:
             found = [(one.passage_id, one.score) for one in order.rank(question, RANKED)]
         passages = self.store.passages([name for name, _ in found])
@@ -121,6 +121,11 @@ class Shelf:
         sentences = {s.id: s for s in self.store.sentences(ids)}
         titles = {p.id: p.title for p in self.store.passages(sorted({s.passage_id for s in sentences.values()}))}
         return [EvidenceUnit(i, sentences[i].text, self.device, s, titles[sentences[i].passage_id]) for i, s in ranked]
+
+
+def log_odds_of(cosine: float) -> float:
+    """What stands in for a passage's log-odds where nobody ranked it."""
+    return 10.0 * float(cosine) - 5.0
 
 
 def windows(question: str, ranked: Sequence[RankedText], words: int) -> list[EvidenceUnit]:

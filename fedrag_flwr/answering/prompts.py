@@ -19,19 +19,24 @@ _READING = (
 )
 _CLOSED_BOOK = "Answer the question from what you know, as briefly as you can. If you do not know, say so."
 
+_OF_WHAT = r"(?:the )?(?:passages?|provided|given|text|information|question|answer|context)"
+_NOT = r"\b(?:do|does|is|are)(?:n['’]t| not)\b"
+_SAID = (
+    "hold|mention|contain|state|say|specif|provid|include|give|answer|know|have|indicate|tell|list|address|clear|discuss"
+    "|describe"
+)
 _DECLINES = re.compile(
-    r"""\s*(?:answer:\s*)?["'(]*(?:
-        unknown\b(?!\ [A-Z])
-      | (?:i|we)\s(?:do\ not|don['’]t|cannot|can['’]t|am\ (?:sorry|unable|not\ (?:sure|able))|have\ no)
-      | i['’]m\s(?:sorry|unable|not\s(?:sure|able))
-      | (?:sorry|unfortunately)\b
-      | (?:it|that)\ is\ (?:unknown|unclear|not\ (?:known|clear|stated|specified|mentioned|possible))
-      | no\ information\b | not\ (?:known|stated|mentioned|specified|given|provided)\b
-      | there\ is\ no\ (?:information|mention|answer|specific)
-      | (?:the\ )?(?:passages?|provided|given|text|information|question|answer)\b[^.]{0,80}?\b(?:do|does|is|are)(?:n['’]t|\ not)\b
-        [^.]{0,60}?\b(?:hold|mention|contain|state|say|specif|provid|include|give|answer|know|have|indicate|tell|list|address|clear|discuss|describe)
-    )""",
-    re.IGNORECASE | re.VERBOSE,
+    r"\s*(?:answer:\s*)?[\"'(]*(?:"
+    r"unknown\b(?!(?-i: [A-Z]))"
+    r"|(?:i|we) (?:do not|don['’]t|cannot|can['’]t|am (?:sorry|unable|not (?:sure|able))|have no)"
+    r"|i['’]m (?:sorry|unable|not (?:sure|able))"
+    r"|(?:sorry|unfortunately)\b"
+    r"|(?:it|that) is (?:unknown|unclear|not (?:known|clear|stated|specified|mentioned|possible))"
+    r"|no information\b|not (?:known|stated|mentioned|specified|given|provided)\b"
+    r"|there is no (?:information|mention|answer|specific)"
+    rf"|{_OF_WHAT}\b[^.]{{0,80}}?{_NOT}[^.]{{0,60}}?\b(?:{_SAID})"
+    r")",
+    re.IGNORECASE,
 )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, plain_prompt, reading_prompt
-from fedrag_flwr.models.base import Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 
 # One line: an answer and nothing else.
@@ -37,7 +37,7 @@ class Draft:
     """
 
     text: str
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
     setup: float = 0.0
     logprob: float = math.nan
     unknown: float = math.nan
@@ -91,6 +91,12 @@ class Reader:
             return draft
         return replace(draft, unknown=float(self.generator().score(prompt, [UNKNOWN]).logprobs[0]))
 
+    def draw(self, question: str, units: Sequence[EvidenceUnit], count: int) -> list[Draft]:
+        """So many drafts over one state of the prompt, drawn at random where there are several."""
+        prompt = reading_prompt(question, units)
+        drawn = self.generator().complete(prompt, grammar=ONE_LINE, max_tokens=self.max_tokens, n=count, seed=self.seed)
+        return [_draft(one) for one in drawn]
+
     def choose(self, question: str, units: Sequence[EvidenceUnit], options: Sequence[str]) -> Draft:
         """Choose among the answers that a question lists: the likeliest by the mean log-probability of its words.
 
@@ -103,8 +109,12 @@ class Reader:
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None) -> Draft:
         [said] = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
-        cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
-        return Draft("" if declines(said.text) else clean(said.text), cost, said.setup, said.logprob)
+        return _draft(said)
+
+
+def _draft(said: Completion) -> Draft:
+    cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
+    return Draft("" if declines(said.text) else clean(said.text), cost, said.setup, said.logprob)
 
 
 def clean(text: str) -> str:

@@ -26,7 +26,9 @@ from fedrag_flwr.text.numbers import number_of, told_words
 RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not
 _MOST_KEPT = 8_192
-_OPEN = re.compile(r"\W*(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I)
+_OPEN = re.compile(
+    r"\W*(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I
+)
 
 # Kinds of answers that no other kind can stand for.
 _KINDS = {
@@ -166,22 +168,18 @@ class Recall:
         return np.stack([self._words[word] for word in words])
 
 
-def names_of(question: str) -> set[str]:
-    """The names and numbers of a question, word by word, in the form in which words compare."""
-    found = set()
-    for place, word in enumerate(question.split()):
-        bare = word.strip("\"'“”‘’()[]?!.,;:")
-        if any(char.isdigit() for char in bare) or (bare[:1].isupper() and place):
-            found.update(told_words(bare))
-        elif bare[:1].isupper() and bare.casefold() not in FUNCTION_WORDS and not _common(bare):
-            found.update(told_words(bare))
-    found.update(word for word in told_words(question) if number_of(word))
-    return found - FUNCTION_WORDS - GENERIC
+def names_of(question: str) -> frozenset[str]:
+    """The names and numbers of a question, word by word, in the form in which words compare.
 
-
-def _common(first: str) -> bool:
-    """Whether the first word of a question is no name: its capital tells nothing."""
-    return first.isalpha() and first[1:].islower() and len(first) < 4
+    The first word has its capital anyway: it belongs to a name where the next one has one, too.
+    """
+    words = [word.strip("\"'“”‘’()[]?!.,;:") for word in question.split()]
+    found = {word for word in told_words(question) if number_of(word)}
+    for place, word in enumerate(words):
+        opens = place == 0 and not (len(words) > 1 and words[1][:1].isupper())
+        if any(char.isdigit() for char in word) or (word[:1].isupper() and not opens):
+            found.update(told_words(word))
+    return frozenset(found) - FUNCTION_WORDS - GENERIC
 
 
 def _other_kind(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:

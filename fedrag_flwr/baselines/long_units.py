@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from fedrag_flwr.answering.passages import within
 from fedrag_flwr.baselines.reading import Construction, Meter, Reading
 from fedrag_flwr.baselines.substrate import Substrate
-from fedrag_flwr.inference.support import within
 from fedrag_flwr.records import EvidenceUnit
 
 _UNIT_WORDS = 1_000

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from fedrag_flwr.answering.passages import within
+from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.baselines.substrate import Substrate
-from fedrag_flwr.inference.cognizer import Verdict
-from fedrag_flwr.inference.support import within
 from fedrag_flwr.models.base import Grammar, Prompt
 from fedrag_flwr.records import Answer, Cost, EvidenceUnit, Question
 
@@ -76,18 +76,17 @@ class Meter:
         self._count(Cost(done.seconds, 1, done.tokens_in, done.tokens_out, done.cached), done.setup)
         return done.text
 
-    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Verdict:
+    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
         """Let the reader answer over evidence."""
-        analysis = self._substrate.pipeline.question(question)
-        verdict = self._substrate.cognizer.answer(question, analysis, units, always=True)
-        self._count(verdict.cost, verdict.setup)
-        return verdict
+        draft = self._substrate.reader.plain(question, units)
+        self._count(draft.cost, draft.setup)
+        return draft
 
-    def recite(self, question: str) -> Verdict:
+    def recite(self, question: str) -> Draft:
         """Let the reader answer without evidence."""
-        verdict = self._substrate.cognizer.recite(question)
-        self._count(verdict.cost, verdict.setup)
-        return verdict
+        draft = self._substrate.reader.recite(question)
+        self._count(draft.cost, draft.setup)
+        return draft
 
     def _count(self, cost: Cost, setup: float) -> None:
         self._spent += cost
@@ -136,8 +135,8 @@ class Reading:
         """Find evidence, keep what the budget allows, and answer from it."""
         meter = Meter(self._substrate)
         units = within(self._finder.find(question.text, meter), self._substrate.limits.words)
-        verdict = meter.read(question.text, units)
-        return answer_of(question, verdict, meter.cost, units, self._sources(units))
+        draft = meter.read(question.text, units)
+        return answer_of(question, draft, meter.cost, units, self._sources(units))
 
     def _sources(self, units: Sequence[EvidenceUnit]) -> list[str]:
         """Where evidence stands in the documents; a step's note stands in none."""
@@ -146,15 +145,14 @@ class Reading:
 
 
 def answer_of(
-    question: Question, verdict: Verdict, cost: Cost, units: Sequence[EvidenceUnit] = (), sources: Sequence[str] = ()
+    question: Question, draft: Draft, cost: Cost, units: Sequence[EvidenceUnit] = (), sources: Sequence[str] = ()
 ) -> Answer:
-    """A verdict as an answer."""
+    """A draft as an answer."""
     return Answer(
         question_id=question.id,
-        text=verdict.text,
-        path="cognizer" if verdict.text else "abstained",
-        score=verdict.score,
-        decisions=verdict.decisions,
+        text=draft.text,
+        path="cognizer" if draft.text else "abstained",
+        score=0.0,
         sources=tuple(sources)[:_MOST_SOURCES],
         cost=cost,
         evidence=tuple(units),

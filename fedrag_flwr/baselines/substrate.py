@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.baselines.keeping import Keep
 from fedrag_flwr.errors import EmptySourceError, StoreMismatchError
-from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Document, EvidenceTuple, EvidenceUnit, Passage, Sentence
 from fedrag_flwr.retrieval import Bm25Retriever, DenseRetriever, QuestionVectors
@@ -20,6 +20,7 @@ from fedrag_flwr.text import ParseExtractor
 from fedrag_flwr.text.base import Pipeline
 
 Floats = NDArray[np.float32]
+_WORDS = 400  # of evidence that a baseline reads, titles included
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,10 @@ class Limits:
         Output tokens of the model that construction may take for each 1,000 tokens of the corpus.
     """
 
-    passages: int = 5
-    words: int = 400
+    passages: int = 4
+    words: int = _WORDS
     rounds: int = 3
-    answer_tokens: int = 24
+    answer_tokens: int = 200
     tokens_per_kilotoken: int = 20
 
     @classmethod
@@ -52,7 +53,7 @@ class Limits:
         inference = settings.inference
         return cls(
             passages=inference.passages,
-            words=inference.evidence_words,
+            words=_WORDS,
             answer_tokens=inference.max_answer_tokens,
             tokens_per_kilotoken=settings.memory.tokens_per_kilotoken,
         )
@@ -146,9 +147,9 @@ class Substrate:
         return Bm25Retriever(self.passages)
 
     @cached_property
-    def cognizer(self) -> Cognizer:
-        """The one reader of all baselines: asked over any evidence, however far, and heard as the originals hear it."""
-        return Cognizer(self.generator, self.limits.answer_tokens, 0.0, self.seed, check=False)
+    def reader(self) -> Reader:
+        """The one reader of all baselines: the floor's prompt, without adapter or judgement."""
+        return Reader(self.generator, self.limits.answer_tokens, self.seed)
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Encode texts, shape (n, dimension)."""

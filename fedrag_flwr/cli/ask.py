@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from fedrag_flwr.answering.isolate import settled
 from fedrag_flwr.cli.console import (
     JsonFlag,
     QuestionArgument,
@@ -21,7 +22,6 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
 from fedrag_flwr.errors import ServiceAbsentError
-from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.device.engines import Engines
 from fedrag_flwr.device.graphing import DeviceGraph
-from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.ordering.controller import DeviceController
 from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question, Vector, Want
@@ -52,16 +52,18 @@ class DeviceAnswers:
         if mode == "closed-book":
             return engine.closed_book(question)
         if mode == "passages":
-            return engine.from_passages(question)
+            return engine.plain(question)
         if mode == "controlled":
-            return engine.from_passages(question, self.controller.retriever())
+            return engine.plain(question, self.controller.retriever())
         if mode == "assisted":
             return self._assisted(engine, question, own)
-        return engine.from_memory(question)
+        return engine.ask(question)
 
     def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
         """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
-        return self.engines.over("all").at_home(question)
+        engine = self.engines.over("all")
+        answer = engine.at_home(question)
+        return answer, engine.sure(answer)
 
     def _assisted(self, engine: Engine, question: Question, own: bool) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
@@ -70,7 +72,7 @@ class DeviceAnswers:
         if parts.cache and (before := self._before(question, own)) is not None:
             return before
         near = self.graph.near if parts.summaries and named else None
-        return engine.assisted(question, near, reading=parts.reading, owners=parts.owners and named)
+        return engine.ask(question, near, reading=parts.reading, owners=parts.owners and named)
 
     def seeker(self) -> Callable[[Question], tuple[Vector, Sequence[Want]]]:
         """Makes ready what says by which vector `fedrag` asks others about a question, and whom memory names.

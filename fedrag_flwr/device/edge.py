@@ -8,6 +8,9 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from fedrag_flwr.answering.engine import Engine
+from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.answering.passages import Shelf
 from fedrag_flwr.device.answering import DeviceAnswers
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.engines import Engines, Memories
@@ -23,9 +26,6 @@ from fedrag_flwr.device.tracing import TraceLine, trace_answer
 from fedrag_flwr.device.waiting import Admission, DeviceWaiting
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import Callbacks, SealedExchange
-from fedrag_flwr.inference.engine import Engine
-from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
@@ -139,7 +139,7 @@ class EdgeDevice:
         self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
         outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
         self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
-        self._engines = Engines(name, self.store, settings, toolbox, self.orders, named=not self.door.rewrites)
+        self._engines = Engines(name, self.store, settings, toolbox, self.orders)
         self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
         self._builds = DeviceBuilds(
             name,
@@ -371,9 +371,9 @@ class EdgeDevice:
     # --- its parts --------------------------------------------------------------------------------
 
     @property
-    def shelf(self) -> EvidenceShelf:
-        """Its own evidence."""
-        return EvidenceShelf(self.name, self.store, self.settings.inference.evidence_units)
+    def shelf(self) -> Shelf:
+        """Its own passages."""
+        return Shelf(self.name, self.store)
 
     @property
     def engine(self) -> Engine:

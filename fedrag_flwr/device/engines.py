@@ -5,15 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
+from fedrag_flwr.answering.engine import Engine, Limits
+from fedrag_flwr.answering.passages import Shelf
+from fedrag_flwr.answering.quorum import Quorum
+from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.engine import Engine
-from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.inference.fitting import Fitting
-from fedrag_flwr.inference.hops import Hops
-from fedrag_flwr.inference.leads import EvidenceLimits, Leads
-from fedrag_flwr.inference.memorizer import Memorizer
-from fedrag_flwr.inference.rewriting import Rewriter
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
@@ -41,8 +38,6 @@ class Engines:
         The models.
     orders
         Whose sentences the slow path reads.
-    named
-        As `Engine.named`.
     """
 
     def __init__(
@@ -52,15 +47,12 @@ class Engines:
         settings: Settings,
         toolbox: Toolbox,
         orders: EvidenceOrders,
-        *,
-        named: bool = False,
     ) -> None:
         self._device = device
         self._store = store
         self._settings = settings
         self._toolbox = toolbox
         self._orders = orders
-        self._named = named
         self._kept: dict[Memories, tuple[State, Engine]] = {}
         self._making = threading.Lock()
 
@@ -100,22 +92,32 @@ class Engines:
     def _made(self, memories: Memories) -> Engine:
         memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
-        matcher = Matcher(known, memory.alpha)
-        fitting = Fitting(tools.encoder, matcher.items, self._support, self._device)
-        read = inference.evidence_units, inference.least_units, inference.second_look, inference.mixing
-        shelf = EvidenceShelf(self._device, self._store, *read)
-        rewriter = Rewriter(matcher, fitting, tools.encoder, tools.pipeline, shelf.nearest_sentences)
-        leads = Leads(
-            memorizer=Memorizer(matcher, memory.delta, fitting, self._device, inference.least_voices),
-            rewriter=rewriter,
-            hops=Hops(matcher, fitting.leads_astray),
-            encoder=tools.encoder,
-            pipeline=tools.pipeline,
-            limits=EvidenceLimits(inference.passages, inference.evidence_words, memory.top_k, inference.memory_notes),
+        recall = Recall(
+            Matcher(known, memory.alpha),
+            tools.encoder,
+            memory.delta,
+            memory.told,
+            Quorum(self._device, inference.quorum),
+            self._support,
         )
-        cognizer = Cognizer.of(self._settings, tools.generator, fitting.is_called)
-        order, passages = self._orders.chosen(), self._settings.retrieval.passages
-        return Engine(leads, shelf, cognizer, order, passages, named=self._named)
+        limits = Limits(
+            inference.passages,
+            inference.words,
+            inference.more_words,
+            memory.top_k,
+            inference.abstain_below,
+            inference.ask_below,
+        )
+        return Engine(
+            recall,
+            Shelf(self._device, self._store),
+            Reader(tools.generator, inference.max_answer_tokens, self._settings.seed),
+            tools.encoder,
+            tools.pipeline,
+            limits,
+            self._orders.chosen(),
+            generator_id=tools.generator_id,
+        )
 
     def _support(self, item: MemoryItem) -> list[str]:
         """The sentences from which one of this device's memories was made, each with its document's title."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from fedrag_flwr.answering.passages import Shelf
 from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.rebuilding import emptied_sources
 from fedrag_flwr.device.sharing import Sharing
 from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
-from fedrag_flwr.inference.evidence import EvidenceShelf
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
 from fedrag_flwr.records import (
@@ -62,7 +62,7 @@ class DeviceGiving:
     doorkeeper: Doorkeeper
     sources: Callable[[], SourceSet]
     graph: DeviceGraph
-    shelf: EvidenceShelf
+    shelf: Shelf
     middles: PassageMiddles
 
     def memories(self, request: ShareRequest) -> Delta:

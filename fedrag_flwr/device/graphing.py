@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.device.graph_building import GraphBuilder, GraphReport, once_more
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.device.sharing import OpaqueIds
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel
-from fedrag_flwr.inference.gate_signals import PARTS, UNKNOWN_LEAD, SignalReader
-from fedrag_flwr.inference.graph_answers import GraphAnswers
+from fedrag_flwr.knowledge_graph.answers import GraphAnswers
 from fedrag_flwr.knowledge_graph.communities import CutSettings
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel
+from fedrag_flwr.knowledge_graph.gate_signals import PARTS, UNKNOWN_LEAD, SignalReader
 from fedrag_flwr.knowledge_graph.graph import KnowledgeGraph
 from fedrag_flwr.knowledge_graph.retrieval import (
     LEVELS,
@@ -216,16 +216,18 @@ class DeviceGraph:
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
         model = model.without(PARTS.get(gate.without, ()))
-        reader = SignalReader(tools.encoder, tools.pipeline, heeds_silence=gate.without != "confidence")
+        signals = SignalReader(tools.encoder, tools.pipeline, heeds_silence=gate.without != "confidence")
         return GraphAnswers(
             device=self.device,
             retrieve=self.retrieve,
             lead=self.lead,
             encoder=tools.encoder,
             pipeline=tools.pipeline,
-            cognizer=Cognizer.of(self.settings, tools.generator),
-            gate=Gate(reader, model),
-            units=inference.evidence_units,
+            reader=Reader(tools.generator, inference.max_answer_tokens, self.settings.seed),
+            generator_id=tools.generator_id,
+            gate=Gate(signals, model),
+            words=inference.words,
+            abstain_below=inference.abstain_below,
             candidates=gate.candidates,
         )
 

@@ -20,10 +20,10 @@ from functools import partial
 import numpy as np
 
 from fedrag_flwr import wire
+from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
-from fedrag_flwr.inference.isolating import isolated
-from fedrag_flwr.inference.serving import answer_over
 from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.privacy.sealing import BoxKey, seal
 from fedrag_flwr.processes import Child, private_streams, read_frames, write_frames

@@ -3,6 +3,7 @@
 from fedrag_flwr.records.answers import (
     MOST_DECISIONS,
     Answer,
+    Citation,
     Cost,
     Decision,
     EvidenceUnit,
@@ -164,6 +165,7 @@ __all__ = [
     "ChosenPassage",
     "ChosenPath",
     "Ciphertext",
+    "Citation",
     "Clock",
     "ConfideRequest",
     "ConfidedQuestion",

@@ -151,12 +151,22 @@ def because(step: Step, said: str, score: float = 0.0, threshold: float = 0.0) -
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence of an answer, and the unit that bears it, as ``origin/id``."""
+
+    sentence: Line
+    source: Line
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(Explained):
     """An answer, how it came about, and the ids by which it is traced to documents.
 
     `sources` holds ``origin/id`` references: memory items and units, opaque beyond the device that owns them.
-    `report` holds statements with their origins, where one was written. `evidence`, and the answer `paths` by which its
-    passages were chosen, stay on the device: the wire never carries them.
+    `score` is its confidence, the probability in [0, 1] that it is right. `report` holds statements with their origins,
+    where one was written. `evidence`, the passage that bears it first, the answer `paths` by which its passages were
+    chosen, the `citations` of its sentences and the question of the memory that was `recalled` stay on the device: the
+    wire never carries them.
     """
 
     question_id: Name
@@ -168,6 +178,8 @@ class Answer(Explained):
     evidence: tuple[EvidenceUnit, ...] = field(default=(), metadata={"local": True})
     paths: tuple[ChosenPath, ...] = field(default=(), metadata={"local": True})
     report: Line = ""
+    citations: tuple[Citation, ...] = field(default=(), metadata={"local": True})
+    recalled: Line = field(default="", metadata={"local": True})
 
 
 def declined(question_id: str, said: str) -> Answer:

@@ -18,12 +18,9 @@ AnswerMode = Literal[
 ]
 Step = Literal[
     "memory",
-    "description",
     "evidence",
     "model",
-    "second-look",
-    "voices",
-    "trust",
+    "confidence",
     "place",
     "gate",
     "routing",

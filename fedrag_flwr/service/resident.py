@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+from fedrag_flwr.answering.isolate import settled
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
-from fedrag_flwr.inference.isolating import settled
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.models.generator import LlamaGenerator
@@ -78,7 +78,7 @@ class Resident:
     def warm(self) -> None:
         """Make now what the first question over a new version of the memory would wait for."""
         with self.device() as device:
-            device.engine.leads.memorizer.matcher.prepare()
+            device.engine.recall.matcher.prepare()
 
     # --- the people at the device -------------------------------------------------------------------
 

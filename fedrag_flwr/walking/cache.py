@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fedrag_flwr.answering.report import RULES
 from fedrag_flwr.errors import NotFoundError
-from fedrag_flwr.inference.reports import RULES
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, Vector, because

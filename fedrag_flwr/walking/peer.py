@@ -14,11 +14,10 @@ from typing import cast
 
 import numpy as np
 
+from fedrag_flwr.answering.passages import Shelf
+from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.exchange.sums import GroupSums
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.evidence import EvidenceShelf
-from fedrag_flwr.inference.graph_answers import answered, nearest
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
@@ -57,6 +56,7 @@ _LOG = logging.getLogger(__name__)
 NOTES = "walks.sqlite"
 _ROUNDING = 0.001  # of a cosine that another side computes
 _MOST_RANKED = 1_000
+_READ = 8  # sentences of home that are read
 
 
 class DeviceWalks:
@@ -122,7 +122,7 @@ class DeviceWalks:
         cache = self.cache.of(own)
         if (known := cache.find(question, vector)) is not None:
             return replace(known, cost=replace(known.cost, seconds=time.perf_counter() - start))
-        units = self._near(vector, self.settings.inference.evidence_units)
+        units = self._near(vector, _READ)
         if self._relevance(units) >= self.settings.overlay.threshold and not self._doubted(vector):
             return self._answered(question, vector, units, start, cache)
         topics = self._topic_weights(question, vector)
@@ -137,8 +137,7 @@ class DeviceWalks:
         given = rescored(foreign, vector, self.toolbox.encoder)
         if given and self._relevance(given) < self.settings.overlay.threshold - _ROUNDING:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
-        most = self.settings.inference.evidence_units
-        units = nearest([*self._near(vector, most), *given], most, self.device)
+        units = [*self._near(vector, _READ), *given]
         # what is made because nobody could help is not kept: those who know may be back
         return self._answered(question, vector, units, start, self.cache.of(own) if given else None)
 
@@ -318,16 +317,15 @@ class DeviceWalks:
         cache: AnswerCache | None,
     ) -> Answer:
         """Answer over units, and keep the answer."""
-        cognizer = Cognizer.of(self.settings, self.toolbox.generator)
-        verdict = cognizer.answer(question.text, self.toolbox.pipeline.question(question.text), units, always=True)
-        remote = any(unit.origin != self.device for unit in units)
-        answer = answered(question, verdict.timed(time.perf_counter() - start), units, remote)
+        found = time.perf_counter() - start
+        answer = answer_over(question, units, self.settings, self.toolbox, home=self.device)
+        answer = replace(answer, cost=replace(answer.cost, seconds=answer.cost.seconds + found))
         if cache is not None:
             cache.keep(question, answer, vector, units)
         return answer
 
     def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:
-        return EvidenceShelf(self.device, self.store, most).nearest_sentences(vector, most)
+        return Shelf(self.device, self.store).nearest_sentences(vector, most)
 
     @staticmethod
     def _relevance(units: Sequence[EvidenceUnit]) -> float:

@@ -230,6 +230,7 @@ def main() -> None:
     weights = file_sha256(file)
     settled = repr((weights, arguments.steps, BATCH, RATE, RANK, ALPHA, DROPOUT, LOWEST, asked))
     kept = fedrag_home() / "benchmarks" / f"answer-fit-{hashlib.sha256(settled.encode()).hexdigest()[:12]}.pt"
+    kept.parent.mkdir(parents=True, exist_ok=True)
     figures = fit(model, asked, left, arguments.steps, kept)
     content = gguf_of(model, str(whole.config.model_type))
     adapter = Adapter(ANSWERING, INSTRUCTION, (weights,), hashlib.sha256(content).hexdigest(), content)

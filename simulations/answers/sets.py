@@ -121,7 +121,9 @@ def _domains(name: str) -> Callable[[Path, str], AnswerSet]:
         own = "train" if split == "train" else "dev"
         asked = _spread([one for one in domains.questions if one.split == own], TRAIN[name] if own == "train" else ROWS)
         wanted = {one.document for one in asked}
-        beside = _drawn((one.id for own in domains.documents.values() for one in own if one.id not in wanted), BESIDE[name])
+        beside = _drawn(
+            (one.id for own in domains.documents.values() for one in own if one.id not in wanted), BESIDE[name]
+        )
         documents = {
             device: tuple(one for one in own if one.id in wanted or one.id in beside)
             for device, own in domains.documents.items()

@@ -21,7 +21,11 @@ def open_world(asked: AnswerSet, settings: Settings, progress: Progress = silent
     documents = whole.documents[EVERYTHING]
     told = "".join(f"{one.id}={one.digest};" for one in documents)
     built = f"{settings.hypergraph}{settings.memory.tokens_per_kilotoken}{settings.models.encoder}"
-    root = fedrag_home(settings.home) / "answers" / f"{asked.name}-{hashlib.sha256((told + built).encode()).hexdigest()[:8]}"
+    root = (
+        fedrag_home(settings.home)
+        / "answers"
+        / f"{asked.name}-{hashlib.sha256((told + built).encode()).hexdigest()[:8]}"
+    )
     whole.write(root / "documents")
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, toolbox)

@@ -12,7 +12,7 @@ from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_basel
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.inference.isolating import isolated
+from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
 from fedrag_flwr.settings import Plain, Settings

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.reports import Reporter
+from fedrag_flwr.answering.report import Reporter
 from fedrag_flwr.records import Answer, AskedQuestion, EvidenceUnit, HitsRequest, Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import SearchableSource
@@ -70,8 +69,7 @@ class World(Tiers):
         super().__init__(root, settings)
         self.device = EdgeDevice(_DEVICE, None, root / "device", settings, tools)
         vars(self.device.sources)["sources"] = (source,)  # in place of what would be opened by name
-        cognizer, units = Cognizer.of(settings, tools.generator), settings.inference.evidence_units
-        self.reporter = Reporter(cognizer, tools.encoder, tools.pipeline, tools.generator, units, "extractive")
+        self.reporter = Reporter.of(settings, tools, "extractive")
         self._records = settings.hybrid.records
         self.versions = {_DEVICE: self.device.summaries.answer(HitsRequest(())).version}
 

@@ -6,19 +6,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.inference.candidates import without_options
-from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean
-from fedrag_flwr.inference.gate import Gate, GateDecision
-from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR, evidence_prompt
-from fedrag_flwr.inference.support import distinct, shortened
-from fedrag_flwr.inference.telling import told
+from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.options import without_options
+from fedrag_flwr.answering.passages import nearest, shortened, within
+from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.nearness import rescored
-from fedrag_flwr.records import Answer, AnswerPath, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
+from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64
+_UNITS = 12  # of the graph's evidence among which as many are read as the budget allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,16 @@ class GraphAnswers:
         How far home's summaries are nearer to the question than others', from its vector.
     encoder, pipeline
         Read the question.
-    cognizer
-        Asks the model for one answer.
+    reader
+        Asks the model.
+    generator_id
+        The model that writes.
     gate
         Judges candidates.
-    units
-        Units of evidence for one question.
+    words
+        Of evidence for one question.
+    abstain_below
+        Confidence below which no answer is given.
     candidates
         Candidates that are drawn over one prompt.
     clock
@@ -52,9 +56,11 @@ class GraphAnswers:
     lead: Callable[[Vector], float]
     encoder: Encoder
     pipeline: Pipeline
-    cognizer: Cognizer
+    reader: Reader
+    generator_id: str
     gate: Gate
-    units: int
+    words: int
+    abstain_below: float
     candidates: int
     clock: Clock = time.perf_counter
 
@@ -65,10 +71,7 @@ class GraphAnswers:
         return self._reasoned(question, analysis, self._own(vector), start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
-        """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft.
-
-        Where a question asks to be told something, the nearest sentences stand in the candidate's place.
-        """
+        """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft."""
         start = self.clock()
         vector, analysis = self._read(question)
         units = self._own(vector)
@@ -86,7 +89,7 @@ class GraphAnswers:
         start = self.clock()
         vector, analysis = self._read(question)
         units = [*self._own(vector), *rescored(foreign, vector, self.encoder)]
-        return self._reasoned(question, analysis, nearest(units, self.units, self.device), start)
+        return self._reasoned(question, analysis, nearest(units, self.device), start)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
         """Candidates over one prompt state with their cost, and the seconds of loading the model.
@@ -95,88 +98,45 @@ class GraphAnswers:
         """
         stem, options = without_options(question)
         if options:
-            ranked = self.cognizer.rank(stem, Shown(units), options, max((unit.score for unit in units), default=0.0))
+            ranked = self.reader.choose(stem, units, options)
             return [ranked.text], ranked.cost, ranked.setup
-        drawn = self.cognizer.generator().complete(
-            evidence_prompt(question, units),
-            grammar=ANSWER_GRAMMAR,
-            max_tokens=self.cognizer.max_tokens,
-            n=self.candidates,
-            seed=self.cognizer.seed,
-        )
-        replayed = drawn[0].cached
+        drawn = self.reader.draw(question, units, self.candidates)
+        replayed = drawn[0].cost.replayed
         cost = Cost(
-            sum(one.seconds for one in drawn) if replayed else 0.0,
+            sum(one.cost.seconds for one in drawn) if replayed else 0.0,
             1,
-            drawn[0].tokens_in,
-            sum(one.tokens_out for one in drawn),
+            drawn[0].cost.tokens_in,
+            sum(one.cost.tokens_out for one in drawn),
             replayed,
         )
-        return [clean(one.text) for one in drawn], cost, max(one.setup for one in drawn)
+        return [one.text for one in drawn], cost, max(one.setup for one in drawn)
 
     def _read(self, question: Question) -> tuple[Vector, QuestionAnalysis]:
         [vector] = self.encoder.encode([question.text])
         return vector, self.pipeline.question(question.text)
 
     def _own(self, vector: Vector) -> list[EvidenceUnit]:
-        return [shortened(unit) for unit in self.retrieve(vector, self.units)]
+        return within([shortened(unit) for unit in self.retrieve(vector, _UNITS)], self.words)
 
     def _reasoned(
         self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float
     ) -> Answer:
-        verdict = self.cognizer.answer(question.text, analysis, units, always=True)
-        remote = any(unit.origin != self.device for unit in units)
-        return answered(question, verdict.timed(self.clock() - start), units, remote)
-
-
-def answered(question: Question, verdict: Verdict, units: Sequence[EvidenceUnit], remote: bool) -> Answer:
-    """A verdict as an answer that names its evidence."""
-    path: AnswerPath = "remote" if remote else "cognizer"
-    return Answer(
-        question_id=question.id,
-        text=verdict.text,
-        path=path if verdict.text else "abstained",
-        score=verdict.score,
-        decisions=verdict.decisions,
-        sources=sources_of(units),
-        cost=verdict.cost,
-        evidence=tuple(units),
-    )
-
-
-def placed(verdict: Verdict, where: str) -> Verdict:
-    """A verdict that says where it was made."""
-    return verdict.after(because("place", f"at the {where}"))
-
-
-def nearest(units: Sequence[EvidenceUnit], most: int, home: str = "") -> list[EvidenceUnit]:
-    """At most so many units as they are read, the nearest first, each once.
-
-    Of those that say the same the device `home`'s is taken, where it says so.
-    """
-    best: dict[tuple[str, str], EvidenceUnit] = {}
-    for unit in sorted(units, key=lambda one: (-one.score, one.origin, one.id)):
-        best.setdefault((unit.origin, unit.id), unit)
-    return distinct(map(shortened, best.values()), home)[:most]
-
-
-def sources_of(units: Sequence[EvidenceUnit]) -> tuple[str, ...]:
-    """The references by which evidence is traced."""
-    return tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES]
+        read = within(units, self.words)
+        judged = judged_over(question.text, analysis, read, self.reader, self.generator_id)
+        return told(question, judged, self.device, self.abstain_below, self.clock() - start)
 
 
 def _drafted(
     question: Question, decision: GateDecision, texts: Sequence[str], units: Sequence[EvidenceUnit], cost: Cost
 ) -> Answer:
     drafted = texts[decision.chosen] if decision.chosen >= 0 else ""
-    text = told(question.text, units) or drafted
     return Answer(
         question_id=question.id,
-        text=text,
-        path="cognizer" if text else "abstained",
+        text=drafted,
+        path="cognizer" if drafted else "abstained",
         score=decision.trust,
         decisions=(because("gate", decision.explanation, decision.trust, decision.threshold),),
-        sources=sources_of(units),
+        sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
         cost=cost,
         evidence=tuple(units),
     )

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.graph_answers import answered, nearest, placed
-from fedrag_flwr.inference.reader import read, shown_facts
-from fedrag_flwr.inference.reading import Candidate
-from fedrag_flwr.inference.support import coverage, forms
-from fedrag_flwr.models.base import Encoder, Generator, Grammar, Prompt
+from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.passages import given_texts, nearest, windows
+from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.answering.support import coverage, forms
+from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.nearness import rescored
-from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question
+from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
+from fedrag_flwr.toolbox import Toolbox
 
 Writer = Literal["model", "extractive", "none"]
-RULES = 3  # grows when answers or reports come to be written otherwise: what was cached is then void
+RULES = 4  # grows when answers or reports come to be written otherwise: what was cached is then void
 
 _POOL, _MOST_NOTES, _MOST_STATEMENTS, _MOST_CONFLICTS = 32, 6, 3, 4
 _MOST_TOKENS, _MOST_REPORT = 110, 2_000
@@ -51,30 +52,37 @@ class Reporter:
 
     Parameters
     ----------
-    cognizer
+    reader
         Asks the model for the answer.
     encoder, pipeline
         Read the question and what was told.
-    generator
-        Gives the model that writes the report.
-    units
-        Sentences of what was told that the model reads at most.
+    generator_id
+        The model that writes.
+    words
+        Of what was told that the model reads.
+    abstain_below
+        Confidence below which no answer is given.
     writer
         Who writes the report: the model, checked against what was told; rules that quote; or nobody.
-    seed
-        Of the model's sampling.
     clock
         Seconds for timing.
     """
 
-    cognizer: Cognizer
+    reader: Reader
     encoder: Encoder
     pipeline: Pipeline
-    generator: Callable[[], Generator]
-    units: int
+    generator_id: str
+    words: int
+    abstain_below: float
     writer: Writer = "model"
-    seed: int = 0
     clock: Clock = time.perf_counter
+
+    @classmethod
+    def of(cls, settings: Settings, tools: Toolbox, writer: Writer) -> Reporter:
+        """What writes answers and reports under a run's settings."""
+        asked = settings.inference
+        reader = Reader(tools.generator, asked.max_answer_tokens, settings.seed)
+        return cls(reader, tools.encoder, tools.pipeline, tools.generator_id, asked.words, asked.abstain_below, writer)
 
     def input(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[EvidenceUnit, ...]:
         """The sentences among which evidence is chosen: those of what was told that come nearest, each with its origin.
@@ -88,29 +96,21 @@ class Reporter:
             for number, text in enumerate(_SENTENCE_END.split(unit.text))
             if any(char.isalnum() for char in text)
         ]
-        return tuple(nearest(rescored(sentences, asked, self.encoder), _POOL))
+        return tuple(nearest(rescored(sentences, asked, self.encoder))[:_POOL])
 
     def answer(self, question: Question, units: Sequence[EvidenceUnit]) -> Answer:
         """An answer with its report over what `input` gave; each statement and each source names its origin."""
         start = self.clock()
         analysis = self.pipeline.question(question.text)
-        facts = self.pipeline.facts([unit.text for unit in units])
-        places = [int(unit.id.rpartition(".")[2]) for unit in units]
-        candidates = [Candidate(*one) for one in zip(units, facts, places, strict=True)]
-        reading = read(question.text, analysis, candidates, self.cognizer.sure)
-        chosen = reading.units(self.units)
-        if reading.known and (source := reading.told_by()) is not None and source not in chosen:
-            chosen.append(source)
-        verdict = self.cognizer.answer(
-            question.text, analysis, chosen, facts=shown_facts(reading, chosen), reading=reading
-        )
-        report, cost, spared = self._report(question.text, reading.units(_MOST_NOTES))
-        named = [*report, *_conflicts(analysis, verdict.text, candidates)]
-        told = replace(placed(verdict, "server"), cost=verdict.cost + cost)
-        told = told.timed(self.clock() - start - spared)
-        answer = answered(question, told, chosen, remote=True)
-        sources = tuple(dict.fromkeys(map(_reference, chosen)))
-        return replace(answer, sources=sources, report=" ".join(named)[:_MOST_REPORT])
+        read = windows(question.text, given_texts(units), self.words)
+        judged = judged_over(question.text, analysis, read, self.reader, self.generator_id)
+        report, cost, spared = self._report(question.text, units[:_MOST_NOTES])
+        seconds = self.clock() - start - spared
+        answer = told(question, judged, "", self.abstain_below, seconds).after(because("place", "at the server"))
+        named = [*report, *_conflicts(analysis, answer.text, units, self.pipeline)]
+        sources = tuple(dict.fromkeys(map(_reference, answer.evidence)))
+        cost = replace(answer.cost + cost, seconds=answer.cost.seconds)  # the clock has run for the report, too
+        return replace(answer, sources=sources, cost=cost, report=" ".join(named)[:_MOST_REPORT])
 
     # --- the report -----------------------------------------------------------------------------------
 
@@ -125,7 +125,9 @@ class Reporter:
         told = "\n".join(f"{number}. ({note.title}) {note.text}" for number, note in enumerate(notes, 1))
         prompt = Prompt(_SYSTEM, f"Notes:\n{told}\nQuestion: {question}", _EXAMPLES)
         grammar = Grammar("root ::= s s? s?\n" + rf's ::= [^()\n]+ " (" [1-{len(notes)}] "). "?')
-        [written] = self.generator().complete(prompt, grammar=grammar, max_tokens=_MOST_TOKENS, seed=self.seed)
+        [written] = self.reader.generator().complete(
+            prompt, grammar=grammar, max_tokens=_MOST_TOKENS, seed=self.reader.seed
+        )
         cost = Cost(written.seconds, 1, written.tokens_in, written.tokens_out, written.cached)
         statements = []
         for text, number in _STATEMENT.findall(written.text)[:_MOST_STATEMENTS]:
@@ -136,14 +138,13 @@ class Reporter:
         return statements or [_quoted(notes[0])], cost, spared
 
 
-def _conflicts(analysis: QuestionAnalysis, answer: str, candidates: Sequence[Candidate]) -> list[str]:
+def _conflicts(analysis: QuestionAnalysis, answer: str, units: Sequence[EvidenceUnit], pipeline: Pipeline) -> list[str]:
     """Name the sentences that speak of all that the question names and hold another fact of the kind it asks for."""
     if not answer or not analysis.anchors or analysis.answer_type in ("", "YESNO"):
         return []
     same, found = normalise_anchor(answer), []
-    for one in candidates:
-        unit = one.unit
-        fitting = {fact.anchor: fact.text for fact in one.facts if matches_type(analysis.answer_type, fact.type)}
+    for unit, facts in zip(units, pipeline.facts([unit.text for unit in units]), strict=True):
+        fitting = {fact.anchor: fact.text for fact in facts if matches_type(analysis.answer_type, fact.type)}
         other = {anchor: text for anchor, text in fitting.items() if anchor not in analysis.anchors}
         if len(other) != 1 or coverage(analysis.anchors, [f"{unit.title} {unit.text}"]) < 1.0:
             continue

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
-from fedrag_flwr.inference.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
+from fedrag_flwr.knowledge_graph.gate_signals import MEANINGS, SIGNALS, UNKNOWN_LEAD, SignalReader, Signals
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 

@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.inference.prompts import UNKNOWN
-from fedrag_flwr.inference.support import coverage, evidence_texts, forms, is_supported
+from fedrag_flwr.answering.prompts import UNKNOWN
+from fedrag_flwr.answering.support import coverage, evidence_texts, forms, is_supported
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

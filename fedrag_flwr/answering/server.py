@@ -1,0 +1,44 @@
+"""Answers over evidence that is handed over: at the server, in an enclave, over a graph, or of a peer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.passages import nearest, within
+from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.records import Answer, EvidenceUnit, Question, because
+from fedrag_flwr.settings import Settings
+from fedrag_flwr.toolbox import Toolbox
+
+
+def answer_over(
+    question: Question,
+    units: Sequence[EvidenceUnit],
+    settings: Settings,
+    toolbox: Toolbox,
+    where: str = "",
+    home: str = "",
+) -> Answer:
+    """One answer over units that were scored here, the nearest first.
+
+    Parameters
+    ----------
+    question
+        As it was asked.
+    units
+        The evidence; how many words of it are read is a setting.
+    settings, toolbox
+        Of the run, and this side's models.
+    where
+        This side, for the decisions; "" where that goes without saying.
+    home
+        The device whose own units these may be.
+    """
+    start = time.perf_counter()
+    read = within(nearest(units, home), settings.inference.words)
+    reader = Reader(toolbox.generator, settings.inference.max_answer_tokens, settings.seed)
+    judged = judged_over(question.text, toolbox.pipeline.question(question.text), read, reader, toolbox.generator_id)
+    answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)
+    return answer.after(because("place", f"at the {where}")) if where else answer

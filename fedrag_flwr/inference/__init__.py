@@ -1,1 +1,0 @@
-"""Answers: the Memorizer's fast path, the Cognizer's slow path, and abstention."""
