@@ -19,7 +19,7 @@ class GoldQuestion:
 
     `answer` is empty for a question that the documents do not answer. `kind` is the data set's own type of question,
     `documents` are ids of the documents that support the answer, and `home` is the device at which it is asked (""
-    while it has none).
+    while it has none). `must` holds what a right answer to how or why has to say; ``|`` parts alternatives of an entry.
     """
 
     question_id: str
@@ -30,12 +30,13 @@ class GoldQuestion:
     documents: tuple[str, ...] = ()
     home: str = ""
     split: str = ""
+    must: tuple[str, ...] = ()
 
 
 def read_gold(path: str | Path) -> list[GoldQuestion]:
     """Read gold questions from JSON lines.
 
-    A line has ``id, question, answer`` and optionally ``aliases, kind, documents, home, split``.
+    A line has ``id, question, answer`` and optionally ``aliases, kind, documents, home, split, must``.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def read_gold(path: str | Path) -> list[GoldQuestion]:
 
 def gold_line(question: GoldQuestion) -> str:
     """Write a gold question as the JSON line that `read_gold` reads."""
-    fields = {
+    fields: dict[str, object] = {
         "id": question.question_id,
         "question": question.text,
         "answer": question.answer,
@@ -73,6 +74,8 @@ def gold_line(question: GoldQuestion) -> str:
         "home": question.home,
         "split": question.split,
     }
+    if question.must:
+        fields["must"] = list(question.must)
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -138,4 +141,5 @@ def gold_of(fields: Mapping[str, object], where: str, known: Container[str] = ()
         texts("documents"),
         text("home", ""),
         text("split", ""),
+        texts("must"),
     )
