@@ -195,6 +195,13 @@ class Engine:
         ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
         return self._answer(question, asked, self._read(asked, ranked), start)
 
+    def drafted(self, question: str) -> Judged:
+        """What the model writes in one call over home's passages, with its features, before anything is declined."""
+        asked = self._asked(question)
+        stem, _ = without_options(question)
+        ranked = self.shelf.ranked(question, asked.vector, self.order)
+        return self._judged(asked, ranked, windows(stem, ranked, self.limits.words))
+
     def ask(
         self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = True
     ) -> Answer | OpenQuestion:

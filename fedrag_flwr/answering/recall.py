@@ -95,12 +95,16 @@ class Recall:
 
     def known(self, question: str, vector: Vector, analysis: QuestionAnalysis) -> Recalled | None:
         """The memory that answers a question; None where none knows, or where devices do not agree."""
-        if _OPEN.match(question) or not len(self.matcher):
-            return None  # how and why are read, not recalled
-        found = self.quorum.heard(lambda k: self.top(vector, analysis, k), self.least, RECALLED)
-        knowing = [one for match in found if (one := self._knowing(question, analysis, match)) is not None]
+        knowing = self.knowing(question, vector, analysis)
         agreed = self.quorum.agreed([one.match for one in knowing])
         return next((one for one in knowing if one.match is agreed), None)
+
+    def knowing(self, question: str, vector: Vector, analysis: QuestionAnalysis) -> list[Recalled]:
+        """All memories that each know the answer, best first; how and why are read, not recalled."""
+        if _OPEN.match(question) or not len(self.matcher):
+            return []
+        found = self.quorum.heard(lambda k: self.top(vector, analysis, k), self.least, RECALLED)
+        return [one for match in found if (one := self._knowing(question, analysis, match)) is not None]
 
     def why_not(self, question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
         """Why a memory does not know the answer to a question, or ""."""

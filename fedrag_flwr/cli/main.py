@@ -39,4 +39,8 @@ app.command("feedback")(feedback.feedback)
 app.add_typer(device.inspect_app, name="inspect")
 app.add_typer(device_setup.app, name="device")
 for entry in entry_points(group="fedrag.commands"):  # what stands above the library adds its own commands
-    app.command(entry.name)(entry.load())
+    command = entry.load()
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=entry.name)
+    else:
+        app.command(entry.name)(command)

@@ -62,7 +62,7 @@ from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
-from fedrag_flwr.toolbox import Toolbox
+from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from fedrag_flwr.walking.peer import DeviceWalks
 
 NAMES = "names.sqlite"
@@ -389,6 +389,11 @@ class EdgeDevice:
             Which memories it knows: all, this device's own, or none.
         """
         return self._engines.over(memories)
+
+    def engine_under(self, settings: Settings) -> Engine:
+        """The inference engine over own memories under other settings of reading and answering, for comparison."""
+        toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
+        return Engines(self.name, self.store, settings, toolbox, self.orders).over("all")
 
     def _sweep(self) -> None:
         """Drop kept answers and replies that may rest on documents that are gone."""

@@ -7,6 +7,8 @@ two that its documents tell.
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,6 @@ from fedrag_flwr.retrieval import Bm25Retriever
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import MAX_WORDS, blocks
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, read_set
-from simulations.corpora.reader_corpus import rows_of
 
 READ = 10  # passages whose sentences are looked at
 USUAL, MORE = 190, 320  # words of a first and of a second call
@@ -150,14 +151,16 @@ def _steps(data: Path, found: AnswerSet) -> Iterator[GoldQuestion]:
     if found.name != "musique":
         return
     documents = {one.question_id: one.documents for one in found.questions}
-    for row in rows_of(data / "musique.jsonl.gz", "train", len(documents)):
+    with gzip.open(data / "musique.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [row for row in map(json.loads, lines) if row["id"] in documents]
+    for row in rows:
         answers: list[str] = []
         for number, step in enumerate(row["question_decomposition"], 1):
             question = str(step["question"])
             for place, answer in enumerate(answers, 1):
                 question = question.replace(f"#{place}", answer)
             answers.append(str(step["answer"]))
-            if ">>" not in question and row["id"] in documents:  # "NAME >> relation" is no question
+            if ">>" not in question:  # "NAME >> relation" is no question
                 yield GoldQuestion(f"{row['id']}/{number}", question, answers[-1], documents=documents[row["id"]])
 
 

@@ -12,8 +12,10 @@ from fedrag_flwr.toolbox import load_toolbox
 from simulations.answers.sets import EVERYTHING, AnswerSet
 
 
-def open_world(asked: AnswerSet, settings: Settings, progress: Progress = silent) -> EdgeDevice:
-    """Open the device that holds all documents of a set, with its memories built.
+def open_world(
+    asked: AnswerSet, settings: Settings, progress: Progress = silent, *, memories: bool = True
+) -> EdgeDevice:
+    """Open the device that holds all documents of a set, with its memories built or without them.
 
     Stores lie below ``<home>/answers``, one for each content and each way of building it.
     """
@@ -30,7 +32,7 @@ def open_world(asked: AnswerSet, settings: Settings, progress: Progress = silent
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
     device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, toolbox)
     try:
-        device.build(progress=progress)
+        device.build(memories=memories, progress=progress)
     except BaseException:
         device.close()
         raise

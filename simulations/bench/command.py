@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from simulations.bench.plan import Setting, Split
 
 
+bench = typer.Typer(help="Compare systems over the same questions, documents, models and prompts.")
+
+
+@bench.callback(invoke_without_command=True)
 @with_errors
-def bench(
-    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")],
+def compare(
+    context: typer.Context,
+    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")] = "",
     data: Annotated[list[Path] | None, typer.Option(help="A multi-hop file, or hub:NAME:CONFIG; repeatable.")] = None,
     setting: Annotated[str, typer.Option(help="local, federated or pool.")] = "local",
     devices: Annotated[int, typer.Option(help="Number of devices.")] = 5,
@@ -31,12 +36,17 @@ def bench(
     Systems take turns question by question. Stopped at any time, the same command goes on where it stopped.
     """
     # every `fedrag` command reads this file: what needs Flower and the models waits until it is asked for
+    if context.invoked_subcommand is not None:
+        return
+    from fedrag_flwr.errors import SettingError
     from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
     from simulations.bench.outcome import write_outcome
     from simulations.bench.plan import BenchPlan
     from simulations.bench.run import run_plan
     from simulations.bench.systems import chosen_systems, system_names
 
+    if not systems:
+        raise SettingError("name the systems", where="--systems", fix="`--systems list` names all")
     if systems == "list":
         out.print("\n".join(system_names()))
         return
@@ -59,6 +69,57 @@ def bench(
     for table in (quality_table(summary), kinds_table(summary), cost_table(summary)):
         out.print(table)
     out.print(f"results: {results}")
+
+
+@bench.command("answers")
+@with_errors
+def answers(
+    sets: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
+    systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")] = "plain,engine",
+    data: Annotated[Path | None, typer.Option(help="The folder of evaluation data; else $FEDRAG_DATA.")] = None,
+    split: Annotated[str, typer.Option(help="test to report, train to fit.")] = "test",
+    results: Annotated[Path, typer.Option("--out", help="Rows; a stopped run goes on there.")] = Path("results/answers"),
+    changes: SetOption = None,
+) -> None:
+    """Ask the questions of the floor's sets, each set on one device with all of its documents.
+
+    Systems take turns question by question. Prints right, wrong and declined answers, what they cost, and the paired
+    difference to `plain`; `rows.jsonl` has a row of each question.
+    """
+    from fedrag_flwr.errors import SettingError, SourceError
+    from fedrag_flwr.sources.benchmark import data_root
+    from simulations.answers.bench import SYSTEMS, known_sets, run_sets
+    from simulations.answers.tables import answer_table, calibration_error, kind_table, ranking_table, reliability_table
+
+    if systems == "list":
+        out.print("\n".join(SYSTEMS))
+        return
+    asked, chosen = _named(sets or ",".join(known_sets()), known_sets()), _named(systems, tuple(SYSTEMS))
+    if split not in ("train", "test"):
+        raise SettingError("is no split", where=split, fix="train or test")
+    folder = data or data_root()
+    if folder is None:
+        raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
+    settings = settings_from([*(changes or []), "models.generation-cache=false"])
+    rows = run_sets(asked, chosen, folder, split, settings, results, lambda line: err.print(line, highlight=False))
+    rows = [row for row in rows if row.set in asked and row.system in chosen]
+    tables = [answer_table(rows), kind_table(rows), ranking_table(rows)]
+    for system in chosen:
+        own = [row for row in rows if row.system == system]
+        if system != "plain":
+            tables.append(f"{system}: calibration error {calibration_error(own):.3f}\n\n{reliability_table(own)}")
+    (results / "table.md").write_text("\n\n".join(tables) + "\n", encoding="utf-8")
+    out.print("\n\n".join(tables), highlight=False, markup=False, soft_wrap=True)
+
+
+def _named(told: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    from fedrag_flwr.errors import SettingError
+
+    names = tuple(dict.fromkeys(name for name in map(str.strip, told.split(",")) if name))
+    for name in names:
+        if name not in known:
+            raise SettingError("is not known", where=name, fix=f"known: {', '.join(known)}")
+    return names
 
 
 @with_errors
