@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedrag_flwr.answering.quorum import Quorum
-from fedrag_flwr.answering.senses import content, misses
+from fedrag_flwr.text.senses import content, misses
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
@@ -101,7 +101,7 @@ class Recall:
 
     def knowing(self, question: str, vector: Vector, analysis: QuestionAnalysis) -> list[Recalled]:
         """All memories that each know the answer, best first; how and why are read, not recalled."""
-        if _OPEN.match(question) or not len(self.matcher):
+        if _OPEN.search(question) or not len(self.matcher):
             return []
         found = self.quorum.heard(lambda k: self.top(vector, analysis, k), self.least, RECALLED)
         return [one for match in found if (one := self._knowing(question, analysis, match)) is not None]

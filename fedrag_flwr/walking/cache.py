@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedrag_flwr.answering.report import RULES
+from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.schema import pack_vector, unpack_vectors
