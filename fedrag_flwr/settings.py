@@ -90,7 +90,7 @@ class HypergraphSettings(_Group):
 class MemorySettings(_Group):
     """Synthesis of question-answer memories and their matching (FD-RAG 4.1, eq. 11-13)."""
 
-    tokens_per_kilotoken: int = Field(20, ge=0, le=100_000)
+    tokens_per_kilotoken: int = Field(0, ge=0, le=100_000)
     alpha: float = Field(0.6, ge=0, le=1)
     delta: float = Field(0.56, ge=0, le=1)
     told: float = Field(0.5, ge=0, le=1)

@@ -55,7 +55,6 @@ class Limits:
             passages=inference.passages,
             words=_WORDS,
             answer_tokens=inference.max_answer_tokens,
-            tokens_per_kilotoken=settings.memory.tokens_per_kilotoken,
         )
 
 
