@@ -21,7 +21,7 @@ from fedrag_flwr.retrieval import Bm25Retriever
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import MAX_WORDS, blocks
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, read_set
-from simulations.corpora.reader_corpus import rows_of
+from simulations.corpora.sentences import rows_of
 
 READ = 10  # passages whose sentences are looked at
 USUAL, MORE = 190, 320  # words of a first and of a second call
