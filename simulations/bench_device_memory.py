@@ -55,7 +55,7 @@ def measure(generator: str) -> Row:
         files.create(own, Link("127.0.0.1:8000"))
         with files.config.open("a", encoding="utf-8") as config:
             config.write(f"[serve]\n{toml_of({'ask-seconds': 3_600.0})}")  # on a busy machine a question takes minutes
-            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0, 'inference.free-answers': True})}")
+            config.write(f"[settings]\n{toml_of({'memory.delta': 1.0})}")
         with Processes(home / "logs") as processes:
             environment = {**os.environ, "FEDRAG_HOME": str(home), "OMP_NUM_THREADS": "1"}
             processes.start("service", [program("fedrag"), "serve", _DEVICE], environment, nice=10)

@@ -13,15 +13,14 @@ only, never a text.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
+from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
-from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.privacy import Bundle, PresidioMasking, TypeMasking
 from fedrag_flwr.privacy.erasure import QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import ModelSummary
@@ -31,7 +30,7 @@ from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
-from simulations.corpora.sentences import find_data
+from simulations.corpora.sentences import find_data, rows_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 
@@ -72,23 +71,20 @@ class Point:
 def read(data: Path, split: str, limit: int, tools: Toolbox) -> list[Asked]:
     """The questions of a split with their four nearest passages."""
     found = []
-    with gzip.open(data / "hotpotqa.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = (json.loads(line) for line in lines)
-        wanted = (row for row in rows if row["split"] == split and row.get("setting") == "distractor")
-        for row in islice(wanted, limit):
-            texts = [(clean(one["title"]), clean(one["text"])) for one in row["paragraphs"]]
-            [asked] = tools.encoder.encode([row["question"]])
-            near = tools.encoder.encode([under_title(*text) for text in texts]) @ asked
-            chosen = sorted(range(len(texts)), key=lambda index: -near[index])[:PASSAGES]
-            needed = [*_supporting(row), row["question"], row["answer"], *(texts[index][0] for index in chosen)]
-            names = {
-                fact.text
-                for facts in tools.pipeline.facts([texts[index][1] for index in chosen])
-                for fact in facts
-                if fact.type in NAMES and len(fact.text) >= _LEAST
-            }
-            idle = tuple(sorted(name for name in names if not any(_holds(text, name) for text in needed)))
-            found.append(Asked(row["question"], row["answer"], tuple(texts[index] for index in chosen), idle))
+    for row in rows_of(data / "hotpotqa.jsonl.gz", split, limit):
+        texts = [(clean(one["title"]), clean(one["text"])) for one in row["paragraphs"]]
+        [asked] = tools.encoder.encode([row["question"]])
+        near = tools.encoder.encode([under_title(*text) for text in texts]) @ asked
+        chosen = sorted(range(len(texts)), key=lambda index: -near[index])[:PASSAGES]
+        needed = [*_supporting(row), row["question"], row["answer"], *(texts[index][0] for index in chosen)]
+        names = {
+            fact.text
+            for facts in tools.pipeline.facts([texts[index][1] for index in chosen])
+            for fact in facts
+            if fact.type in NAMES and len(fact.text) >= _LEAST
+        }
+        idle = tuple(sorted(name for name in names if not any(_holds(text, name) for text in needed)))
+        found.append(Asked(row["question"], row["answer"], tuple(texts[index] for index in chosen), idle))
     return found
 
 
@@ -108,7 +104,8 @@ def _holds(text: str, name: str) -> bool:
 def measure(name: str, questions: Sequence[Asked], operators: Sequence[Operator], tools: Toolbox, model: int) -> Point:
     """Let what was found for each question pass a chain of operators."""
     point = Point(name)
-    cognizer = Cognizer.of(Settings(), tools.generator)
+    settings = Settings()
+    reader = Reader(tools.generator, settings.inference.max_answer_tokens, settings.seed)
     for number, one in enumerate(questions):
         bundles = [Bundle(passage, question=one.question) for passage in one.passages]
         for operator in operators:
@@ -128,9 +125,8 @@ def measure(name: str, questions: Sequence[Asked], operators: Sequence[Operator]
                 point.removed[change.type] = point.removed.get(change.type, 0) + 1
         if number < model:
             units = [EvidenceUnit(str(i), b.prose[-1], "device", 0.5, b.prose[0]) for i, b in enumerate(bundles)]
-            verdict = cognizer.answer(one.question, tools.pipeline.question(one.question), units, always=True)
             point.asked += 1
-            point.right += _holds(verdict.text, one.answer)
+            point.right += _holds(reader.read(one.question, units).text, one.answer)
     return point
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.inference.support import evidence_texts, is_supported
+from fedrag_flwr.answering.support import evidence_texts, is_supported
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
 from fedrag_flwr.text.segment import document_of
 from simulations.reporting.folders import out_folder

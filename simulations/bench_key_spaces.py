@@ -48,9 +48,8 @@ from fedrag_flwr.retrieval import ranked
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.text.lexicon import MONTHS
 from simulations.bench_controller import table
-from simulations.corpora.reader_corpus import rows_of
 from simulations.corpora.retrieval_pool import own_tuples
-from simulations.corpora.sentences import DATASETS, find_data, pooled_documents
+from simulations.corpora.sentences import DATASETS, find_data, pooled_documents, rows_of
 from simulations.reporting.row_file import RowFile, this_code
 
 SIZES = (2_048, 8_192, 32_768, 131_072)

@@ -36,7 +36,6 @@ SYSTEMS = ("fedrag", "memory-fusion", "rag-route", "local-memory")
 CHANGES: dict[str, Plain] = {
     "memory.delta": 0.8,
     "memory.tokens-per-kilotoken": 0,  # memories by rules: a device with few documents has no tokens to spend
-    "inference.free-answers": True,
     "inference.abstain-below": 0.0,
 }
 

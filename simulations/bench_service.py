@@ -189,7 +189,11 @@ def table(rows: list[Row]) -> Iterator[str]:
 def from_memory(device: EdgeDevice) -> list[str]:
     """The demo's training questions of the device that its memory answers."""
     asked = [one for one in read_gold(QUESTIONS) if one.split == "train" and one.home == NAME]
-    return [one.text for one in asked if device.engine.recall(Question(one.question_id, one.text, NAME)) is not None]
+
+    def recalled(text: str) -> bool:
+        return bool(device.engine.at_home(Question("q", text, NAME), reading=False).text)
+
+    return [one.text for one in asked if recalled(one.text)]
 
 
 def _environment(home: Path) -> dict[str, str]:

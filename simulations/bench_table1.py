@@ -3,12 +3,12 @@
     python -m simulations.bench_table1 [--data FOLDER] [--settings local federated] [--all] [--systems NAME ...]
         [--questions 40] [--jobs 2] [--set KEY=VALUE ...] [--out DIR]
 
-FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines and
-`fedrag`; with `--all` second looks and the other strategies are asked, too (`local-graph` and `controller-fedavg`
-aside), with `--systems` only these and the references, to which the same command without it adds the others. Each
-dataset in each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns
-there question by question. Killed at any time, the same command goes on where it was, after a part that is still being
-asked has ended; what is finished costs a few seconds.
+FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). Its rows are the paper's, the other baselines, the floor
+(`plain`) and `fedrag`; with `--all` the other strategies are asked, too (`local-graph` and `controller-fedavg` aside),
+with `--systems` only these and the references, to which the same command without it adds the others. Each dataset in
+each setting is a run of `fedrag bench` in a folder of its own with its log beside it, and systems take turns there
+question by question. Killed at any time, the same command goes on where it was, after a part that is still being asked
+has ended; what is finished costs a few seconds.
 ``table1.md`` has the paper's table, ACC with intervals, who answered in what time, what a federated question sends and
 what the parts were made with, ``table1.csv`` all measures.
 """
@@ -24,11 +24,11 @@ from simulations.corpora.sentences import find_data
 from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
 from simulations.reporting.table1_tables import Systems, folder_of, numbers, tables
 
-# The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then `fedrag` and the other baselines.
+# The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then the floor, `fedrag` and the others.
 SYSTEMS = {
     "local": (
         *("vanilla", "iterative", "long-units", "filter-requery", "summary-tree", "communities", "hyperedges"),
-        *("pagerank", "fd-rag-local", "bm25", "hybrid", "closed-book"),
+        *("pagerank", "fd-rag-local", "plain", "bm25", "hybrid", "closed-book"),
     ),
     "federated": (
         *("local-rag", "confidential-broadcast", "rag-route", "local-memory", "memory-fusion"),
@@ -36,14 +36,7 @@ SYSTEMS = {
     ),
 }
 FURTHER = ("summary-routing", "hybrid-fusion", "topic-walk", "random-walk", "flooding")  # strategies of other papers
-SECOND = {  # a model that finds no answer in four sentences reads ten
-    "local": ("fd-rag-second-look",),
-    "federated": ("memory-fusion-second-look", "fedrag-second-look", "centralized-second-look"),
-}
-ALL = {
-    "local": (*SYSTEMS["local"], *SECOND["local"]),
-    "federated": (*SYSTEMS["federated"], *SECOND["federated"], *FURTHER),
-}
+ALL = {**SYSTEMS, "federated": (*SYSTEMS["federated"], *FURTHER)}
 IN_TURN = (  # the longest first, so that two cores end together
     ("local", "musique"),
     ("local", "hotpotqa"),
@@ -56,8 +49,8 @@ IN_TURN = (  # the longest first, so that two cores end together
 
 REFERENCES = {"local": "fd-rag-local", "federated": "fedrag"}
 BY_WAY = {
-    "local": ("fd-rag-local", *SECOND["local"]),
-    "federated": ("local-memory", "memory-fusion", "fedrag", "centralized", *SECOND["federated"]),
+    "local": ("fd-rag-local",),
+    "federated": ("local-memory", "memory-fusion", "fedrag", "centralized"),
 }
 
 
@@ -80,7 +73,7 @@ def main() -> None:
     """Run what is not done yet and write the table."""
     parser = parser_of(__doc__, "results/table1")
     parser.add_argument("--settings", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS))
-    parser.add_argument("--all", action="store_true", help="second looks and strategies of other papers, too")
+    parser.add_argument("--all", action="store_true", help="strategies of other papers, too")
     parser.add_argument("--systems", nargs="+", choices=[name for rows in ALL.values() for name in rows], default=None)
     options = parser.parse_args()
     rows = {setting: (ALL if options.all or options.systems else SYSTEMS)[setting] for setting in options.settings}

@@ -28,14 +28,14 @@ from client_app.app import app
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.evaluation.verdicts import judge
-from fedrag_flwr.records import Answer, Match, Question
+from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import this_code
-from simulations.worlds.liar import LIAR, Channel, Liar, Lie, lies_about
+from simulations.worlds.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
 from simulations.worlds.local_grid import LocalGrid
 from strategies import FedRag, ServerTools
 
@@ -46,23 +46,21 @@ _UNLIMITED = 1_000  # more than a question has memories
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How the liar lies, under which settings, and whether each device has one voice among memories."""
+    """How the liar lies, under which settings, and whether each device counts once among memories."""
 
     channels: frozenset[Channel] = ALL
     changes: Mapping[str, Plain] = field(default_factory=dict)
-    voices: bool = True
+    quorum: bool = True
 
 
 CASES: Mapping[str, Case] = {
     "no attack": Case(frozenset()),
-    "none": Case(changes={"memory.fusion-quota": _UNLIMITED}, voices=False),
+    "none": Case(changes={"memory.fusion-quota": _UNLIMITED}, quorum=False),
     "shipped": Case(),
-    "two voices": Case(changes={"inference.least-voices": 2}),
-    "no attack + two voices": Case(frozenset(), {"inference.least-voices": 2}),
+    "quorum of two": Case(changes={"inference.quorum": 2}),
+    "no attack + quorum of two": Case(frozenset(), {"inference.quorum": 2}),
     "memories alone": Case(frozenset(("memories",))),
     "evidence alone": Case(frozenset(("summaries", "evidence"))),
-    "trust 0.5": Case(changes={"inference.least-trust": 0.5}),
-    "no attack + trust 0.5": Case(frozenset(), {"inference.least-trust": 0.5}),
 }
 
 
@@ -126,18 +124,13 @@ class World:
             tools.close()
 
 
-def first(matches: Sequence[Match], home: str, least: int = 0) -> Match | None:
-    """The best match, whoever says it: in the place of one voice for each device."""
-    return matches[0] if matches else None
-
-
 def measure(world: World, name: str, lies: Mapping[str, Lie]) -> Row:
     """Run one case from a copy of the stores, and count what its answers are."""
     case = CASES[name]
     with tempfile.TemporaryDirectory(dir=world.home) as folder:
         home = Path(folder) / "home"
         shutil.copytree(world.stores, home)
-        with nullcontext() if case.voices else mock.patch("fedrag_flwr.inference.memorizer.agreed", first):
+        with nullcontext() if case.quorum else mock.patch("fedrag_flwr.device.engines.Quorum", Credulous):
             answers = world.run(case, home, lies)
     given = {answer.question_id: answer for answer in answers}
     row: dict[str, float | str] = {"case": name}

@@ -31,9 +31,8 @@ from fedrag_flwr.retrieval import (
     searchable_text,
 )
 from simulations.bench_controller import shown, table
-from simulations.corpora.reader_corpus import rows_of
 from simulations.corpora.retrieval_pool import own_tuples
-from simulations.corpora.sentences import DATASETS, encoded, find_data
+from simulations.corpora.sentences import DATASETS, encoded, find_data, rows_of
 from simulations.parts.controller_variants import ids
 
 SETTINGS = FittingSettings()

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.evaluation.risk import RiskCoverage, risk_coverage
-from fedrag_flwr.inference.gate import ALONE, INFORMED, GateModel, fit_gate
-from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, Signals
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
+from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, Signals
 from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
 from simulations.reporting.row_file import RowFile, this_code
@@ -55,7 +55,7 @@ def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) 
                 asked = as_asked(one, name)
                 if asked.id not in known:
                     [vector] = made.toolbox.encoder.encode([asked.text])
-                    units = device.graph.retrieve(vector, answering.units)
+                    units = answering.evidence(vector)
                     texts, _, _ = answering.draw(asked.text, units)
                     analysis = made.toolbox.pipeline.question(asked.text)
                     signals, _ = answering.gate.reader.measure(analysis, texts, units)

@@ -1,4 +1,4 @@
-"""One device uploads false memories for questions that others know: what do quotas and voices bring?
+"""One device uploads false memories for questions that others know: what do a quota and a quorum bring?
 
     python simulations/poisoning.py [--attack crowd] [--home DIR] [--out docs/benchmarks]
 
@@ -22,12 +22,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from fedrag_flwr.answering.quorum import Quorum
+from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
-from fedrag_flwr.inference.fitting import Fitting
-from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.nodes import store_root
@@ -37,12 +37,13 @@ from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import questions_of
 from simulations.reporting.folders import out_folder
+from simulations.worlds.liar import Credulous
 
 ATTACKER, ASKER = "attacker", "asker"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
 Outcome = Literal["wrong", "right", "other", "silent"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-DEFENCES = {"none": (False, False), "quota": (True, False), "voices": (False, True), "both": (True, True)}
+DEFENCES = {"none": (False, False), "quota": (True, False), "quorum": (False, True), "both": (True, True)}
 TOP = 5
 CROWD = 12  # further memories of the attacker around a question
 NEAR = 0.97  # their cosine to it; to each other its square
@@ -117,27 +118,25 @@ def crowd(
 
 
 class Asker:
-    """A device without documents of its own, over one bank."""
+    """A device without documents of its own, over one bank; without a quorum it believes the best that knows."""
 
-    def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox) -> None:
-        fitting = Fitting(toolbox.encoder, items, home=ASKER)
-        matcher = Matcher(items, settings.memory.alpha)
-        self._memorizer = Memorizer(matcher, settings.memory.delta, fitting, ASKER)
+    def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox, *, quorum: bool) -> None:
+        memory = settings.memory
+        believes = (Quorum if quorum else Credulous)(ASKER)
+        matcher = Matcher(items, memory.alpha)
+        self._recall = Recall(matcher, toolbox.encoder, memory.delta, memory.told, believes, lambda _: ())
         self._toolbox = toolbox
 
-    def ask(self, text: str, *, voices: bool) -> tuple[list[Match], Match | None]:
-        """The best matches, and the one that answers; without voices the first that fits does."""
+    def ask(self, text: str) -> tuple[list[Match], Match | None]:
+        """The best matches, and the one that answers."""
         vector, analysis = self._toolbox.encoder.encode([text])[0], self._toolbox.pipeline.question(text)
-        matches = self._memorizer.recall(vector, analysis, 3 * TOP)
-        if voices:
-            heard = self._memorizer.heard(text, analysis, vector, matches)
-            return matches[:TOP], self._memorizer.answer(text, analysis, heard)
-        return matches[:TOP], next(iter(self._memorizer.fitting(text, analysis, matches)), None)
+        known = self._recall.known(text, vector, analysis)
+        return self._recall.top(vector, analysis, TOP), None if known is None else known.match
 
 
 def attacked(gold: Sequence[GoldQuestion], asker: Asker) -> list[tuple[GoldQuestion, Match]]:
     """The questions that memory answers rightly before the attack."""
-    found = [(question, asker.ask(question.text, voices=True)[1]) for question in gold]
+    found = [(question, asker.ask(question.text)[1]) for question in gold]
     return [(question, match) for question, match in found if match is not None and _right(question, match)]
 
 
@@ -146,14 +145,14 @@ def measure(
     known_to: int, defence: str, settings: Settings, toolbox: Toolbox,
 ) -> Row:  # fmt: skip
     """Ask the attacked questions of a bank with the attacker's memories."""
-    quota, voices = DEFENCES[defence]
+    quota, quorum = DEFENCES[defence]
     memory = settings.memory
     rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
     words = Words(toolbox.encoder.encode, toolbox.pipeline.questions)
-    asker = Asker(merge([*bank, *false], rules, words).items, settings, toolbox)
+    asker = Asker(merge([*bank, *false], rules, words).items, settings, toolbox, quorum=quorum)
     of_top, met = 0.0, Counter[Outcome]()
     for question, _ in targets:
-        matches, known = asker.ask(question.text, voices=voices)
+        matches, known = asker.ask(question.text)
         of_top += sum(match.item.origin == ATTACKER for match in matches) / TOP
         met[outcome(question, known)] += 1
     count = max(len(targets), 1)
@@ -199,7 +198,7 @@ def main() -> None:
     toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
     items = honest(settings, toolbox)
     gold = [question for question in questions_of(settings) if not is_unanswerable(question)]
-    targets = attacked(gold, Asker(items, settings, toolbox))
+    targets = attacked(gold, Asker(items, settings, toolbox, quorum=True))
     false = poison(targets, items, toolbox, settings.seed)
     if arguments.attack == "crowd":
         false += crowd(targets, items, toolbox, settings.seed)

@@ -32,8 +32,7 @@ from fedrag_flwr.retrieval import (
     words,
 )
 from simulations.bench_controller import table
-from simulations.corpora.reader_corpus import rows_of
-from simulations.corpora.sentences import DATASETS, encoded, find_data
+from simulations.corpora.sentences import DATASETS, encoded, find_data, rows_of
 from simulations.parts.candidate_rankings import (
     FIRST_STAGES,
     KnownRanking,

@@ -12,8 +12,8 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 
 from fedrag_flwr.answering.isolate import isolated
-from fedrag_flwr.caching.report import Reporter
 from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.caching.report import Reporter
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

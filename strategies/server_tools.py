@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 
-from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.caching.fusion import FusionCaches
+from fedrag_flwr.caching.report import RULES
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FusionRules
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedrag_flwr.answering.quorum import Quorum
-from fedrag_flwr.text.senses import content, misses
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
@@ -22,6 +21,7 @@ from fedrag_flwr.text.asking import ASKS, question_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC
 from fedrag_flwr.text.numbers import number_of, told_words
+from fedrag_flwr.text.senses import content, misses
 
 RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not

@@ -68,13 +68,13 @@ class GraphAnswers:
         """One answer over home's evidence, whatever it is worth."""
         start = self.clock()
         vector, analysis = self._read(question)
-        return self._reasoned(question, analysis, self._own(vector), start)
+        return self._reasoned(question, analysis, self.evidence(vector), start)
 
     def gated(self, question: Question) -> Answer | OpenQuestion:
         """Home's best candidate where the gate trusts it; else an open question, with that candidate as a draft."""
         start = self.clock()
         vector, analysis = self._read(question)
-        units = self._own(vector)
+        units = self.evidence(vector)
         texts, cost, setup = self.draw(question.text, units)
         decision = self.gate.decide(analysis, texts, units, self.lead(vector))
         seconds = self.clock() - start
@@ -88,8 +88,12 @@ class GraphAnswers:
         """An answer over home's evidence and others', the nearest first."""
         start = self.clock()
         vector, analysis = self._read(question)
-        units = [*self._own(vector), *rescored(foreign, vector, self.encoder)]
+        units = [*self.evidence(vector), *rescored(foreign, vector, self.encoder)]
         return self._reasoned(question, analysis, nearest(units, self.device), start)
+
+    def evidence(self, vector: Vector) -> list[EvidenceUnit]:
+        """What home reads for a question's vector, shape (dimension,): the graph's units within the budget of words."""
+        return within([shortened(unit) for unit in self.retrieve(vector, _UNITS)], self.words)
 
     def draw(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[list[str], Cost, float]:
         """Candidates over one prompt state with their cost, and the seconds of loading the model.
@@ -114,9 +118,6 @@ class GraphAnswers:
     def _read(self, question: Question) -> tuple[Vector, QuestionAnalysis]:
         [vector] = self.encoder.encode([question.text])
         return vector, self.pipeline.question(question.text)
-
-    def _own(self, vector: Vector) -> list[EvidenceUnit]:
-        return within([shortened(unit) for unit in self.retrieve(vector, _UNITS)], self.words)
 
     def _reasoned(
         self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float

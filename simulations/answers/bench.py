@@ -117,7 +117,19 @@ def run_sets(
                         kept.write(json.dumps(asdict(row)) + "\n")
                         kept.flush()
                         said = {"set": name, "system": system, "id": gold.question_id, "verdict": row.verdict}
-                        answers.write(json.dumps(said | {"question": gold.text, "gold": gold.answer, "answer": answer.text, "said": answer.explanation}, ensure_ascii=False) + "\n")
+                        answers.write(
+                            json.dumps(
+                                said
+                                | {
+                                    "question": gold.text,
+                                    "gold": gold.answer,
+                                    "answer": answer.text,
+                                    "said": answer.explanation,
+                                },
+                                ensure_ascii=False,
+                            )
+                            + "\n"
+                        )
                         answers.flush()
                     if turn % 10 == 9:
                         tell(f"{name}: {turn + 1} of {len(questions)}")

@@ -7,8 +7,6 @@ two that its documents tell.
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -23,6 +21,7 @@ from fedrag_flwr.retrieval import Bm25Retriever
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import MAX_WORDS, blocks
 from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, read_set
+from simulations.corpora.sentences import rows_of
 
 READ = 10  # passages whose sentences are looked at
 USUAL, MORE = 190, 320  # words of a first and of a second call
@@ -151,9 +150,7 @@ def _steps(data: Path, found: AnswerSet) -> Iterator[GoldQuestion]:
     if found.name != "musique":
         return
     documents = {one.question_id: one.documents for one in found.questions}
-    with gzip.open(data / "musique.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["id"] in documents]
-    for row in rows:
+    for row in rows_of(data / "musique.jsonl.gz", "train", len(documents)):
         answers: list[str] = []
         for number, step in enumerate(row["question_decomposition"], 1):
             question = str(step["question"])

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.files import replace_file
-from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
 from fedrag_flwr.models import resolve
 from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt

@@ -93,7 +93,12 @@ def main() -> None:
     if arguments.data is None:
         raise SourceError("there is no data", where="--data", fix="name the data folder, or set FEDRAG_DATA")
     settings = Settings.from_config(
-        {"models.generator": arguments.generator, "models.generation-cache": False, "memory.delta": 0.3, "memory.told": 0.0}
+        {
+            "models.generator": arguments.generator,
+            "models.generation-cache": False,
+            "memory.delta": 0.3,
+            "memory.told": 0.0,
+        }
     )
     rows: list[dict[str, object]] = []
     for name in SETS:

@@ -83,7 +83,9 @@ def _wanted(gold: GoldQuestion, ranked: Sequence[RankedText], described: Describ
     asked = content_words(gold.text)
     for title in titles - served:
         rows = [
-            row for row, (place, _) in enumerate(described.places) if own[place] and subject_of(ranked[place].title) == title
+            row
+            for row, (place, _) in enumerate(described.places)
+            if own[place] and subject_of(ranked[place].title) == title
         ]
         said = [content_words(ranked[described.places[row][0]].sentences[described.places[row][1]]) for row in rows]
         if rows:
@@ -120,7 +122,8 @@ def kept(marked: Sequence[Marked], scorer: SentenceScorer, words: int) -> float:
 def floor(marked: Sequence[Marked]) -> float:
     """Share of short answers that stand in the first four passages."""
     texts = [
-        (one.gold, " | ".join(f"{p.title} {' '.join(p.sentences)}" for p in one.ranked[:FLOOR])) for one in _short(marked)
+        (one.gold, " | ".join(f"{p.title} {' '.join(p.sentences)}" for p in one.ranked[:FLOOR]))
+        for one in _short(marked)
     ]
     return float(np.mean([_held(gold, text) for gold, text in texts]))
 

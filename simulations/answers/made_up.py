@@ -16,7 +16,17 @@ _RELATIONS = (
     *("painted", "translated", "insured", "auctioned", "embroidered", "pawned", "inherited", "photocopied"),
     *("smuggled", "repainted", "forged", "subtitled"),
 )
-_THINGS = ("chimneys", "goats", "accordions", "postboxes", "umbrellas", "lighthouses", "violins", "teaspoons", "beehives")
+_THINGS = (
+    "chimneys",
+    "goats",
+    "accordions",
+    "postboxes",
+    "umbrellas",
+    "lighthouses",
+    "violins",
+    "teaspoons",
+    "beehives",
+)
 _INVENTED = (
     *("Ostrel Vane", "Marrow Quill", "Tessaly Brund", "Corvin Hale", "Idris Fennel", "Sable Orrin", "Wexham Tarn"),
     *("Pell Harrow", "Brisa Kolm", "Odo Lanting"),
@@ -42,9 +52,7 @@ def _named(questions: Sequence[GoldQuestion], pipeline: Pipeline) -> Iterator[tu
             yield gold, max(names, key=len)
 
 
-def _other_name(
-    questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.Random
-) -> Iterator[GoldQuestion]:
+def _other_name(questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.Random) -> Iterator[GoldQuestion]:
     for gold, name in _named(questions, pipeline):
         yield _without_answer(gold, gold.text.replace(name, draw.choice(_INVENTED)), "other name")
 

@@ -15,7 +15,20 @@ BINS = 10
 
 def answer_table(rows: Sequence[AnswerRow]) -> str:
     """One line for each set and system, and over all sets."""
-    heads = ("set", "system", "n", "right", "wrong", "declined", "right - plain", "mean s", "p95 s", "read", "written", "calls")
+    heads = (
+        "set",
+        "system",
+        "n",
+        "right",
+        "wrong",
+        "declined",
+        "right - plain",
+        "mean s",
+        "p95 s",
+        "read",
+        "written",
+        "calls",
+    )
     lines = []
     sets = list(dict.fromkeys(row.set for row in rows))
     for name in (*sets, *(["all"] if len(sets) > 1 else [])):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import Progress, silent

@@ -78,7 +78,9 @@ def answers(
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")] = "plain,engine",
     data: Annotated[Path | None, typer.Option(help="The folder of evaluation data; else $FEDRAG_DATA.")] = None,
     split: Annotated[str, typer.Option(help="test to report, train to fit.")] = "test",
-    results: Annotated[Path, typer.Option("--out", help="Rows; a stopped run goes on there.")] = Path("results/answers"),
+    results: Annotated[Path, typer.Option("--out", help="Rows; a stopped run goes on there.")] = Path(
+        "results/answers"
+    ),
     changes: SetOption = None,
 ) -> None:
     """Ask the questions of the floor's sets, each set on one device with all of its documents.

@@ -16,7 +16,6 @@ from fedrag_flwr.sources.hub import PREFIX
 
 Setting = Literal["local", "federated", "pool"]
 Split = Literal["dev", "train"]
-_EVIDENCE_WORDS = 400  # five passages of 80 with their titles; the mean over three datasets' training rows is 77
 _OPTIONS = {"seed": "--seed", "federation.devices": "--devices", "data.split": "--split", "data.limit": "--questions"}
 
 
@@ -99,8 +98,7 @@ class BenchPlan:
         """The settings of all systems: the defaults, what a benchmark needs, and the changes.
 
         The text is public, so nothing is masked; no answer is given again, and no cache of generations or of what the
-        server reads is in use, and no row's answers have a report beside them, so that every second is measured. One
-        budget of words is for all that read passages, or many devices' sentences.
+        server reads is in use, and no row's answers have a report beside them, so that every second is measured.
         """
         needed: dict[str, Plain] = {
             "seed": self.seed,
@@ -109,7 +107,6 @@ class BenchPlan:
             "overlay.cache-similarity": 1.1,
             **dict.fromkeys(("caching.summaries", "caching.inputs", "caching.answers", "caching.hot"), 0),
             "hybrid.report": "none",
-            "inference.evidence-words": _EVIDENCE_WORDS,
             "privacy.export": "none",
             "privacy.public-names": "",
             "privacy.share-documents": True,

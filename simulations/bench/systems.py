@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from client_app.app import app_of
-from fedrag_flwr.baselines import BASELINES, Baseline, Construction, build_baseline
+from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
-from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.machine import peak_rss_mb
-from fedrag_flwr.records import Answer, BuildReport, Cost, Question, because
+from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.plan import named
 from simulations.bench.world import World
@@ -119,36 +119,41 @@ class Federated:
         self._tools.close()
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A way of answering at each device alone, the settings under which it differs, and whether memories are made."""
+
+    ask: Ask
+    changes: Mapping[str, Plain] = field(default_factory=dict)
+    memories: bool = True
+
+
 class OnDevice:
-    """A way of answering at each device alone, over memories of its own.
+    """A way of answering at each device alone, over what is its own.
 
     Parameters
     ----------
     world
         The dataset on its devices.
-    ask
-        Answers a question at its home.
-    changes
-        Settings under which the devices differ from the others'; those that change what is built have stores of
-        their own.
+    way
+        How; settings of it that change what is built have stores of their own.
     """
 
-    def __init__(self, world: World, ask: Ask, changes: Mapping[str, Plain] | None = None) -> None:
+    def __init__(self, world: World, way: Alone) -> None:
         self._world = world
-        self._ask = ask
-        self._changes = dict(changes or {})
+        self._way = way
         self._devices: dict[str, EdgeDevice] = {}
 
     def prepare(self) -> Prepared:
-        """Build each device's memory."""
-        self._devices = {name: self._world.device(name, self._changes) for name in self._world.devices}
-        reports = tuple(device.build() for device in self._devices.values())
+        """Build what each device answers from."""
+        self._devices = {name: self._world.device(name, self._way.changes) for name in self._world.devices}
+        reports = tuple(device.build(memories=self._way.memories) for device in self._devices.values())
         return Prepared(reports, peak_rss_mb=peak_rss_mb())
 
     def ask(self, question: Question) -> Asked:
         """Ask at the question's home; nothing is sent."""
         device = self._devices[question.home]
-        return Asked(isolated(question.id, lambda: self._ask(device, question)))
+        return Asked(isolated(question.id, lambda: self._way.ask(device, question)))
 
     def close(self) -> None:
         """Close the devices."""
@@ -189,60 +194,49 @@ class Local:
 
 
 def memory_then_model(device: EdgeDevice, question: Question) -> Answer:
-    """FD-RAG on one device: the Memorizer, else the Cognizer over home's evidence."""
-    engine = device.engine_over("own")
-    outcome = engine.from_memory(question)
-    return outcome if isinstance(outcome, Answer) else engine.finish(question, ())
+    """FD-RAG on one device: the Memorizer, else the Cognizer over home's passages."""
+    return device.engine_over("own").at_home(question)
 
 
 def memory_only(device: EdgeDevice, question: Question) -> Answer:
     """The Memorizer alone (FD-RAG table 2, Mem.-only): what it does not know stays unanswered."""
-    engine = device.engine_over("own")
-    start = engine.clock()
-    if (known := engine.recall(question)) is not None:
-        return known
-    unknown = because("memory", "memory does not know")
-    return Answer(question.id, "", "abstained", 0.0, cost=Cost(engine.clock() - start), decisions=(unknown,))
+    return device.engine_over("own").at_home(question, reading=False)
 
 
 def model_only(device: EdgeDevice, question: Question) -> Answer:
-    """The Cognizer alone, localised by memories (FD-RAG table 2, Cog.-only)."""
-    return device.engine_over("own").finish(question, ())
+    """The Cognizer alone (FD-RAG table 2, Cog.-only)."""
+    return device.engine_over("own").at_home(question, memory=False)
 
 
 def without_memory(device: EdgeDevice, question: Question) -> Answer:
-    """The Cognizer over the nearest sentences, without any memory (FD-RAG fig. 3, w/o QA memory)."""
-    return device.engine_over("none").finish(question, ())
+    """The Cognizer where no memory was made (FD-RAG fig. 3, w/o QA memory)."""
+    return device.engine_over("none").at_home(question)
 
 
-# How evidence is read where answers matter more than time; chosen on training questions (docs/benchmarks/systems.md).
-SECOND_LOOK: Mapping[str, Plain] = {
-    "inference.least-units": 4,
-    "inference.second-look": 10,
-    "inference.mixing": "likeliest",
-}
+def plain(device: EdgeDevice, question: Question) -> Answer:
+    """The floor: the ranking's first passages, whole, in the model's own chat template."""
+    return device.engine_over("none").plain(question)
 
-ON_DEVICE: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
-    "fd-rag-local": (memory_then_model, {}),
-    "fd-rag-second-look": (memory_then_model, SECOND_LOOK),
-    "fd-rag-kmeans-edges": (memory_then_model, {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
-    "fd-rag-random-edges": (memory_then_model, {"hypergraph.grouping": "random"}),
-    "fd-rag-no-notes": (memory_then_model, {"inference.memory-notes": 0}),
-    "fd-rag-no-memory": (without_memory, {}),
-    "fd-rag-memorizer": (memory_only, {}),
-    "fd-rag-cognizer": (model_only, {}),
-    "fd-rag-nearest": (memory_then_model, {"retrieval.order": "similarity"}),
+
+ON_DEVICE: Mapping[str, Alone] = {
+    "fd-rag-local": Alone(memory_then_model),
+    "fd-rag-kmeans-edges": Alone(memory_then_model, {"hypergraph.steps": 0, "hypergraph.candidates": 1}),
+    "fd-rag-random-edges": Alone(memory_then_model, {"hypergraph.grouping": "random"}),
+    "fd-rag-no-memory": Alone(without_memory, memories=False),
+    "fd-rag-memorizer": Alone(memory_only),
+    "fd-rag-cognizer": Alone(model_only),
+    "fd-rag-nearest": Alone(memory_then_model, {"retrieval.order": "similarity"}),
+    "plain": Alone(plain, memories=False),
 }
 
 
 WALKS = ("topic-walk", "random-walk", "flooding")
-# They have no span of their own for what the evidence does not hold, and the papers that they are after score what the
-# model wrote: every question has an answer, and declining it would count as wrong.
-AS_WRITTEN: Mapping[str, Plain] = {"inference.check": False}
-# So many sentences fill the budget of words that passages have: what differs is where they come from.
-WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20, "inference.evidence-units": 20}
+# The papers that they are after score what the model wrote: it is not declined for being unlikely.
+AS_WRITTEN: Mapping[str, Plain] = {"inference.abstain-below": 0.0}
+# Sentences may fill the budget of words that local baselines have: what differs is where they come from.
+WHOLE_BUDGET: Mapping[str, Plain] = {**AS_WRITTEN, "inference.remote-units": 20, "inference.words": Limits().words}
 CHANGES: Mapping[str, Mapping[str, Plain]] = {
-    **dict.fromkeys(("local-rag", "local-graph", "summary-routing", *WALKS), AS_WRITTEN),
+    **dict.fromkeys(("local-graph", "summary-routing", *WALKS), AS_WRITTEN),
     **dict.fromkeys(("rag-route", "confidential-broadcast"), WHOLE_BUDGET),
 }
 
@@ -257,10 +251,6 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
     "summary-routing-no-similarity": ("summary-routing", {"gate.without": "similarity"}),
     "summary-routing-one-candidate": ("summary-routing", {"gate.candidates": 1}),
     "summary-routing-no-graph": ("summary-routing", {"graph.retrieval": "chunks"}),
-    "fedrag-second-look": ("fedrag", SECOND_LOOK),
-    "memory-fusion-second-look": ("memory-fusion", SECOND_LOOK),
-    "centralized-second-look": ("centralized", SECOND_LOOK),
-    "memory-fusion-no-notes": ("memory-fusion", {"inference.memory-notes": 0}),
     "fedrag-nearest": ("fedrag", {"retrieval.order": "similarity"}),
 }
 
@@ -296,14 +286,13 @@ def make_system(name: str, world: World) -> System:
         return Federated(strategy, world, changes_of(name))
     if name in BASELINES:
         return Local(name, world)
-    ask, _ = ON_DEVICE[name]
-    return OnDevice(world, ask, changes_of(name))
+    return OnDevice(world, ON_DEVICE[name])
 
 
 def changes_of(name: str) -> Mapping[str, Plain]:
     """The settings under which a system differs from the others."""
     if name in ON_DEVICE:
-        return ON_DEVICE[name][1]
+        return ON_DEVICE[name].changes
     strategy, changed = VARIANTS.get(name, (name, {}))
     return {**CHANGES.get(strategy, {}), **changed}
 

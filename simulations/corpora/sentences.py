@@ -1,14 +1,16 @@
-"""Real sentences for benchmarks: read from the multi-hop files, encoded once and kept under the project's home."""
+"""The multi-hop files: their rows as published, and their sentences, encoded once and kept under the project's home."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +44,20 @@ def find_data(named: Path | None) -> Path:
             "there is no data", where="--data", fix="name the folder of the multi-hop files, or set FEDRAG_DATA"
         )
     return found
+
+
+def rows_of(path: Path, split: str, limit: int) -> Iterator[dict[str, Any]]:
+    """The first rows of a split of a multi-hop file, as published; none of a setting other than ``distractor``."""
+    taken = 0
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            fields: dict[str, Any] = json.loads(line)
+            if fields["split"] != split or fields.get("setting", "distractor") != "distractor":
+                continue
+            if taken == limit:
+                return
+            taken += 1
+            yield fields
 
 
 def sentences_of(documents: Iterable[Document]) -> list[str]:

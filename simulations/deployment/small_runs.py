@@ -47,6 +47,7 @@ def small_config(strategy: str, questions: int) -> dict[str, Plain]:
         "models.context-tokens": 2048,
         "memory.tokens-per-kilotoken": 0,
         "inference.max-answer-tokens": 8,
+        "inference.abstain-below": 0.0,  # SmolLM2 is seldom sure
         "gate.candidates": 1,
         "hybrid.report": "extractive",
         "data.limit": questions,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.prompts import UNKNOWN
+from fedrag_flwr.answering.read import ONE_LINE
 from fedrag_flwr.evaluation.metrics import accuracy
-from fedrag_flwr.inference.candidates import choice_grammar
-from fedrag_flwr.inference.prompts import ANSWER_GRAMMAR
-from fedrag_flwr.models.base import Generator, Prompt
+from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy.normalise import normal_name
 
 NOTHING = "Nothing is known about it."
@@ -60,14 +61,19 @@ class Attacker:
         """The name that the model takes for the true one, given a note in which a surrogate is shown."""
         listed = [names[number] for number in self.rng.permutation(len(names))]
         question = f"The name {shown} may be false. Which name is the true one?"
-        grammar = choice_grammar(listed)
-        return self.generator.complete(_prompt(note, listed, question), grammar=grammar, max_tokens=32)[0].text
+        prompt = _prompt(note, listed, question)
+        return self.generator.complete(prompt, grammar=_one_of(listed), max_tokens=32)[0].text
 
     def guesses(self, note: str, place: str, true: str) -> bool:
         """Whether the model, without any list, names what a placeholder stands for."""
         prompt = _prompt(note, (), f"Which name belongs in the place of {place}?")
-        guess = self.generator.complete(prompt, grammar=ANSWER_GRAMMAR, max_tokens=16)[0].text
+        guess = self.generator.complete(prompt, grammar=ONE_LINE, max_tokens=16)[0].text
         return bool(accuracy(normal_name(guess), [normal_name(true)]))
+
+
+def _one_of(names: Sequence[str]) -> Grammar:
+    """A grammar whose only words are the names, and the word for not knowing."""
+    return Grammar("root ::= " + " | ".join(json.dumps(name, ensure_ascii=False) for name in (*names, UNKNOWN)))
 
 
 def _prompt(note: str, names: Sequence[str], question: str) -> Prompt:

@@ -23,9 +23,7 @@ from simulations.reporting.folders import out_folder
 DATASETS = ("hotpotqa", "2wikimultihopqa", "musique")
 SETTINGS = (  # chosen on train rows
     "memory.delta=0.8",
-    "inference.free-answers=true",
     "inference.abstain-below=0.0",
-    "inference.memory-notes=0",
 )
 _TOLD_EVERY = 60.0  # seconds
 _LOOKED_EVERY = 1.0

@@ -26,14 +26,7 @@ Answers = Mapping[str, Sequence[AnswerRow]]  # by dataset
 
 _SHAPE = ("F1", "ACC", "Latency", "Calls")
 _COSTS = ("messages", "bytes", "server", "messages before", "bytes before")
-# Who gives an answer: its path, and whether the model was asked; the Cognizer reads without it where it is sure.
-_WAYS: Mapping[str, tuple[str, bool]] = {
-    "memory": ("memorizer", False),
-    "reader at home": ("cognizer", False),
-    "model at home": ("cognizer", True),
-    "reader, others' evidence": ("remote", False),
-    "model, others' evidence": ("remote", True),
-}
+_WAYS = {"memory": "memorizer", "home's own passages": "cognizer", "others' evidence": "remote"}  # who answers: path
 _OVER_ALL = "Over all sets: the mean of all devices' means."
 _ANSWERED = "By who answered: questions / right / mean time."
 _OVER_HEADS = "| system | right | ACC | ACC 95 % | reference minus it |\n|---|---|---|---|---|"
@@ -154,7 +147,7 @@ def _ways(answers: Answers, systems: Sequence[str]) -> Iterable[str]:
 
 
 def _by_way(rows: Sequence[AnswerRow]) -> Sequence[str]:
-    ways = ([row for row in rows if (row.path, row.cost.llm_calls > 0) == way] for way in _WAYS.values())
+    ways = ([row for row in rows if row.path == path] for path in _WAYS.values())
     return [
         f"{len(taken)} / {mean(row.right for row in taken):.0%} / {seconds(mean(row.cost.seconds for row in taken))}"
         if taken

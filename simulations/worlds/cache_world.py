@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedrag_flwr.caching.fusion import FusionCaches
-from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.caching.report import Reporter
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import Answer, AskedQuestion, EvidenceUnit, HitsRequest, Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import SearchableSource

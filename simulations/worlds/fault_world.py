@@ -49,7 +49,7 @@ class FaultWorld:
     def settings(self, **changes: Plain) -> Settings:
         """The settings of a run in which memory and model both answer."""
         usual: dict[str, Plain] = {
-            "inference.abstain-below": 0.3,
+            "inference.abstain-below": 0.0,
             "inference.max-answer-tokens": 6,
             "federation.retry-seconds": 0.01,
             "overlay.threshold": 0.7,

@@ -12,6 +12,7 @@ import numpy as np
 from flwr.app import Message, RecordDict
 
 from fedrag_flwr import wire
+from fedrag_flwr.answering.quorum import Quorum, Top
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import (
@@ -19,6 +20,7 @@ from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
     EvidenceUnit,
+    Match,
     MemoryItem,
     SubgraphSummary,
     SummaryBatch,
@@ -141,6 +143,18 @@ class Liar:
             told = tuple(self.lies[one.question_id].evidence(self.most) for one in given.evidence)
             return wire.encode(replace(given, evidence=told), run=self.run)
         return sent
+
+
+class Credulous(Quorum):
+    """Believes the best memory that knows, whoever tells it and however many contradict it."""
+
+    def heard(self, top: Top, least_score: float, places: int) -> list[Match]:
+        """The best memories that are near enough, all of one device if need be."""
+        return [match for match in top(places) if match.score >= least_score]
+
+    def agreed(self, matches: Sequence[Match]) -> Match | None:
+        """The first."""
+        return matches[0] if matches else None
 
 
 def _id(*parts: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
-from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
 from fedrag_flwr.nodes import store_root

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from fedrag_flwr.inference.support import within
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.baselines.summaries import Summarizer, central, whole_sentences
-from fedrag_flwr.inference.support import within
 from fedrag_flwr.records import EvidenceUnit
 from tests.baselines.made_up import LIMITS, MULTI_HOP, TEXTS, Counting, made_up
 

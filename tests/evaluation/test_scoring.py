@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fedrag_flwr.inference.isolating import isolated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
 from fedrag_flwr.evaluation.summary import summarise
-from fedrag_flwr.inference.isolating import isolated
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
 

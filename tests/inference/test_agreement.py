@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fedrag_flwr.inference.agreement import agreed
+
 from fedrag_flwr.memory.fusion.fusing import COMPOSED
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen, with_options, without_options
+from fedrag_flwr.inference.prompts import UNKNOWN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.candidates import MOST, candidates, choice_grammar, chosen, with_options, without_options
-from fedrag_flwr.inference.prompts import UNKNOWN
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.records import Fact
 from fedrag_flwr.text.anchors import normalise_anchor

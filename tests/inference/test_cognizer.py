@@ -8,15 +8,15 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from fedrag_flwr.inference.candidates import with_options
 from fedrag_flwr.inference.cognizer import Cognizer, Shown, Verdict, clean, nearness, why_not
 from fedrag_flwr.inference.prompts import UNKNOWN, closed_book_prompt, evidence_prompt
 from fedrag_flwr.inference.reader import SURE, Reading, read
 from fedrag_flwr.inference.reading import Candidate
 from fedrag_flwr.inference.support import coverage, is_choice, is_supported, tokens
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fedrag_flwr.models.base import Generator, Prompt, Scores
 from fedrag_flwr.records import Cost, EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

@@ -8,14 +8,14 @@ from typing import cast
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
-from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.errors import WireError
 from fedrag_flwr.inference.engine import Engine
 from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.reader import CERTAIN, Reading
 from fedrag_flwr.inference.reading import Candidate
+from numpy.typing import NDArray
+
+from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.errors import WireError
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.nearness import rescored, verified
 from fedrag_flwr.records import (

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from fedrag_flwr.inference.fitting import Fitting, is_about
 from fedrag_flwr.inference.memorizer import Memorizer
+
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Match, MemoryItem

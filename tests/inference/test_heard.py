@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from fedrag_flwr.inference import memorizer
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.leads import RECALLED, EvidenceLimits, Leads
 from fedrag_flwr.inference.memorizer import EACH, Memorizer
 from fedrag_flwr.inference.rewriting import Rewriter
+from numpy.typing import NDArray
+
 from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem, Vector

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import Hops
 from fedrag_flwr.inference.leads import FROM_EACH, Asked, EvidenceLimits, Lead, Leads
 from fedrag_flwr.inference.memorizer import Memorizer
 from fedrag_flwr.inference.rewriting import Rewriter
+
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem, Vector

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-
-from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.inference.leads import Lead
 from fedrag_flwr.inference.open_looks import Look, OpenLooks
+
+from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.records import AnswerMode, Delta, EvidenceUnit, OpenQuestion, Question, Vector
 from fedrag_flwr.settings import Plain
 from tests.strategies.federation import shared_federation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
 from fedrag_flwr.inference.prompts import evidence_prompt
+
 from fedrag_flwr.records import EvidenceUnit
 
 

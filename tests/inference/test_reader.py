@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from fedrag_flwr.inference.agreeing import agree
 from fedrag_flwr.inference.comparing import decided
 from fedrag_flwr.inference.reader import FEWEST, Reading, read
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES, Candidate, Pool, link_features, near_features
 from fedrag_flwr.inference.sides import alternatives, rows_asked_of, said_by
 from fedrag_flwr.inference.spans import SPAN_FEATURES, span_features, spans_of
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

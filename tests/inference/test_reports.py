@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from fedrag_flwr.inference.cognizer import Cognizer
 from fedrag_flwr.inference.reports import Reporter, Writer
+
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-
 from fedrag_flwr.inference.fitting import Fitting
 from fedrag_flwr.inference.hops import EACH, Hops
 from fedrag_flwr.inference.rewriting import Rewriter, is_said, tells
+
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, MemoryItem, Vector

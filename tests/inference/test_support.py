@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from fedrag_flwr.inference.graph_answers import nearest
+from fedrag_flwr.inference.support import distinct, statement
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.graph_answers import nearest
-from fedrag_flwr.inference.support import distinct, statement
 from fedrag_flwr.records import EvidenceUnit
 
 Said = tuple[str, str, str]  # origin, title and text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from fedrag_flwr.inference.candidates import with_options
+from fedrag_flwr.inference.telling import asks_to_be_told, told
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.candidates import with_options
-from fedrag_flwr.inference.telling import asks_to_be_told, told
 from fedrag_flwr.records import MOST_LINE, EvidenceUnit, as_line
 
 TOLD = (

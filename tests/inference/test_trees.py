@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from fedrag_flwr.errors import ModelError
 from fedrag_flwr.inference import trees
 from fedrag_flwr.inference.reading import LINK_FEATURES, NEAR_FEATURES
 from fedrag_flwr.inference.spans import SPAN_FEATURES
 from fedrag_flwr.inference.trees import load_trees
 from simulations.fit_reader import Stacked, classifier, ship
+
+from fedrag_flwr.errors import ModelError
 
 SHIPPED = [
     ("near", NEAR_FEATURES),

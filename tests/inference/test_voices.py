@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from fedrag_flwr.inference.cognizer import Verdict
+from fedrag_flwr.inference.voices import heard, voices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.inference.cognizer import Verdict
-from fedrag_flwr.inference.voices import heard, voices
 from fedrag_flwr.memory.fusion.fusing import COMPOSED
 from fedrag_flwr.records import Cost, EvidenceUnit, MemoryItem, because
 from tests.memory.store.samples import unit_vector

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.fedrag_leaks import membership
 from simulations.poisoning import ATTACKER, Outcome, Row, outcome, table
+from simulations.worlds.liar import Credulous
 
 QUESTION = GoldQuestion("q", "Who designed Tarn Bridge?", "Odile Varro")
 
@@ -31,6 +33,19 @@ def match(answer: str, origin: str) -> Match:
 )
 def test_what_memory_says_of_an_attacked_question(known: Match | None, expected: Outcome) -> None:
     assert outcome(QUESTION, known) == expected
+
+
+@pytest.mark.parametrize(
+    ("quorum", "heard", "believed"), [(Quorum("home"), 7, "bridges"), (Credulous("home"), 15, ATTACKER)]
+)
+def test_a_quorum_lets_no_device_take_all_places(quorum: Quorum, heard: int, believed: str) -> None:
+    honest = [match("Odile Varro", name) for name in ("bridges", "rivers", "roads")]
+    bank = [match("Jonas Keel", ATTACKER)] * 15 + honest
+    found = quorum.heard(lambda count: bank[:count], 0.5, 15)
+    assert len(found) == heard
+    agreed = quorum.agreed(found)
+    assert agreed is not None
+    assert agreed.item.origin == believed
 
 
 def test_wrong_answers_of_honest_devices_have_a_column() -> None:

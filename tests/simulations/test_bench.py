@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from fedrag_flwr.baselines import BASELINES
 from fedrag_flwr.errors import (
     FedragError,
     SettingError,
@@ -38,7 +40,15 @@ from simulations.bench.outcome import COGNIZER, MEMORIZER, ORACLE, _asked_apart,
 from simulations.bench.plan import BenchPlan, Setting
 from simulations.bench.rows import PLAN, ROWS, Row, Rows, Session, read_rows
 from simulations.bench.run import run_plan
-from simulations.bench.systems import CHANGES, ON_DEVICE, VARIANTS, chosen_systems, order_of, system_names
+from simulations.bench.systems import (
+    CHANGES,
+    ON_DEVICE,
+    VARIANTS,
+    changes_of,
+    chosen_systems,
+    order_of,
+    system_names,
+)
 from simulations.bench.world import make_world
 from simulations.bench_costs import main as print_costs
 from simulations.bench_scaling import point
@@ -108,12 +118,28 @@ def test_rows_tables_and_report_come_out_of_a_run(data: Path, tmp_path: Path) ->
     assert found.sharing_up > found.bytes_up
 
 
+def wordy(data: Path, folder: Path) -> Path:
+    """The same questions over documents of which five passages, or twenty sentences, are more than a prompt takes."""
+    path = folder / data.name
+    with gzip.open(data, "rt", encoding="utf-8") as lines, gzip.open(path, "wt", encoding="utf-8") as out:
+        for row in map(json.loads, lines):
+            for one in row["paragraphs"]:
+                told = (
+                    f"In volume {number} of the papers of {one['title']} a clerk of the harbour wrote down on a grey "
+                    "morning which carts and boats and barrels had come by the road."
+                    for number in range(6)
+                )
+                one["text"] = " ".join([one["text"].replace(". ", "; "), *told])
+            out.write(json.dumps(row) + "\n")
+    return path
+
+
 @pytest.mark.slow
 def test_all_that_read_whole_evidence_read_as_much(data: Path, tmp_path: Path) -> None:
     systems = ("local-rag", "rag-route", "confidential-broadcast", "vanilla")
-    changes = {**SMALL, "inference.passages": 5, "inference.evidence-words": 80}
-    plan = BenchPlan((data,), systems, "federated", devices=2, questions=3, changes=changes)
-    _, rows = run_plan(plan, tmp_path, silent)
+    changes = {**SMALL, "inference.passages": 5}
+    plan = BenchPlan((wordy(data, tmp_path),), systems, "federated", devices=2, questions=3, changes=changes)
+    _, rows = run_plan(plan, tmp_path / "out", silent)
     read = {name: [row.answer.cost.tokens_in for row in rows.of("tiny", name) if row.answer] for name in systems}
     for each in zip(*read.values(), strict=True):
         assert max(each) < 1.15 * min(each)
@@ -121,8 +147,9 @@ def test_all_that_read_whole_evidence_read_as_much(data: Path, tmp_path: Path) -
 
 def test_what_a_system_differs_in_is_of_systems_that_there_are() -> None:
     assert set(CHANGES) <= set(STRATEGIES)
-    assert not any(Settings.from_config(changes).inference.check for changes in CHANGES.values())
-    assert not any("inference.check" in changes for _, changes in ON_DEVICE.values())
+    assert set(ON_DEVICE) & {*STRATEGIES, *VARIANTS, *BASELINES} == set()
+    for name in system_names():
+        Settings.from_config(dict(changes_of(name)))  # refuses what is no setting
 
 
 def test_summary_routing_runs_without_each_of_its_parts(data: Path, tmp_path: Path) -> None:
@@ -190,9 +217,21 @@ def test_rows_that_an_idle_process_writes_out_are_not_its_own(
 
 
 def test_what_a_system_reads_under_settings_of_its_own_is_told(data: Path, tmp_path: Path) -> None:
-    plan = plan_of(data, ("fd-rag-no-notes", "closed-book"), questions=1)
+    plan = plan_of(data, ("fd-rag-nearest", "closed-book"), questions=1)
     told = write_outcome(plan, *run_plan(plan, tmp_path, silent), tmp_path).manifest.settings
-    assert told["bench.own-settings"] == {"fd-rag-no-notes": {"inference.memory-notes": 0}}
+    assert told["bench.own-settings"] == {"fd-rag-nearest": {"retrieval.order": "similarity"}}
+
+
+def test_the_floor_reads_as_local_rag_does_and_no_memory_is_made_for_it(data: Path, tmp_path: Path) -> None:
+    plan = replace(plan_of(data, ("plain", "fd-rag-no-memory", "local-rag"), questions=2), seed=23)  # stores of its own
+    _, rows = run_plan(plan, tmp_path, silent)
+    builds = {name: [one for row in rows.of("tiny", name) for one in row.builds] for name in plan.systems}
+    assert all(len(made) == 2 and not any(one.items for one in made) for made in builds.values())
+    told = {name: [row.answer for row in rows.of("tiny", name) if row.answer is not None] for name in plan.systems}
+    assert [one.sources for one in told["plain"]] == [one.sources for one in told["local-rag"]]
+    assert [one.text for one in told["plain"]] == [one.text for one in told["local-rag"]]
+    assert all(one.cost.llm_calls == 1 and len(one.evidence) == 2 for one in told["plain"])
+    assert not any(one.path == "memorizer" for one in told["fd-rag-no-memory"])
 
 
 def test_local_baselines_are_built_at_each_home_and_their_costs_are_shown(
@@ -383,7 +422,7 @@ def test_only_the_same_questions_at_the_same_homes_are_paired(data: Path, tmp_pa
 def test_other_building_has_stores_of_its_own(data: Path) -> None:
     plain = make_world(plan_of(data), data)
     changed = replace(plan_of(data), changes={**SMALL, "hypergraph.grouping": "random"})
-    asked = replace(plan_of(data), changes={**SMALL, "inference.evidence-units": 2})
+    asked = replace(plan_of(data), changes={**SMALL, "inference.words": 20})
     keys = [make_world(plan, data).settings.data_key for plan in (changed, asked)]
     assert keys[0] != plain.settings.data_key == keys[1]
 

@@ -65,7 +65,7 @@ def test_all_rows_stand_in_one_table(
 
 
 def test_all_baselines_stand_beside_fd_rag() -> None:
-    assert set(SYSTEMS["local"]) == {*BASELINES, "fd-rag-local"}
+    assert set(SYSTEMS["local"]) == {*BASELINES, "fd-rag-local", "plain"}
 
 
 def test_chosen_rows_keep_the_tables_order_and_their_references() -> None:

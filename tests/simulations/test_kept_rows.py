@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -11,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.evaluation.fitted import code_digest
-from simulations import bench_faults, bench_overlay_answers, fit_trust
-from simulations.bench_controller_answers import kept_answers
+from simulations import bench_faults, bench_overlay_answers
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers
 from simulations.fuzz_messages import FuzzReport, go_on
 from simulations.reporting.kept_rows import KeptRows, Row
@@ -63,12 +61,6 @@ def test_rows_name_the_code_and_what_it_used(tmp_path: Path) -> None:
     assert RowFile(kept.path, this_code("model@2")).rows() == []
 
 
-def test_answers_in_the_order_of_controllers_of_another_seed_are_others(tmp_path: Path) -> None:
-    kept_answers(tmp_path, "dev", "model@1", 7).add({"question_id": "q"})
-    assert kept_answers(tmp_path, "dev", "model@1", 7).rows() == [{"question_id": "q"}]
-    assert kept_answers(tmp_path, "dev", "model@1", 8).rows() == []
-
-
 def test_answers_of_walks_under_other_settings_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
     world = bench_overlay_answers.World("huffpost", 5, Peers({"peer-00": ()}, {}, ()))
@@ -78,31 +70,6 @@ def test_answers_of_walks_under_other_settings_are_others(tmp_path: Path, monkey
     assert bench_overlay_answers.answers(world, "flooding", asked, 0.7) == [row]
     other = bench_overlay_answers.kept_answers(world, "flooding", 1, world.settings("flooding", 0.75))
     assert other.rows() == []
-
-
-def trust_rows(data: Path, numbers: Sequence[int]) -> list[dict[str, object]]:
-    """A set's questions in its file, and as many rows of both splits as are kept."""
-    rows: list[dict[str, object]] = []
-    for name in fit_trust.SETS:
-        with gzip.open(data / f"{name}.jsonl.gz", "wt", encoding="utf-8") as out:
-            for split in ("train", "dev"):
-                out.writelines(json.dumps({"split": split, "paragraphs": []}) + "\n" for _ in numbers)
-                rows += [
-                    {"split": split, "set": name, "number": n, "answers": [{"share": 1.0, "right": True}]}
-                    for n in numbers
-                ]
-    return rows
-
-
-def test_trust_is_fitted_on_as_many_rows_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEDRAG_HOME", str(tmp_path))
-    kept = RowFile(tmp_path / "rows.jsonl", "me")
-    kept.add(*trust_rows(tmp_path, range(3)))
-    tear(kept.path)
-    found = fit_trust.collect(tmp_path, 2, kept)
-    assert {(row["set"], row["split"], row["number"]) for row in found} == {
-        (name, split, number) for name in fit_trust.SETS for split in ("train", "dev") for number in range(2)
-    }
 
 
 def faults_of(out: Path) -> list[bench_faults.FaultReport]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from fedrag_flwr.inference.agreement import agreed
+
 from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, is_as_worded, owners, references
 from fedrag_flwr.memory.store.change import shared_id
