@@ -116,20 +116,7 @@ def run_sets(
                         rows.append(row)
                         kept.write(json.dumps(asdict(row)) + "\n")
                         kept.flush()
-                        said = {"set": name, "system": system, "id": gold.question_id, "verdict": row.verdict}
-                        answers.write(
-                            json.dumps(
-                                said
-                                | {
-                                    "question": gold.text,
-                                    "gold": gold.answer,
-                                    "answer": answer.text,
-                                    "said": answer.explanation,
-                                },
-                                ensure_ascii=False,
-                            )
-                            + "\n"
-                        )
+                        answers.write(_said(row, gold, answer))
                         answers.flush()
                     if turn % 10 == 9:
                         tell(f"{name}: {turn + 1} of {len(questions)}")
@@ -190,6 +177,13 @@ def _row(name: str, system: str, gold: GoldQuestion, answer: Answer, found: tupl
         round(found[0], 3),
         found[1],
     )
+
+
+def _said(row: AnswerRow, gold: GoldQuestion, answer: Answer) -> str:
+    """What was said, for whoever reads answers; it holds document text and is not published."""
+    told = {"set": row.set, "system": row.system, "id": row.id, "verdict": row.verdict, "question": gold.text}
+    told |= {"gold": gold.answer, "answer": answer.text, "explanation": answer.explanation}
+    return json.dumps(told, ensure_ascii=False) + "\n"
 
 
 def known_sets() -> tuple[str, ...]:
