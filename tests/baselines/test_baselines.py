@@ -14,7 +14,7 @@ from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchErro
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
-from tests.inference.one_word import OneWord
+from tests.answering.one_word import OneWord
 from tests.strategies.federation import toolbox
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]

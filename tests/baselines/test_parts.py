@@ -17,7 +17,7 @@ from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.baselines.summaries import Summarizer, central, whole_sentences
-from fedrag_flwr.inference.support import within
+from fedrag_flwr.answering.passages import within
 from fedrag_flwr.records import EvidenceUnit
 from tests.baselines.made_up import LIMITS, MULTI_HOP, TEXTS, Counting, made_up
 

@@ -16,7 +16,7 @@ from fedrag_flwr.evaluation.measures import COST, QUALITY
 from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
 from fedrag_flwr.evaluation.summary import summarise
-from fedrag_flwr.inference.isolating import isolated
+from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.records import Answer, AnswerPath, Cost
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
 
