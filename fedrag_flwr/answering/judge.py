@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled, names_of
+from fedrag_flwr.answering.support import forms
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import EvidenceUnit
@@ -128,7 +129,7 @@ def read_features(
         max(draft.unknown, 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
         min(len(draft.text.split()), 40) / 10,
         1.0 if closed else len(answer & told) / max(len(answer), 1),
-        len(names & told) / len(names) if names else 1.0,
+        len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),
         best,
         odds[0],
