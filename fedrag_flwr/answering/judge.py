@@ -84,6 +84,8 @@ class Judge:
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             reading = {name: _logistic(one, READ_FEATURES) for name, one in told["reading"].items()}
+            if ANY not in reading:
+                raise KeyError(ANY)
             return cls(reading, _logistic(told["recall"], RECALL_FEATURES))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
@@ -151,7 +153,7 @@ def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:
 class _Kept(BaseModel):
     """A logistic model as it stands in the file."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     features: tuple[str, ...]
     weights: tuple[float, ...]

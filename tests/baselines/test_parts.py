@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.answering.passages import within
 from fedrag_flwr.baselines.communities import leiden
 from fedrag_flwr.baselines.entities import shared_sentences
 from fedrag_flwr.baselines.hyperedges import joined
@@ -17,7 +18,6 @@ from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.long_units import grouped
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.baselines.summaries import Summarizer, central, whole_sentences
-from fedrag_flwr.answering.passages import within
 from fedrag_flwr.records import EvidenceUnit
 from tests.baselines.made_up import LIMITS, MULTI_HOP, TEXTS, Counting, made_up
 
