@@ -95,8 +95,10 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("hypergraph.learning-rate", float("inf"), "less than or equal to 1000"),
     ("hypergraph.learning-rate", float("nan"), "not allowed"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
-    ("inference.evidence-units", 65, "less than or equal to 64"),
-    ("inference.second-look", 10, "it needs 'inference.free-answers' = true"),
+    ("inference.words", 0, "greater than or equal to 1"),
+    ("inference.more-words", -1, "greater than or equal to 0"),
+    ("inference.ask-below", -0.1, "greater than or equal to 0"),
+    ("memory.told", 1.2, "less than or equal to 1"),
     ("graph.community-most", 5, "'graph.community-least' = 6 is not allowed"),
     ("graph.community-least", 61, "at most 'graph.community-most' = 60"),
     ("privacy.export", "plain", "'none', 'type-masking' or 'ldp'"),
@@ -121,14 +123,6 @@ def test_a_wrong_value_names_key_value_and_what_is_allowed(key: str, value: Plai
     assert repr(value) in said
     assert allowed in said
     assert "pyproject.toml" in refused.value.fix
-
-
-def test_a_second_look_goes_with_free_answers() -> None:
-    settings = Settings.from_config({"inference.second-look": 10, "inference.free-answers": True})
-    assert settings.inference.second_look == 10
-    with pytest.raises(SettingError) as refused:
-        Settings.from_config({"inference.second-look": 10, "inference.free-answers": "yes"})
-    assert "second-look" not in refused.value.args[0]  # the one mistake is told, not what follows from it
 
 
 @pytest.mark.parametrize("group", ["models", "server"])

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled, names_of
+from fedrag_flwr.answering.support import forms
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import EvidenceUnit
@@ -83,6 +84,8 @@ class Judge:
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             reading = {name: _logistic(one, READ_FEATURES) for name, one in told["reading"].items()}
+            if ANY not in reading:
+                raise KeyError(ANY)
             return cls(reading, _logistic(told["recall"], RECALL_FEATURES))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
@@ -128,7 +131,7 @@ def read_features(
         max(draft.unknown, 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
         min(len(draft.text.split()), 40) / 10,
         1.0 if closed else len(answer & told) / max(len(answer), 1),
-        len(names & told) / len(names) if names else 1.0,
+        len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),
         best,
         odds[0],
@@ -150,7 +153,7 @@ def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:
 class _Kept(BaseModel):
     """A logistic model as it stands in the file."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     features: tuple[str, ...]
     weights: tuple[float, ...]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedrag_flwr.answering.quorum import Quorum
+from fedrag_flwr.answering.support import forms
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.models.base import Encoder
@@ -29,6 +30,8 @@ _MOST_KEPT = 8_192
 _OPEN = re.compile(
     r"\W*(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I
 )
+
+_ARTICLES = frozenset({"the", "a", "an", "i"})  # with a capital in a title, or always
 
 # Kinds of answers that no other kind can stand for.
 _KINDS = {
@@ -130,10 +133,10 @@ class Recall:
     def _untold_names(self, question: str, item: MemoryItem) -> str | None:
         """A name or a number of the question that neither the memory nor the sentence behind it tells."""
         asked = names_of(question)
-        told = set(told_words(f"{item.question} {item.answer}"))
+        told = set(forms(f"{item.question} {item.answer}"))
         if asked <= told:
             return None
-        told.update(*(told_words(text) for text in self.support(item)))
+        told.update(*(forms(text) for text in self.support(item)))
         return min(asked - told, default=None)
 
     def _other_thing(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
@@ -175,15 +178,16 @@ class Recall:
 def names_of(question: str) -> frozenset[str]:
     """The names and numbers of a question, word by word, in the form in which words compare.
 
-    The first word has its capital anyway: it belongs to a name where the next one has one, too.
+    The first word has its capital anyway: it belongs to a name where the next one has one, too. A function word with
+    a capital belongs to a name as well ("Will", "IT"), but for the article of "The Hague".
     """
     words = [word.strip("\"'“”‘’()[]?!.,;:") for word in question.split()]
     found = {word for word in told_words(question) if number_of(word)}
     for place, word in enumerate(words):
         opens = place == 0 and not (len(words) > 1 and words[1][:1].isupper())
         if any(char.isdigit() for char in word) or (word[:1].isupper() and not opens):
-            found.update(told_words(word))
-    return frozenset(found) - FUNCTION_WORDS - GENERIC
+            found.update(forms(word) if word.lower() not in (_ARTICLES if place else FUNCTION_WORDS) else ())
+    return frozenset(found) - GENERIC
 
 
 def _other_kind(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> str:
@@ -196,5 +200,5 @@ def _other_kind(question: str, analysis: QuestionAnalysis, item: MemoryItem) -> 
         return f"a {expected} is asked for"
     if not expected and (analysis.answer_type or analysis.asks) and given in {"time", "number", "money"}:
         return f"a {analysis.asks or 'name'} is asked for"
-    held = set(told_words(item.answer)) <= set(told_words(question))
+    held = set(forms(item.answer)) <= set(forms(question))
     return "the question holds the answer itself" if held and " or " not in question else ""

@@ -102,9 +102,11 @@ class SentenceScorer:
         """Read a model; raises StoreCorruptError where the file holds none of these features."""
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            if tuple(told["features"]) != FEATURES:
+            kept = np.array([told[name] for name in ("mean", "deviation", "weights")], dtype=np.float64)
+            whole = kept.shape == (3, len(FEATURES)) and np.isfinite(kept).all() and (kept[1] > 0).all()
+            if tuple(told["features"]) != FEATURES or not whole:
                 raise ValueError(told["features"])
-            return cls(*(np.array(told[name], dtype=np.float64) for name in ("mean", "deviation", "weights")))
+            return cls(*kept)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 

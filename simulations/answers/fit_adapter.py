@@ -4,9 +4,10 @@
     python -m simulations.answers.fit_adapter [--data FOLDER] [--generator NAME] [--steps 200] [--threads 2]
                                               [--out fedrag_flwr/models/weights/answers-NAME.json]
 
-Rows of the training split only, of all seven sets, over windows as a device reads them (`answers/examples.py`). Some questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay
-as they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et
-al. 2021). The state of a fit that was cut off is kept under ``$FEDRAG_HOME/benchmarks``: the next call goes on there.
+Rows of the training split only, of all seven sets, over windows as a device reads them (`answers/examples.py`). Some
+questions are held back, and the loss over their answers is printed. The generator's own weights, dequantised, stay as
+they are; what is fitted are two thin matrices beside each projection of attention in its upper layers (LoRA, Hu et al.
+2021). The state of a fit that was cut off is kept under ``$FEDRAG_HOME/benchmarks``: the next call goes on there.
 """
 
 from __future__ import annotations

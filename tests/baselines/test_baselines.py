@@ -7,14 +7,15 @@ from typing import cast
 
 import pytest
 
+from fedrag_flwr.answering.prompts import plain_prompt
 from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_baseline
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
 from fedrag_flwr.records import Answer, Question
+from tests.answering.one_word import OneWord
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
-from tests.inference.one_word import OneWord
 from tests.strategies.federation import toolbox
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
@@ -52,7 +53,8 @@ def test_steps_are_asked_answered_and_read_in_the_end(answers: Answers) -> None:
     assert asked[-1] == MULTI_HOP
     assert steps[: len(asked) - 1] == asked[:-1]
     noted = [unit for unit in answer.evidence if unit.id.startswith("step-")]
-    assert all(unit.text.startswith(step) for unit, step in zip(noted, steps, strict=False))
+    for unit, step in zip(noted, steps, strict=False):  # the last may be cut where the budget ends
+        assert unit.text.startswith(step) or (unit is noted[-1] and step.startswith(unit.text))
     assert not any("step-" in source for source in answer.sources)
 
 
@@ -103,11 +105,7 @@ def test_the_last_prompt_holds_the_evidence_and_no_more_than_the_budget(
 ) -> None:
     answer, seen = answers[name, question]
     assert 0 < evidence_words(answer.evidence) <= LIMITS.words
-    notes, _, asked = seen.prompts[-1].user.rpartition("\nQuestion: ")
-    assert asked == question
-    assert all(unit.text in notes for unit in answer.evidence)
-    titles = {unit.title for unit in answer.evidence if unit.title}  # what is under one title stands together
-    assert notes.count("\n- ") == len(titles) + sum(not unit.title for unit in answer.evidence)
+    assert seen.prompts[-1] == plain_prompt(question, answer.evidence)
 
 
 @pytest.mark.parametrize("name", BASELINES)

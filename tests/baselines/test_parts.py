@@ -11,6 +11,7 @@ from fedrag_flwr.inference.support import within
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.answering.passages import within
 from fedrag_flwr.baselines.communities import leiden
 from fedrag_flwr.baselines.entities import shared_sentences
 from fedrag_flwr.baselines.hyperedges import joined

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedrag_flwr.inference.candidates import with_options
-from fedrag_flwr.inference.gate_signals import PARTS
 
+from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.doorkeeping import RELEASED
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.device.graph_contents import CommunityContents
 from fedrag_flwr.errors import WireError
+from fedrag_flwr.knowledge_graph.gate_signals import PARTS
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
 from fedrag_flwr.memory.store import delivered
 from fedrag_flwr.memory.store.graph_store import GraphStore

@@ -19,7 +19,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
     longest_copy,
 )
 from fedrag_flwr.models.base import Generator
-from tests.inference.one_word import OneWord
+from tests.answering.one_word import OneWord
 from tests.strategies.federation import toolbox
 
 HARBOURS = Subgraph(

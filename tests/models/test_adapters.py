@@ -13,8 +13,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
-from fedrag_flwr.inference.prompts import ANSWERING, evidence_prompt
 
+from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt, adapters, load
 from fedrag_flwr.models.adapters import FOLDER, Adapter, adapters_of, read_adapter, write_adapter
@@ -178,7 +178,7 @@ def test_what_is_shipped_fits_known_models_and_was_fitted_on_training_questions(
         assert json.loads(file.read_text(encoding="utf-8"))["manifest"]["split"] == "train"
     for name in ("qwen2.5-coder-0.5b", "qwen2.5-coder-0.5b-q8"):
         assert ANSWERING in adapters_of(known(name).sha256)
-    assert evidence_prompt("Who?", ()).task == ANSWERING
+    assert reading_prompt("Who?", ()).task == ANSWERING
 
 
 @pytest.fixture(scope="module")

@@ -159,7 +159,7 @@ def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built
     born = Question("k5", "Where was Odile Varro born?", "bridges")
 
     def answers(least: int) -> dict[str, str]:
-        files = built.with_changes(inference__least_voices=least, fedrag__cache=False, routing__devices=4)
+        files = built.with_changes(inference__quorum=least, fedrag__cache=False, routing__devices=4)
         strategy, _ = run(files, REMEMBERED, born)
         return {name: answer.text for name, answer in strategy.answers.items()}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fedrag_flwr.inference.support import is_supported
 
+from fedrag_flwr.answering.support import is_supported
 from fedrag_flwr.memory.fusion.statements import answer_key, holds
 from fedrag_flwr.memory.synthesis.grounding import grounded
 from fedrag_flwr.memory.synthesis.rules import Draft

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedrag_flwr.inference.agreement import agreed
 
+from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.memory.fusion.bank import _APART, MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FUSION, FusionRules, is_as_worded, owners, references
 from fedrag_flwr.memory.store.change import shared_id
@@ -165,7 +165,7 @@ def test_a_device_has_one_voice_whatever_it_calls_its_hyperedges(bank: MemoryBan
         ("Ada", frozenset("xyz")),
         ("Bob", frozenset(("evil", "mistaken"))),
     }
-    found = agreed([Match(one, 1.0, 1.0, 1.0) for one in bank.items()], "home")
+    found = Quorum("home").agreed([Match(one, 1.0, 1.0, 1.0) for one in bank.items()])
     assert found is not None
     assert found.item.answer == "Ada"
 

@@ -1,4 +1,4 @@
-"""When units of evidence say the same."""
+"""What is read of units of evidence: each statement once, the nearest first, within a budget of words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from fedrag_flwr.inference.graph_answers import nearest
-from fedrag_flwr.inference.support import distinct, statement
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedrag_flwr.answering.passages import distinct, given_texts, nearest, statement, windows, within
+from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.records import EvidenceUnit
 
 Said = tuple[str, str, str]  # origin, title and text
@@ -63,12 +63,64 @@ def test_no_statement_is_lost_and_none_stands_twice(said: list[Said]) -> None:
 def test_the_nearest_are_units_that_say_different_things() -> None:
     far, near, other = units([("home", "", WIDE), ("a", "", WIDE), ("b", "", BORN)])
     near = EvidenceUnit(near.id, near.text, near.origin, 0.9)
-    assert nearest([far, near, other], 2) == [near, other]
-    assert nearest([far, near, other], 2, "home") == [far, other]
+    assert nearest([far, near, other]) == [near, other]
+    assert nearest([far, near, other], "home") == [far, other]
+    assert nearest([near, near, replace(near, score=0.2)]) == [near]
+    assert nearest([]) == []
 
 
 def test_of_a_very_long_unit_the_start_is_read() -> None:
     pages = EvidenceUnit("1", "The bridge is long and " * 1_000, "rivers", 0.9)
-    [read] = nearest([pages, replace(pages, id="2", text=f"{pages.text}so on")], 2)
+    [read] = nearest([pages, replace(pages, id="2", text=f"{pages.text}so on")])
     assert pages.text.startswith(read.text)
     assert len(read.text) == 1_500
+
+
+WORDY = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 40)).map(
+        lambda sizes: EvidenceUnit("u", " ".join(["word"] * sizes[1]), "a", 0.5, " ".join(["title"] * sizes[0]))
+    ),
+    max_size=8,
+)
+
+
+@given(WORDY, st.integers(0, 120))
+def test_a_budget_holds_and_keeps_the_first_units_in_order(read: list[EvidenceUnit], most: int) -> None:
+    kept = within(read, most)
+    assert sum(len(f"{unit.title} {unit.text}".split()) for unit in kept) <= most
+    assert kept[:-1] == read[: max(len(kept) - 1, 0)]
+    for whole, part in zip(read, kept, strict=False):
+        assert whole.text.startswith(part.text)
+        assert len(part.text.split()) >= min(len(whole.text.split()), 12)
+    if sum(len(f"{unit.title} {unit.text}".split()) for unit in read) <= most:
+        assert kept == read
+
+
+@given(SAID)
+def test_what_others_gave_is_read_by_origin_and_title(said: list[Said]) -> None:
+    """No unit is lost, none comes under another device's name, and those of one title keep their order."""
+    gave = units(said)
+    texts = given_texts(gave)
+    assert sorted(text for one in texts for text in one.sentences) == sorted(unit.text for unit in gave)
+    for one in texts:
+        own = [
+            unit for unit in gave if unit.text in one.sentences and (unit.origin, unit.title) == (one.origin, one.title)
+        ]
+        assert [unit.text for unit in own][: len(one.sentences)] == list(one.sentences)[: len(own)]
+    titled = [(one.origin, one.title) for one in texts if one.title]
+    assert len(titled) == len(set(titled))
+
+
+def test_windows_are_units_of_their_passages() -> None:
+    ranked = [
+        RankedText("p1", "Tarn Bridge", [BRIDGE, "It is long.", "It is green."], [0.9, 0.1, 0.0], 2.0, "bridges"),
+        RankedText("p2", "Sea", [WIDE], [1.0000001], -3.0, "seas"),
+    ]
+    read = windows("When was Tarn Bridge opened?", ranked, 100)
+    assert [(unit.id, unit.origin, unit.title) for unit in read] == [
+        ("p1", "bridges", "Tarn Bridge"),
+        ("p2", "seas", "Sea"),
+    ]
+    assert read[0].text == f"{BRIDGE} It is long. It is green."
+    assert [unit.score for unit in read] == [0.9, 1.0]  # a cosine, whatever rounding made of it
+    assert windows("When?", [], 100) == []

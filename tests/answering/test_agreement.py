@@ -1,10 +1,10 @@
-"""Where devices contradict each other: one voice for each owner."""
+"""Where devices contradict each other each owner counts once."""
 
 from __future__ import annotations
 
 import pytest
-from fedrag_flwr.inference.agreement import agreed
 
+from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.memory.fusion.fusing import COMPOSED
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector
@@ -62,7 +62,7 @@ def match(number: int, said: Said) -> Match:
 
 @pytest.mark.parametrize(("said", "answer"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_whom_a_device_believes(said: list[Said], answer: str) -> None:
-    found = agreed([match(number, one) for number, one in enumerate(said)], "home")
+    found = Quorum("home").agreed([match(number, one) for number, one in enumerate(said)])
     assert (found.item.answer if found else "") == answer
 
 
@@ -78,5 +78,5 @@ ENOUGH: list[tuple[str, list[Said], int, str]] = [
 
 @pytest.mark.parametrize(("said", "least", "answer"), [case[1:] for case in ENOUGH], ids=[case[0] for case in ENOUGH])
 def test_what_too_few_devices_say_is_not_believed(said: list[Said], least: int, answer: str) -> None:
-    found = agreed([match(number, one) for number, one in enumerate(said)], "home", least)
+    found = Quorum("home", least).agreed([match(number, one) for number, one in enumerate(said)])
     assert (found.item.answer if found else "") == answer

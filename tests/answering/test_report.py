@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fedrag_flwr.inference.cognizer import Cognizer
-from fedrag_flwr.inference.reports import Reporter, Writer
 
+from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.caching.report import Reporter, Writer
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question
@@ -46,11 +46,9 @@ class Script:
         return len(text.split())
 
 
-def reporter(report: str, writer: Writer = "model", answer: str = "1924") -> Reporter:
-    def model() -> Script:
-        return Script(answer, report)
-
-    return Reporter(Cognizer(model, 24, 0.0), load_encoder(threads=1), SpacyPipeline(), model, 4, writer)
+def reporter(report: str, writer: Writer = "model", answer: str = "1924", abstain_below: float = 0.0) -> Reporter:
+    reader = Reader(lambda: Script(answer, report), 24)
+    return Reporter(reader, load_encoder(threads=1), SpacyPipeline(), "script", 60, abstain_below, writer)
 
 
 def told(report: str, writer: Writer = "model") -> tuple[str, int]:
@@ -66,13 +64,11 @@ def test_a_replayed_report_keeps_its_seconds() -> None:
         def complete(self, prompt: Prompt, **how: Any) -> list[Completion]:
             return [replace(one, seconds=5.0, cached=True) for one in super().complete(prompt, **how)]
 
-    made = reporter("")
-    for script, least in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
-        model = partial(replace, script)
-        asked = replace(made, cognizer=replace(made.cognizer, generator=model), generator=model)
+    made = replace(reporter(""), clock=lambda: 0.0)
+    for script, seconds in ((Script("1924", ""), 0.0), (Replayed("1924", ""), 10.0)):
+        asked = replace(made, reader=replace(made.reader, generator=partial(replace, script)))
         cost = asked.answer(ASKED, made.input(ASKED.text, UNITS)).cost
-        assert least <= cost.seconds < least + 5.0
-        assert cost.replayed == (least > 0)
+        assert (cost.seconds, cost.replayed) == (seconds, seconds > 0)
 
 
 def number_of(text: str) -> int:
@@ -119,3 +115,16 @@ def test_nobody_writes_but_conflicts_are_named() -> None:
     report, calls = told("", "none")
     assert report == "In conflict: 1931 (museums/r2)."
     assert calls == 1
+
+
+def test_an_unlikely_answer_is_declined_and_what_was_told_is_reported() -> None:
+    made = reporter(f"Tarn Bridge was opened in 1924 ({number_of('1924')}).", abstain_below=1.0)
+    answer = made.answer(ASKED, made.input(ASKED.text, UNITS))
+    assert (answer.text, answer.path) == ("", "abstained")
+    assert answer.report == "Tarn Bridge was opened in 1924 (bridges/r1)."
+    assert [one.step for one in answer.decisions] == ["place", "model", "confidence"]
+
+
+def test_over_nothing_there_is_no_answer_and_no_call() -> None:
+    answer = reporter("").answer(ASKED, ())
+    assert (answer.text, answer.path, answer.report, answer.cost.llm_calls) == ("", "abstained", "", 0)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fedrag_flwr.inference.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
-from fedrag_flwr.inference.gate_signals import PARTS, SIGNALS, SignalReader, Signals, is_telling
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import SettingError, StoreCorruptError
+from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
+from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, SignalReader, Signals, is_telling
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.toolbox import Toolbox
 

@@ -1,0 +1,132 @@
+"""How likely an answer is right: a probability over features of the declared length, whatever was written and read."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.answering.judge import (
+    ANY,
+    READ_FEATURES,
+    RECALL_FEATURES,
+    SHIPPED,
+    Judge,
+    Logistic,
+    read_features,
+    recall_features,
+)
+from fedrag_flwr.answering.read import Draft
+from fedrag_flwr.answering.recall import Recalled
+from fedrag_flwr.errors import StoreCorruptError
+from fedrag_flwr.records import EvidenceUnit, Match, MemoryItem
+from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from tests.memory.store.samples import unit_vector
+
+BRIDGE = EvidenceUnit("b", "Odile Varro designed it in 1924.", "bridges", 0.8, "Tarn Bridge")
+ITEM = MemoryItem("i", "Who?", "Ada", "single", "PERSON", ("e",), (), unit_vector("q"), "home")
+
+finite = st.floats(-1e6, 1e6)
+numbers = st.floats()  # infinities and nan, too: a model may tell anything
+texts = st.one_of(st.text(max_size=40), st.sampled_from(["yes", "No", "1924", "Odile Varro", "", "It was. It is."]))
+drafts = st.builds(Draft, texts, logprob=numbers, unknown=numbers)
+analyses = st.sampled_from(["", "YESNO", "DATE", "PERSON", "MONEY"]).map(lambda kind: QuestionAnalysis((), (), kind))
+read = st.lists(
+    st.builds(EvidenceUnit, st.text("ab", min_size=1), texts, st.just("a"), st.just(0.5), texts), max_size=4
+)
+
+
+@given(texts, analyses, drafts, read, st.lists(finite, max_size=5))
+def test_an_answers_features_have_the_declared_length_and_are_finite(
+    question: str, analysis: QuestionAnalysis, draft: Draft, units: list[EvidenceUnit], odds: list[float]
+) -> None:
+    values = read_features(question, analysis, draft, units, odds)
+    assert len(values) == len(READ_FEATURES)
+    assert all(map(math.isfinite, values))
+    judge = Judge.load()
+    for name in ("", "some other model", *judge.reading):
+        assert 0.0 <= judge.of_draft(values, name) <= 1.0
+
+
+@given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), st.floats(0.0, 1.0))
+def test_a_memorys_features_have_the_declared_length(score: float, similarity: float, relation: float) -> None:
+    recalled = Recalled(Match(ITEM, score, similarity, 0.5), relation)
+    assert recall_features(recalled) == (score, similarity, relation)
+    assert len(RECALL_FEATURES) == len(recall_features(recalled))
+    assert 0.0 <= Judge.load().of_memory(recalled) <= 1.0
+
+
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=6), finite)
+def test_a_logistic_model_gives_a_probability_that_grows_with_its_odds(
+    weighted: list[tuple[float, float]], bias: float
+) -> None:
+    weights, values = zip(*weighted, strict=True)
+    model = Logistic(tuple(map(str, range(len(weights)))), weights, bias)
+    assert 0.0 <= model.of(values) <= replace(model, bias=bias + 1.0).of(values) <= 1.0
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        model.of(values[1:])
+
+
+# (question, answer, what is then so of its features)
+TOLD: list[tuple[str, str, dict[str, float]]] = [
+    ("Who designed Tarn Bridge?", "Odile Varro", {"borne": 1.0, "names told": 1.0, "in question": 0.0}),
+    ("Who designed Tarn Bridge?", "Jonas Keel", {"borne": 0.0, "wrong kind": 0.0}),
+    ("Who designed Tarn Bridge?", "Tarn Bridge", {"borne": 1.0, "in question": 1.0}),
+    ("Who designed the Quill Viaduct?", "Odile Varro", {"names told": 0.0}),
+    ("When was Tarn Bridge designed?", "1924", {"wrong kind": 0.0}),
+    ("When was Tarn Bridge designed?", "by Odile Varro", {"wrong kind": 1.0}),
+    ("Was Tarn Bridge designed in 1924?", "Yes", {"wrong kind": 0.0, "yes or no": 1.0, "borne": 1.0}),
+    ("Was Tarn Bridge designed in 1924?", "Odile Varro", {"wrong kind": 1.0, "yes or no": 0.0}),
+    ("How did it come to be?", "Odile Varro designed it, " * 4, {"sentences": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "expected"), TOLD)
+def test_what_the_features_tell(question: str, answer: str, expected: dict[str, float], pipeline: Pipeline) -> None:
+    values = read_features(question, pipeline.question(question), Draft(answer, logprob=-0.5), [BRIDGE], [2.0, 1.0])
+    told = dict(zip(READ_FEATURES, values, strict=True))
+    assert {name: told[name] for name in expected} == expected
+    assert (told["log-probability"], told["log-odds"], told["gap"]) == (-0.5, 2.0, 1.0)
+
+
+def test_a_model_that_nothing_was_fitted_for_has_the_general_judge() -> None:
+    def sure(bias: float) -> Logistic:
+        return Logistic(READ_FEATURES, (0.0,) * len(READ_FEATURES), bias)
+
+    judge = Judge({ANY: sure(0.0), "abc": sure(9.0)}, Logistic(RECALL_FEATURES, (0.0,) * 3, 0.0))
+    values = (0.0,) * len(READ_FEATURES)
+    assert judge.of_draft(values, "xyz") == judge.of_draft(values, "") == judge.of_draft(values, "company") == 0.5
+    assert judge.of_draft(values, "sha256:abc+adapter") > 0.99
+
+
+def test_the_shipped_judge_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
+    told = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    assert ANY in Judge.load().reading
+    logistic = told["recall"]
+    wrong: list[object] = [
+        [],
+        "text",
+        {},
+        told | {"recall": None},
+        told | {"recall": logistic | {"weights": logistic["weights"][1:]}},
+        told | {"recall": logistic | {"weights": [float("nan")] * 3}},
+        told | {"recall": logistic | {"bias": "high"}},
+        told | {"recall": logistic | {"features": ["mood", *RECALL_FEATURES[1:]]}},
+        told | {"reading": [logistic]},
+        told | {"reading": {ANY: logistic}},
+        told | {"reading": {name: one for name, one in told["reading"].items() if name != ANY}},
+    ]
+    for number, content in enumerate([*map(json.dumps, wrong), "", SHIPPED.read_text(encoding="utf-8")[:-20], "\x00"]):
+        (tmp_path / f"{number}.json").write_text(cast("str", content), encoding="utf-8")
+        with pytest.raises(StoreCorruptError, match=rf"{number}\.json"):
+            Judge.load(tmp_path / f"{number}.json")
+    (tmp_path / "latin.json").write_bytes(b"\xff\xfe\xfa")
+    for name in ("latin.json", "missing.json"):
+        with pytest.raises(StoreCorruptError):
+            Judge.load(tmp_path / name)

@@ -1,0 +1,132 @@
+"""Which sentences are read: within the budget, in reading order, the likely ones, the same ones again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, SentenceScorer, choose, describe, heading_of
+from fedrag_flwr.errors import StoreCorruptError
+
+QUESTION = "When was Tarn Bridge opened by Odile Varro?"
+WORDS = st.sampled_from(["Tarn", "Bridge", "opened", "Odile Varro", "1924", "salt", "the", "§", "and so on"])
+SENTENCE = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
+COSINE = st.floats(-1.0, 1.0, width=32)
+
+
+@st.composite
+def passages(draw: st.DrawFn) -> RankedText:
+    sentences = draw(st.lists(SENTENCE, max_size=6))
+    cosines = draw(st.lists(COSINE, min_size=len(sentences), max_size=len(sentences)))
+    title = draw(st.sampled_from(["", "Tarn Bridge", "Odile Varro › Youth", "A guide to the salt of the north"]))
+    return RankedText(draw(st.sampled_from("abc")), title, sentences, cosines, draw(st.floats(-50.0, 50.0)), "home")
+
+
+RANKED = st.lists(passages(), max_size=8)
+SCORERS = st.integers(0, 2**16).map(
+    lambda seed: SentenceScorer(
+        np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.random.default_rng(seed).normal(size=len(FEATURES))
+    )
+)
+
+
+def words_of(ranked: list[RankedText], place: int, sentences: tuple[int, ...]) -> int:
+    title, texts = ranked[place].title, (ranked[place].sentences[number] for number in sentences)
+    return len(title.split()) + sum(len(text.split()) for text in texts)
+
+
+@given(RANKED, st.integers(0, 200), SCORERS)
+def test_the_budget_holds_but_for_a_first_sentence(ranked: list[RankedText], most: int, scorer: SentenceScorer) -> None:
+    found = choose(QUESTION, ranked, most, scorer)
+    used = sum(words_of(ranked, one.passage, one.sentences) for one in found)
+    assert used <= most or [len(one.sentences) for one in found] == [1]
+    assert bool(found) == any(one.sentences for one in ranked)
+
+
+@given(RANKED, st.integers(0, 200), SCORERS)
+def test_what_is_read_stands_in_the_order_of_the_ranking_and_of_reading(
+    ranked: list[RankedText], most: int, scorer: SentenceScorer
+) -> None:
+    found = choose(QUESTION, ranked, most, scorer)
+    assert [one.passage for one in found] == sorted({one.passage for one in found})
+    for one in found:
+        assert list(one.sentences) == sorted(set(one.sentences))
+    assert choose(QUESTION, ranked, most, scorer) == found
+
+
+@given(RANKED, SCORERS)
+def test_where_there_is_room_everything_is_read(ranked: list[RankedText], scorer: SentenceScorer) -> None:
+    found = choose(QUESTION, ranked, 10_000, scorer)
+    assert {(one.passage, number) for one in found for number in one.sentences} == {
+        (place, number) for place, one in enumerate(ranked) for number in range(len(one.sentences))
+    }
+
+
+@given(st.text(max_size=60), RANKED)
+def test_every_sentence_has_its_features(question: str, ranked: list[RankedText]) -> None:
+    found = describe(question, ranked)
+    assert found.values.shape == (len(found.places), len(FEATURES))
+    assert np.isfinite(found.values).all()
+
+
+def test_nothing_is_chosen_of_nothing() -> None:
+    assert choose(QUESTION, [], 100) == []
+    assert choose(QUESTION, [RankedText("p", "Tarn Bridge", [], [], 3.0)], 100) == []
+
+
+def test_the_sentence_that_answers_is_read_first() -> None:
+    """A text that its cosine and the question's words favour, among others of the same passage and of another."""
+    told = "Tarn Bridge was opened by Odile Varro in 1924."
+    ranked = [
+        RankedText("p1", "Salt", ["Salt is mined in the north.", "It is white."], [0.1, 0.0], 0.0),
+        RankedText("p2", "Tarn Bridge", ["The bridge is green.", told, "It is long."], [0.4, 0.9, 0.3], 3.0),
+    ]
+    [first] = choose(QUESTION, ranked, 12)
+    assert (first.passage, first.sentences) == (1, (1,))
+
+
+def test_a_title_leads_from_one_passage_to_another() -> None:
+    """What a likely sentence names is told of under its own title: "led to" marks that, and no other passage."""
+    ranked = [
+        RankedText("p1", "Tarn Bridge", ["Tarn Bridge was designed by Odile Varro."], [0.9], 3.0),
+        RankedText("p2", "Odile Varro", ["She was born in Lindmoor."], [0.2], 0.0),
+        RankedText("p3", "Salt", ["It is white."], [0.2], 0.0),
+    ]
+    values = describe("Where was the designer of Tarn Bridge born?", ranked).values
+    led, on = values[:, FEATURES.index("led to")], values[:, FEATURES.index("leads on")]
+    assert led[1] > 0.0 == led[2]
+    assert on[0] > 0.0 == on[1]
+
+
+HEADINGS = [("", ""), ("Tarn Bridge", ""), ("Tarn Bridge › History", "History")]
+
+
+@pytest.mark.parametrize(("title", "heading"), HEADINGS)
+def test_a_heading_is_a_title_without_its_document(title: str, heading: str) -> None:
+    assert heading_of(title) == heading
+
+
+def test_the_shipped_scorer_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
+    told = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    scorer = SentenceScorer.load()
+    assert scorer.scores(np.zeros((3, len(FEATURES)))).shape == (3,)
+    assert (scorer.deviation > 0).all()
+    for number, text in enumerate(["", "[]", '{"features": ["cos', json.dumps(told | {"features": ["mood"]})]):
+        (tmp_path / f"{number}.json").write_text(text, encoding="utf-8")
+        with pytest.raises(StoreCorruptError, match=f"{number}.json"):
+            SentenceScorer.load(tmp_path / f"{number}.json")
+    for name in ("mean", "deviation", "weights"):
+        for wrong in ([1.0], [float("nan")] * len(FEATURES), ["high"] * len(FEATURES), 1.0, None):
+            (tmp_path / "torn.json").write_text(json.dumps(told | {name: wrong}), encoding="utf-8")
+            with pytest.raises(StoreCorruptError, match=r"torn\.json"):
+                SentenceScorer.load(tmp_path / "torn.json")
+    (tmp_path / "torn.json").write_text(json.dumps(told | {"deviation": [0.0] * len(FEATURES)}), encoding="utf-8")
+    with pytest.raises(StoreCorruptError):
+        SentenceScorer.load(tmp_path / "torn.json")
+    with pytest.raises(StoreCorruptError):
+        SentenceScorer.load(tmp_path / "missing.json")
