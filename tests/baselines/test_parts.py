@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from fedrag_flwr.inference.support import within
 from hypothesis import given
 from hypothesis import strategies as st
 
