@@ -213,14 +213,19 @@ def test_a_rebuild_mends_a_torn_list_of_names_and_keeps_a_whole_one(built: Any, 
     assert run(*building).exit_code == 0
 
 
-def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:
+def test_an_answer_shows_where_it_comes_from_and_its_document(built: Any) -> None:
     asked = parsed("ask", "Who designed Tarn Bridge?", "--name", "desk", "--json", *SMALL)
     assert (asked["answer"], asked["path"], asked["llm_calls"]) == ("Odile Varro", "memorizer", 0)
     assert "tarn-bridge" in {shown["document"] for shown in asked["evidence"]}
     shown = run("ask", "Who designed Tarn Bridge?", "--name", "desk", *SMALL).stdout
     assert "Odile Varro" in shown
-    assert "memorizer, score" in shown
-    assert "tarn-bridge (Tarn Bridge)" in shown
+    assert "From memory: Who designed Tarn Bridge? (sure)" in shown
+    assert "Tarn Bridge (tarn-bridge)\n  Tarn Bridge was designed by the engineer Odile Varro." in shown
+    assert "memorizer" not in shown
+    assert (
+        "memorizer, confidence 0.9"
+        in run("ask", "Who designed Tarn Bridge?", "--name", "desk", "--verbose", *SMALL).stdout
+    )
 
 
 def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: Any) -> None:
