@@ -302,7 +302,11 @@ class Engine:
         return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
 
     def _judged(
-        self, asked: Asked, ranked: Sequence[RankedText], units: Sequence[EvidenceUnit], heard: Heard | None
+        self,
+        asked: Asked,
+        ranked: Sequence[RankedText],
+        units: Sequence[EvidenceUnit],
+        heard: Heard | None = None,
     ) -> Judged:
         odds = [one.log_odds for one in ranked]
         return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge, heard)

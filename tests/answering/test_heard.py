@@ -46,8 +46,9 @@ class Speaking:
         seed: int = 0,
         heard: Heard | None = None,
     ) -> list[Completion]:
-        for piece in self.pieces if heard is not None else ():
-            heard(piece)
+        if heard is not None:
+            for piece in self.pieces:
+                heard(piece)
         return [Completion("".join(self.pieces), 1, 1, 0.0)] * n
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
