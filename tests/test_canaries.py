@@ -24,7 +24,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import (
     Answer,
     AnswerMode,
@@ -182,7 +182,14 @@ class Blabbermouth:
     id: str = "blabbermouth"
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         return [Completion(self.secret, 1, 1, 0.0)] * n
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.explain import LONG, bearing_first, borne, in_words
+from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words
 from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
 from fedrag_flwr.answering.options import without_options
 from fedrag_flwr.answering.passages import PassageOrder, Shelf, given_texts, log_odds_of, shortened, windows
@@ -17,7 +17,7 @@ from fedrag_flwr.answering.recall import Recall, Recalled
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.errors import PromptError
 from fedrag_flwr.memory.fusion.fusing import references
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Encoder, Heard
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
@@ -168,8 +168,9 @@ class Engine:
     def closed_book(self, question: Question) -> Answer:
         """The model alone."""
         start = self.clock()
+        asked = self._asked(question.text)
         draft = self.reader.recite(question.text)
-        return self._plain(question, draft, (), start, "the model alone")
+        return self._plain(question, asked, draft, (), (), start, "the model alone")
 
     def plain(self, question: Question, retriever: Retriever | None = None) -> Answer:
         """The ranking's first passages, whole, in the model's own chat template under one instruction (the floor)."""
@@ -178,13 +179,22 @@ class Engine:
         most, order = self.limits.passages, retriever or self.order
         if order is None:
             units = self.shelf.nearest("paragraph", asked.vector, most)
+            odds = [log_odds_of(unit.score) for unit in units]
         else:
-            units = self.shelf.passages([one.passage_id for one in order.rank(question.text, most)], asked.vector)
+            found = order.rank(question.text, most)
+            units = self.shelf.passages([one.passage_id for one in found], asked.vector)
+            odds = [one.score for one in found]
         draft = self.reader.plain(question.text, units)
-        return self._plain(question, draft, units, start, f"the model over {len(units)} whole passages")
+        return self._plain(question, asked, draft, units, odds, start, f"the model over {len(units)} whole passages")
 
-    def at_home(self, question: Question, *, memory: bool = True, reading: bool = True) -> Answer:
-        """Memory where it knows, else the device's own passages; either can be left out, for comparison."""
+    def at_home(
+        self, question: Question, *, memory: bool = True, reading: bool = True, heard: Heard | None = None
+    ) -> Answer:
+        """Memory where it knows, else the device's own passages; either can be left out, for comparison.
+
+        `heard` is told what the model writes: all of it so far, each time that it grows. A second call begins anew, and
+        the answer may be another, or none.
+        """
         start = self.clock()
         asked = self._asked(question.text)
         if memory and (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
@@ -193,7 +203,7 @@ class Engine:
             unknown = because("memory", "memory does not know")
             return Answer(question.id, "", "abstained", 0.0, cost=Cost(self.clock() - start), decisions=(unknown,))
         ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
-        return self._answer(question, asked, self._read(asked, ranked), start)
+        return self._answer(question, asked, self._read(asked, ranked, heard), start)
 
     def drafted(self, question: str) -> Judged:
         """What the model writes in one call over home's passages, with its features, before anything is declined."""
@@ -288,19 +298,25 @@ class Engine:
             recalled=item.question,
         )
 
-    def _read(self, asked: Asked, ranked: Sequence[RankedText]) -> Judged:
+    def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
         """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
         stem, options = without_options(asked.text)
-        first = self._judged(asked, ranked, windows(stem, ranked, self.limits.words))
+        first = self._judged(asked, ranked, windows(stem, ranked, self.limits.words), heard)
         if options or not self.limits.more or first.confidence >= self.limits.abstain_below:
             return first
-        more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more))
+        more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more), heard)
         again = replace(more, draft=more.draft.after(first.draft))
         return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
 
-    def _judged(self, asked: Asked, ranked: Sequence[RankedText], units: Sequence[EvidenceUnit]) -> Judged:
+    def _judged(
+        self,
+        asked: Asked,
+        ranked: Sequence[RankedText],
+        units: Sequence[EvidenceUnit],
+        heard: Heard | None = None,
+    ) -> Judged:
         odds = [one.log_odds for one in ranked]
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge)
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge, heard)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""
@@ -310,13 +326,22 @@ class Engine:
         return replace(answer, paths=paths)
 
     def _plain(
-        self, question: Question, draft: Draft, units: Sequence[EvidenceUnit], start: float, said: str
+        self,
+        question: Question,
+        asked: Asked,
+        draft: Draft,
+        units: Sequence[EvidenceUnit],
+        odds: Sequence[float],
+        start: float,
+        said: str,
     ) -> Answer:
+        """What the model said, kept as it is; its confidence only stands beside it."""
+        features = read_features(asked.text, asked.analysis, draft, units, odds)
         return Answer(
             question_id=question.id,
             text=draft.text,
             path="cognizer" if draft.text else "abstained",
-            score=0.0,
+            score=self.judge.of_draft(features, self.generator_id) if draft.text else 0.0,
             decisions=(because("model", said if draft.text else f"{said} does not know"),),
             sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
             cost=draft.timed(self.clock() - start),
@@ -345,6 +370,7 @@ def judged_over(
     generator_id: str,
     odds: Sequence[float] = (),
     judge: Judge | None = None,
+    heard: Heard | None = None,
 ) -> Judged:
     """What the model answers over units, with its confidence; nothing where there are none.
 
@@ -362,11 +388,13 @@ def judged_over(
         Log-odds of the ranked passages; where nobody ranked them, the units' cosines stand in.
     judge
         Gives confidence; None: the shipped one.
+    heard
+        Is told what the model writes, as `Reader.read` tells it.
     """
     if not units:
         return Judged(Draft(""), (), 0.0)
     stem, options = without_options(question)
-    draft = reader.choose(stem, units, options) if options else reader.read(question, units)
+    draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
     if not draft.text:
         return Judged(draft, units, 0.0)
     odds = odds or [log_odds_of(unit.score) for unit in units]
@@ -391,7 +419,7 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
         text = " ".join(one.text for one in cited)
         units = list(dict.fromkeys([*(one.unit for one in cited), *units]))
         citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in cited)
-        decisions += [] if text else [because("evidence", "no passage bears it")]
+        decisions += [] if text else [because("evidence", NO_BEARER)]
     elif text:
         units = bearing_first(question.text, text, units)
     remote = any(unit.origin != home for unit in units)
@@ -410,7 +438,7 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
 
 def _said(judged: Judged) -> Decision:
     if not judged.units:
-        return because("evidence", "there is nothing to read")
+        return because("evidence", NOTHING_READ)
     read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")

@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from fedrag_flwr.answering.windows import content_words
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.records import Decision, EvidenceUnit
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import under_title
 
 LONG = 12  # words of an answer from which it is made of sentences, each with a citation
 _BORNE = 0.6  # share of a sentence's words that the passage which bears it tells
+_FEW = 3  # words from which a sentence of an answer is looked for in other words
+_TELLS = 0.5  # share of them that a sentence of that passage tells which is marked
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 SURE, LIKELY = 0.75, 0.5  # confidence from which an answer is told as such
+NOTHING_READ, NO_BEARER = "there is nothing to read", "no passage bears it"  # decisions on evidence
+
+
+class Text(Protocol):
+    """A text under a title."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+AnyText = TypeVar("AnyText", bound=Text)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Where an answer comes from, as people are told.
+
+    Parameters
+    ----------
+    lead
+        The words: "From memory:", "Read in".
+    name
+        What they name: the memory's question, or a document with its heading; "" where they name nothing.
+    sure
+        The confidence in words; "" where nobody judged the answer.
+    """
+
+    lead: str
+    name: str = ""
+    sure: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.lead, self.name, f"({self.sure})" if self.sure else "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +87,94 @@ def borne(text: str, units: Sequence[EvidenceUnit]) -> list[Borne]:
     return found
 
 
-def bearing_first(question: str, answer: str, units: Sequence[EvidenceUnit]) -> list[EvidenceUnit]:
+def bearing_first(question: str, answer: str, units: Sequence[AnyText]) -> list[AnyText]:
     """Units in the order in which they bear a short answer: those that hold its words, and most of the question's."""
     said = f" {' '.join(told_words(answer))} "
     asked = content_words(question)
 
-    def weight(unit: EvidenceUnit) -> tuple[bool, int]:
+    def weight(unit: AnyText) -> tuple[bool, int]:
         words = f" {' '.join(told_words(under_title(unit.title, unit.text)))} "
         return said.strip() != "" and said in words, len(asked & _told(unit))
 
     return sorted(units, key=weight, reverse=True)
 
 
-def _told(unit: EvidenceUnit) -> frozenset[str]:
+def told_of(path: str, score: float, recalled: str = "", place: str = "", devices: Sequence[str] = ()) -> Told:
+    """Where an answer comes from, and how sure it is.
+
+    Parameters
+    ----------
+    path
+        By which it came.
+    score
+        Its confidence; 0.0 where nobody judged it.
+    recalled
+        The question of the memory that answered.
+    place
+        The document, with its heading, of the passage that bears it.
+    devices
+        On whose texts it rests.
+    """
+    sure = in_words(score) if score else ""
+    if path == "memorizer":
+        return Told("From memory:" if recalled else "From memory", recalled, sure)
+    if path == "cache":
+        return Told("As it was answered before", "", sure)
+    if path == "remote":
+        return Told("From what these devices hold:", ", ".join(dict.fromkeys(devices)), sure)
+    if place or devices:
+        return Told("Read in", place or "the documents", sure)
+    return Told("Said by the model alone", "", sure)
+
+
+def why_declined(decisions: Sequence[Decision]) -> str:
+    """Why there is no answer, in a sentence without numbers."""
+    steps = {one.step for one in decisions}
+    outcome = next((one.said for one in decisions if one.step == "outcome"), "")
+    if "confidence" in steps or "gate" in steps:
+        return "An answer was found, but it is too unsure."
+    if any(one.said == NOTHING_READ for one in decisions):
+        return "Nothing in the documents is near the question."
+    if "model" in steps or any(one.said == NO_BEARER for one in decisions):
+        return "The passages do not bear an answer."
+    if outcome:
+        return f"{outcome[0].upper()}{outcome[1:].rstrip('.')}."
+    return "Memory does not know it." if "memory" in steps else "No answer was found."
+
+
+def marked(text: str, answer: str) -> list[str]:
+    """A text cut into parts, of which every second one is to be marked.
+
+    Marked are the answer's words, or else the sentences that tell most of it. The parts joined are the text.
+    """
+    spans = list(_phrases(text, answer)) or list(_telling(text, answer))
+    parts, end = [], 0
+    for first, last in spans:
+        parts += [text[end:first], text[first:last]]
+        end = last
+    return [*parts, text[end:]]
+
+
+def _phrases(text: str, answer: str) -> Iterator[tuple[int, int]]:
+    """Where a text says an answer in its words."""
+    words = re.findall(r"\w+", answer)
+    if not words or answer.casefold().strip(" .") in {"yes", "no"}:
+        return
+    said = r"(?<!\w)" + r"\W{1,3}".join(words) + r"(?!\w)"
+    yield from (found.span() for found in re.finditer(said, text, re.IGNORECASE))
+
+
+def _telling(text: str, answer: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences stand that tell an answer in other words; one of few words is told by chance."""
+    told = [words for words in map(content_words, sentences_of(answer)) if len(words) >= _FEW]
+    end = 0
+    for sentence in sentences_of(text):
+        first = text.index(sentence, end)
+        end = first + len(sentence)
+        words = content_words(sentence)
+        if any(len(words & one) >= _TELLS * len(one) for one in told):
+            yield first, end
+
+
+def _told(unit: Text) -> frozenset[str]:
     return content_words(under_title(unit.title, unit.text))

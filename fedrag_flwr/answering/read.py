@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines, plain_prompt, reading_prompt
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 
 # One line: an answer and nothing else.
@@ -83,10 +83,13 @@ class Reader:
         """Ask the model alone."""
         return self._complete(closed_book_prompt(question), None)
 
-    def read(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
-        """Ask over passages, and how likely the model would have said that it does not know."""
+    def read(self, question: str, units: Sequence[EvidenceUnit], heard: Heard | None = None) -> Draft:
+        """Ask over passages, and how likely the model would have said that it does not know.
+
+        `heard` is told all of the answer so far, each time that it grows; nothing while it says that it does not know.
+        """
         prompt = reading_prompt(question, units)
-        draft = self._complete(prompt, ONE_LINE)
+        draft = self._complete(prompt, ONE_LINE, _so_far(heard) if heard is not None else None)
         if not draft.text or draft.cost.replayed:
             return draft
         return replace(draft, unknown=float(self.generator().score(prompt, [UNKNOWN]).logprobs[0]))
@@ -107,9 +110,24 @@ class Reader:
         best = int(np.argmax(means))
         return Draft(options[best], Cost(found.seconds, 1, found.tokens_in), found.setup, float(means[best]))
 
-    def _complete(self, prompt: Prompt, grammar: Grammar | None) -> Draft:
-        [said] = self.generator().complete(prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed)
+    def _complete(self, prompt: Prompt, grammar: Grammar | None, heard: Heard | None = None) -> Draft:
+        [said] = self.generator().complete(
+            prompt, grammar=grammar, max_tokens=self.max_tokens, seed=self.seed, heard=heard
+        )
         return _draft(said)
+
+
+def _so_far(heard: Heard) -> Heard:
+    """Takes the pieces of an answer, and tells all of it so far where it is one."""
+    pieces: list[str] = []
+
+    def add(piece: str) -> None:
+        pieces.append(piece)
+        text = "".join(pieces)
+        if not UNKNOWN.startswith(text.strip().casefold()) and not declines(text):
+            heard(text)
+
+    return add
 
 
 def _draft(said: Completion) -> Draft:

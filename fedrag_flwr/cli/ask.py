@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
+from rich.console import Console
+from rich.live import Live
+from rich.padding import Padding
+from rich.text import Text
 
+from fedrag_flwr.answering.explain import marked
 from fedrag_flwr.answering.isolate import settled
 from fedrag_flwr.cli.console import (
     JsonFlag,
@@ -22,11 +28,14 @@ from fedrag_flwr.cli.console import (
 )
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
 from fedrag_flwr.errors import ServiceAbsentError
+from fedrag_flwr.models.base import Heard
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.records import Question
 from fedrag_flwr.service.answers import GivenAnswer, given, read_answer
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.config import config_of
+
+_MARK = "bold reverse"
 
 
 @with_errors
@@ -38,53 +47,118 @@ def ask(
         bool, typer.Option("--wait", help="Let it wait for a federation's help where home is not sure.")
     ] = False,
     no_service: Annotated[bool, typer.Option("--no-service", help="Load the models here.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show cost, decisions and their numbers.")] = False,
     changes: SetOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ask a device; shows the path, the evidence with its documents, and what the answer cost.
+    """Ask a device; shows the answer, where it comes from, and the passage that bears it.
 
-    A running service of the device answers, unless --no-service, --store or --set ask for something else.
+    On a terminal the answer shows while it is written. A running service of the device answers, unless --no-service,
+    --store or --set ask for something else.
     """
     question = question_of(question)
     here = no_service or store is not None or bool(changes)
-    answer = None if here else _by_service(question, name, wait)
-    if answer is None:
-        answer = _in_process(question, name, store, wait, changes)
+    with as_it_comes(out, aloud=not as_json) as heard:
+        answer = None if here else _by_service(question, name, wait, heard)
+        if answer is None:
+            answer = _in_process(question, name, store, wait, changes, heard)
     if as_json:
         print_json(answer)
     else:
-        _show(answer)
+        show(out, answer, verbose=verbose)
     if wait and not answer.waiting:
         err.print("[dim]it does not wait: home is sure, or this device has no outbox (serving.outbox) or a full one[/]")
 
 
-def _by_service(question: str, name: str, wait: bool) -> GivenAnswer | None:
+def _by_service(question: str, name: str, wait: bool, heard: Heard | None) -> GivenAnswer | None:
     try:
         with ServiceClient(config_of(name).socket) as service:
-            return read_answer(service.ask(question, help=wait))
+            return read_answer(service.ask(question, help=wait, heard=heard))
     except ServiceAbsentError:
         return None
 
 
-def _in_process(question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None) -> GivenAnswer:
+def _in_process(
+    question: str, name: str, store: Path | None, wait: bool, changes: list[str] | None, heard: Heard | None
+) -> GivenAnswer:
     asked = Question(new_id(), question, name)
     with open_as_configured(name, store, changes) as device:
-        answer, waits = settled(lambda: device.ask_or_wait(asked) if wait else (device.ask_at_home(asked), False))
+        answer, waits = settled(
+            lambda: device.ask_or_wait(asked, heard) if wait else (device.ask_at_home(asked, heard), False)
+        )
         return given(asked.id, question, answer, device.trace(answer), time.time(), waiting=waits)
 
 
-def _show(answer: GivenAnswer) -> None:
-    out.print(f"[bold]{escape(answer.answer or 'I do not know.')}[/]", highlight=False)
-    out.print(
-        f"[dim]{answer.path}, score {answer.score:.2f}, {answer.seconds * 1000:.0f} ms, {answer.llm_calls} LLM calls; "
-        f"{escape(answer.explanation)}[/]",
-        highlight=False,
-    )
+@contextmanager
+def as_it_comes(console: Console, *, aloud: bool) -> Iterator[Heard | None]:
+    """Show an answer while it is written, and take it away in the end; gives None where nobody reads a terminal."""
+    if not (aloud and console.is_terminal):
+        yield None
+        return
+    with Live(console=console, transient=True) as live:
+        yield lambda text: live.update(Text(text, "dim"))
+
+
+def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> None:
+    """Print an answer for people.
+
+    Parameters
+    ----------
+    console
+        Where.
+    answer
+        What was answered.
+    verbose
+        Whether to show cost, decisions and their numbers.
+    """
+    console.print(_said(answer), highlight=False)
+    console.print(_origin(answer), highlight=False)
+    for number, place in {one.number: one.place for one in answer.citations}.items():
+        console.print(Text(f"[{number}] {place}"), highlight=False)
     if answer.waiting:
-        out.print(f"[dim]it waits for help as {answer.id}; see `fedrag inspect delivered` later[/]", highlight=False)
-    for one in dict.fromkeys((one.document, one.title, one.passage, one.text) for one in answer.evidence):
-        document, title, passage, text = one
-        shown = f"  {document}{f' ({title})' if title else ''}, {passage}: {text}"
-        out.print(shown, highlight=False, markup=False)
+        console.print(
+            Text(f"It waits for help as {answer.id}; see `fedrag inspect delivered` later.", "dim"), highlight=False
+        )
+    if answer.answer or verbose:
+        for shown, one in enumerate(answer.evidence):
+            first = shown == 0 and bool(answer.answer)
+            console.print(Text(f"\n{one.place} ({one.document})", "" if first else "dim"), highlight=False)
+            text = _marked(one.text, answer.answer) if first else Text(one.text, "dim")
+            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
+    if verbose:
+        _show_numbers(console, answer)
+
+
+def _said(answer: GivenAnswer) -> Text:
+    if not answer.citations:
+        return Text(answer.answer or "I do not know.", "bold")
+    said = Text()
+    for one in answer.citations:
+        said.append(f"{one.sentence} ", "bold").append(f"[{one.number}] ")
+    return said
+
+
+def _origin(answer: GivenAnswer) -> Text:
+    if not answer.answer:
+        return Text(answer.why)
+    told = answer.told
+    parts = [(told.lead, ""), (told.name, "italic"), (f"({told.sure})" if told.sure else "", "")]
+    return Text(" ").join(Text(text, style) for text, style in parts if text)
+
+
+def _marked(text: str, answer: str) -> Text:
+    shown = Text()
+    for place, part in enumerate(marked(text, answer)):
+        shown.append(part, _MARK if place % 2 else "")
+    return shown
+
+
+def _show_numbers(console: Console, answer: GivenAnswer) -> None:
+    cost = f"{answer.seconds * 1000:.0f} ms, {answer.llm_calls} calls of the model"
+    console.print(Text(f"\n{answer.path}, confidence {answer.score:.2f}, {cost}", "dim"), highlight=False)
+    for one in answer.decisions:
+        console.print(Text(f"{one.step}: {one.said}", "dim"), highlight=False)
+    if not answer.answer and any(one.step == "confidence" for one in answer.decisions):
+        console.print(Text("inference.abstain-below sets the confidence from which it answers", "dim"), highlight=False)
     for path in answer.paths:
-        print_path(path)
+        print_path(path, console)

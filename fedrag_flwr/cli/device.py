@@ -9,6 +9,7 @@ from textwrap import indent
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
@@ -219,13 +220,13 @@ def _add_memories(tree: Tree, memories: Sequence[MemoryLine]) -> None:
         branch.add(escape(f"{memory.question} -> {memory.answer}"))
 
 
-def print_path(path: ChosenPath | None) -> None:
+def print_path(path: ChosenPath | None, console: Console = out) -> None:
     """Show an answer path as a chain."""
     if path is None:
-        out.print("   no answer path leads here", highlight=False)
+        console.print("   no answer path leads here", highlight=False)
         return
-    out.print(f"   answer path of weight {path.weight:.2f}, score {path.score:.3f}", highlight=False)
-    out.print(indent(drawn(path), "     "), highlight=False, markup=False)
+    console.print(f"   answer path of weight {path.weight:.2f}, score {path.score:.3f}", highlight=False)
+    console.print(indent(drawn(path), "     "), highlight=False, markup=False)
 
 
 def open_as_configured(name: str, store: Path | None, changes: list[str] | None) -> EdgeDevice:

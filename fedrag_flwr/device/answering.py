@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.answering.engine import Engine
 from fedrag_flwr.device.engines import Engines
 from fedrag_flwr.device.graphing import DeviceGraph
-from fedrag_flwr.models.base import Encoder
+from fedrag_flwr.models.base import Encoder, Heard
 from fedrag_flwr.ordering.controller import DeviceController
 from fedrag_flwr.records import Answer, AnswerMode, Cost, EvidenceUnit, OpenQuestion, Question, Vector, Want
 from fedrag_flwr.settings import Settings
@@ -59,10 +59,13 @@ class DeviceAnswers:
             return self._assisted(engine, question, own)
         return engine.ask(question)
 
-    def ask_at_home(self, question: Question) -> tuple[Answer, bool]:
-        """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure."""
+    def ask_at_home(self, question: Question, heard: Heard | None = None) -> tuple[Answer, bool]:
+        """Answer from memory, and with home's own evidence where memory is not enough; and whether home is sure.
+
+        `heard` is told what the model writes, as `Engine.at_home` tells it.
+        """
         engine = self.engines.over("all")
-        answer = engine.at_home(question)
+        answer = engine.at_home(question, heard=heard)
         return answer, engine.sure(answer)
 
     def _assisted(self, engine: Engine, question: Question, own: bool) -> Answer | OpenQuestion:

@@ -30,6 +30,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
 from fedrag_flwr.memory.synthesis.rules import RuleSynthesizer
+from fedrag_flwr.models.base import Heard
 from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
 from fedrag_flwr.ordering.order import EvidenceOrders
@@ -280,14 +281,20 @@ class EdgeDevice:
         """Answer one question at home, with its evidence."""
         return self.answers.ask(question, mode)
 
-    def ask_at_home(self, question: Question) -> Answer:
-        """Answer one question from memory, and with home's own evidence where memory is not enough."""
-        answer, _ = self.answers.ask_at_home(question)
+    def ask_at_home(self, question: Question, heard: Heard | None = None) -> Answer:
+        """Answer one question from memory, and with home's own evidence where memory is not enough.
+
+        `heard` is told all of what the model writes so far, each time that it grows. The answer may be another.
+        """
+        answer, _ = self.answers.ask_at_home(question, heard)
         return answer
 
-    def ask_or_wait(self, question: Question) -> tuple[Answer, bool]:
-        """Home's answer, and whether the question waits for a better one of the federation."""
-        answer, sure = self.answers.ask_at_home(question)
+    def ask_or_wait(self, question: Question, heard: Heard | None = None) -> tuple[Answer, bool]:
+        """Home's answer, and whether the question waits for a better one of the federation.
+
+        `heard` as in `ask_at_home`.
+        """
+        answer, sure = self.answers.ask_at_home(question, heard)
         return answer, not sure and self.waiting.let_wait(question)
 
     def receive(self, answers: Sequence[Answer]) -> AnswerBatch:

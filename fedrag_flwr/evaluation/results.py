@@ -144,7 +144,7 @@ def _row(line: bytes, where: str) -> AnswerRow:
 
 def _line(row: AnswerRow) -> str:
     fields = asdict(row)
-    for name in ("evidence", "answer_paths"):
+    for name in ("told", "evidence", "answer_paths"):
         if not fields[name]:
             del fields[name]
     return json.dumps(fields, ensure_ascii=False)

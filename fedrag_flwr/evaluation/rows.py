@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fedrag_flwr.answering.explain import LONG, bearing_first, told_of, why_declined
 from fedrag_flwr.evaluation.bootstrap import Finite
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import Verdict, judge_all
@@ -18,9 +19,11 @@ MISSING = "missing"
 class AnswerRow(Explained):
     """One system's answer to one question, beside the gold.
 
-    `answer` is None and `path` ``missing`` if none came, or an error in its place: then `decisions` say which.
-    `evidence` is what the generator read, and `answer_paths` say why its passages were chosen: in benchmarks over
-    public text, of answers made in this process.
+    `answer` is None and `path` ``missing`` if none came, or an error in its place: then `decisions` say which. `score`
+    is the answer's confidence; None where nobody judged it. `told` says in words where the answer comes from, or why
+    there is none. It names a memory's question or a document only where evidence may be written. `evidence` is what the
+    generator read, and `answer_paths` say why its passages were chosen: in benchmarks over public text, of answers made
+    in this process.
     """
 
     system: str
@@ -38,6 +41,7 @@ class AnswerRow(Explained):
     f1: Finite
     sources: tuple[str, ...]
     cost: Cost
+    told: str = ""
     evidence: tuple[str, ...] = ()
     answer_paths: tuple[ChosenPath, ...] = ()
 
@@ -59,8 +63,9 @@ def answer_rows(
         for verdict in judge_all(gold, answers.get(system, ())):
             row = _row(system, verdict)
             if with_evidence and verdict.answer is not None:
-                told = tuple(map(_told, verdict.answer.evidence))
-                row = replace(row, evidence=told, answer_paths=verdict.answer.paths)
+                evidence = tuple(map(_titled, verdict.answer.evidence))
+                told = _told(verdict.gold.text, verdict.answer)
+                row = replace(row, told=told, evidence=evidence, answer_paths=verdict.answer.paths)
             yield row
 
 
@@ -76,15 +81,35 @@ def _row(system: str, verdict: Verdict) -> AnswerRow:
         aliases=tuple(gold.aliases),
         answer=answer.text if answer else None,
         path=answer.path if answer else MISSING,
-        score=answer.score if answer and answer.score and math.isfinite(answer.score) else None,
+        score=_confidence(answer),
         right=verdict.right,
         em=verdict.em,
         f1=verdict.f1,
         decisions=answer.decisions if answer else verdict.failure,
         sources=answer.sources if answer else (),
         cost=answer.cost if answer else Cost(),
+        told=_told("", replace(answer, recalled="", evidence=())) if answer else "",
     )
 
 
-def _told(unit: EvidenceUnit) -> str:
+def _confidence(answer: Answer | None) -> float | None:
+    """An answer's confidence; a text with 0.0 was judged by nobody."""
+    if answer is None or not math.isfinite(answer.score) or (answer.text and not answer.score):
+        return None
+    return answer.score
+
+
+def _told(question: str, answer: Answer) -> str:
+    """Where an answer comes from, or why there is none, as people are told."""
+    if not answer.text:
+        return why_declined(answer.decisions)
+    units = answer.evidence
+    if len(answer.text.split()) <= LONG:  # of a longer one the first unit bears the first sentence
+        units = tuple(bearing_first(question, answer.text, units))
+    place = units[0].title if units else ""
+    devices = [source.partition("/")[0] for source in answer.sources]
+    return str(told_of(answer.path, answer.score, answer.recalled, place, devices))
+
+
+def _titled(unit: EvidenceUnit) -> str:
     return f"{unit.title}: {unit.text}" if unit.title else unit.text

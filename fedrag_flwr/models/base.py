@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Grammar = NewType("Grammar", str)  # GBNF
+Heard = Callable[[str], None]  # is told a text while it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,19 @@ class Generator(Protocol):
         ...
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
-        """Complete a prompt n times; n = 1 decodes greedily."""
+        """Complete a prompt n times; n = 1 decodes greedily.
+
+        `heard` is told each new piece of a single completion as it is written; the pieces joined are its text.
+        """
         ...
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:

@@ -8,19 +8,23 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, cast
 from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 
 from fedrag_flwr.errors import ModelError, PromptError
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
+from fedrag_flwr.models.spoken import Spoken
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, OpenAI
-    from openai.types.chat import ChatCompletion, ChatCompletionMessageParam
+    from openai import APIError, APIStatusError, OpenAI, Stream
+    from openai.types import CompletionUsage
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessageParam
+    from openai.types.chat.chat_completion import ChoiceLogprobs
+    from openai.types.chat.chat_completion_chunk import ChoiceLogprobs as ChunkLogprobs
 
 KEYS = ("FEDRAG_GENERATOR_KEY", "OPENAI_API_KEY")  # environment variables that may hold the key, in this order
 TEMPERATURE = 0.7
@@ -29,6 +33,7 @@ _RETRIES = 2
 _LETTERS_PER_TOKEN = 4  # of English, in the vocabularies of common models
 _UNLIKELY = -20.0  # a choice that was not made; finite, so that two of them can be compared
 _TOO_LONG = {"context_length_exceeded", "exceed_context_size_error"}  # OpenAI's word and llama.cpp's
+_LOOK = "look at the server's log"
 _OWN = tuple(
     ipaddress.ip_network(block)
     for block in (
@@ -36,6 +41,15 @@ _OWN = tuple(
         *("::1/128", "fc00::/7", "fe80::/10"),
     )
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a server replied, and what it told of that: the log-probabilities of tokens, and their counts."""
+
+    text: str
+    logprobs: list[float]
+    used: CompletionUsage | None
 
 
 class EndpointGenerator:
@@ -71,11 +85,19 @@ class EndpointGenerator:
         return f"{self._name}@{self._host}"
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         """Complete a prompt n times; n = 1 decodes greedily, more are drawn with seeds that follow each other.
 
         The grammar holds where the server is llama.cpp's own; others are trusted to follow the prompt's examples.
+        `heard` is told each new piece of a single completion as the server sends it.
 
         Raises
         ------
@@ -86,8 +108,10 @@ class EndpointGenerator:
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._host)
+        if heard is not None and n > 1:
+            raise ModelError("only one completion can be heard", where=self._host)
         temperature = 0.0 if n == 1 else TEMPERATURE
-        return [self._one(prompt, grammar, max_tokens, temperature, seed + number) for number in range(n)]
+        return [self._one(prompt, grammar, max_tokens, temperature, seed + number, heard) for number in range(n)]
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
         """Which continuation the model chooses, as log-probabilities: near 0 for that one, very low for all others.
@@ -117,14 +141,21 @@ class EndpointGenerator:
         return math.ceil(len(text) / _LETTERS_PER_TOKEN)
 
     def _one(
-        self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, seed: int
+        self,
+        prompt: Prompt,
+        grammar: Grammar | None,
+        max_tokens: int,
+        temperature: float,
+        seed: int,
+        heard: Heard | None,
     ) -> Completion:
         messages = _messages(prompt)
         begun = time.perf_counter()
         with self._told():
-            client, extra = self._client, self._extra(grammar)
+            client, extra = self._client, self._extra(grammar, stream=heard is not None)
             start = time.perf_counter()
-            reply = client.chat.completions.create(
+            create = partial(
+                client.chat.completions.create,
                 model=self._name,
                 messages=messages,
                 max_tokens=max_tokens,
@@ -132,23 +163,50 @@ class EndpointGenerator:
                 seed=seed,
                 extra_body=extra,
             )
+            if heard is None:
+                said = _whole(create())
+            else:
+                said = self._as_it_comes(cast("Stream[ChatCompletionChunk]", create(stream=True)), heard, start)
             seconds = time.perf_counter() - start
-            text, used = (reply.choices[0].message.content or "").strip(), reply.usage
-            logprob = _mean_logprob(reply)
+        used = said.used
         return Completion(
-            text=text,
+            text=said.text,
             tokens_in=used.prompt_tokens if used else sum(self.count_tokens(str(one["content"])) for one in messages),
-            tokens_out=used.completion_tokens if used else self.count_tokens(text),
+            tokens_out=used.completion_tokens if used else self.count_tokens(said.text),
             seconds=seconds,
-            logprob=logprob,
+            logprob=sum(said.logprobs) / len(said.logprobs) if said.logprobs else math.nan,
             setup=start - begun,
         )
 
-    def _extra(self, grammar: Grammar | None) -> dict[str, object]:
+    def _as_it_comes(self, stream: Stream[ChatCompletionChunk], heard: Heard, start: float) -> _Said:
+        """Read a reply that comes in pieces; all of it has the time that one reply may take."""
+        pieces: list[str] = []
+        logprobs: list[float] = []
+        used: CompletionUsage | None = None
+        came, spoken = False, Spoken(heard)
+        with stream:
+            for chunk in stream:
+                came, used = True, chunk.usage or used
+                for choice in chunk.choices[:1]:  # the last chunk of some servers has none
+                    pieces.append(choice.delta.content or "")
+                    logprobs += _logprobs(choice.logprobs)
+                    spoken.add(pieces[-1])
+                if time.perf_counter() - start > self._seconds:
+                    raise self._late()
+        if not came:
+            raise ValueError("a reply without pieces")
+        return _Said("".join(pieces).strip(), logprobs, used)
+
+    def _extra(self, grammar: Grammar | None, *, stream: bool) -> dict[str, object]:
         """What only llama.cpp's server is asked for; others refuse what they do not know."""
         if not self._is_llama_cpp:
             return {}
-        return {"logprobs": True, "top_logprobs": 1} | ({"grammar": grammar} if grammar else {})
+        asked: dict[str, object] = {"logprobs": True, "top_logprobs": 1}
+        if grammar:
+            asked["grammar"] = grammar
+        if stream:
+            asked["stream_options"] = {"include_usage": True}
+        return asked
 
     @cached_property
     def _client(self) -> OpenAI:
@@ -182,35 +240,46 @@ class EndpointGenerator:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Give the protocol's errors as ours: a server's own words may repeat the prompt, so they are left out."""
-        from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+        from httpx import HTTPError, TimeoutException
+        from openai import APIConnectionError, APIError, APIResponseValidationError, APIStatusError, APITimeoutError
 
         try:
             yield
-        except APITimeoutError:
-            fix = "choose a smaller model there, or a quicker machine"
-            raise ModelError(f"no answer within {self._seconds:g} s", where=self._host, fix=fix) from None
-        except APIConnectionError:
+        except (APITimeoutError, TimeoutException):
+            raise self._late() from None
+        except (APIConnectionError, HTTPError):  # the second where a reply breaks off
             fix = "start the server there, or correct the generator's address"
             raise ModelError("the server cannot be reached", where=self._host, fix=fix) from None
         except APIStatusError as error:
             raise self._refused(error) from None
-        except (APIError, ValueError, LookupError, AttributeError, TypeError):  # replies come unchecked, even as HTML
+        except (APIResponseValidationError, ValueError, LookupError, AttributeError, TypeError):
+            # replies come unchecked, even as HTML
             raise ModelError(
                 "the reply is not of OpenAI's chat protocol", where=self._host, fix="let the address end in /v1"
             ) from None
+        except APIError as error:  # in the place of a piece
+            if _is_too_long(error):
+                raise self._too_long() from None
+            raise ModelError("the server failed while it replied", where=self._host, fix=_LOOK) from None
 
     def _refused(self, error: APIStatusError) -> ModelError:
         status = error.status_code
-        too_long = {error.code, error.type} & _TOO_LONG or "context length" in error.message
-        if status == 400 and too_long:
-            fix = "hand over less evidence or give the server a larger context"
-            return PromptError("the prompt does not fit the model's context", where=self._host, fix=fix)
+        if status == 400 and _is_too_long(error):
+            return self._too_long()
         fix = {
             401: f"put the server's key into {KEYS[0]}",
             403: f"put the server's key into {KEYS[0]}",
             404: "correct the model's name there; the address ends in /v1 mostly",
-        }.get(status, "look at the server's log")
+        }.get(status, _LOOK)
         return ModelError(f"the server refused with status {status}", where=self._host, fix=fix)
+
+    def _too_long(self) -> PromptError:
+        fix = "hand over less evidence or give the server a larger context"
+        return PromptError("the prompt does not fit the model's context", where=self._host, fix=fix)
+
+    def _late(self) -> ModelError:
+        fix = "choose a smaller model there, or a quicker machine"
+        return ModelError(f"no answer within {self._seconds:g} s", where=self._host, fix=fix)
 
 
 def _checked(address: str) -> SplitResult:
@@ -248,10 +317,17 @@ def _messages(prompt: Prompt) -> list[ChatCompletionMessageParam]:
     return [*messages, {"role": "user", "content": prompt.user}]
 
 
-def _mean_logprob(reply: ChatCompletion) -> float:
-    told = reply.choices[0].logprobs
-    tokens = told.content if told is not None else None
-    return sum(token.logprob for token in tokens) / len(tokens) if tokens else math.nan
+def _whole(reply: ChatCompletion) -> _Said:
+    [choice, *_] = reply.choices
+    return _Said((choice.message.content or "").strip(), _logprobs(choice.logprobs), reply.usage)
+
+
+def _logprobs(told: ChoiceLogprobs | ChunkLogprobs | None) -> list[float]:
+    return [token.logprob for token in (told.content if told is not None else None) or ()]
+
+
+def _is_too_long(error: APIError) -> bool:
+    return bool({error.code, error.type} & _TOO_LONG) or "context length" in error.message
 
 
 def _one_of(texts: Sequence[str]) -> Grammar:

@@ -100,11 +100,13 @@ class LlamaEngine:
 
     def text(self, tokens: Sequence[int]) -> str:
         """Join tokens to a text; a character that ends torn is left out."""
-        buffer, parts = ctypes.create_string_buffer(512), []
-        for token in tokens:
-            length = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
-            parts.append(buffer.raw[: max(length, 0)])
-        return b"".join(parts).decode("utf-8", "ignore")
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "ignore")
+
+    def piece(self, token: int) -> bytes:
+        """The bytes of a token; they may begin or end within a character."""
+        buffer = ctypes.create_string_buffer(512)
+        length = self._c.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
+        return buffer.raw[: max(length, 0)]
 
     def special_text(self, name: str) -> str:
         """Give the text of the ``bos`` or ``eos`` token; empty where there is none."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models.adapters import Adapter
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.engine import LlamaEngine
@@ -100,12 +100,21 @@ class LlamaGenerator:
         return self._turns.seconds
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         """Complete a prompt n times; n = 1 decodes greedily, more are drawn with the seed over one prompt state.
 
         `tokens_in` counts the whole prompt, also what was reused, in each completion. `seconds` of n completions add
         up to the time of the call; `setup`, the first evaluation of a prefix and loading the model, is not part of it.
+        `heard` is told each new piece of a single completion as it is written, while the model is held: it must not
+        wait. A replayed text is one piece.
 
         Raises
         ------
@@ -114,11 +123,15 @@ class LlamaGenerator:
         """
         if max_tokens < 1 or n < 1:
             raise ModelError("max_tokens and n are at least 1", where=self._path.name)
+        if heard is not None and n > 1:
+            raise ModelError("only one completion can be heard", where=self._path.name)
         prompt, weights = self._adapted(prompt)
         key = ""
         if self._cache is not None:
             key = self._cache.key(weights, prompt, grammar, max_tokens, n, seed, self._temperature)
             if (known := self._cache.get(key)) is not None:
+                if heard is not None:
+                    heard(known[0].text)
                 return known
         with self._turns:
             start = time.perf_counter()
@@ -127,7 +140,7 @@ class LlamaGenerator:
             completions = [
                 replace(completion, setup=completion.setup + loading)
                 for completion in session.complete(
-                    prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed
+                    prompt, grammar, max_tokens, 0.0 if n == 1 else self._temperature, n, seed, heard
                 )
             ]
         if self._cache is not None:

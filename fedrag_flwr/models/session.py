@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import PromptError
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.models.chat import ChatTemplate, Piece
 from fedrag_flwr.models.decoding import Chooser, log_probability
 from fedrag_flwr.models.engine import GrammarState, LlamaEngine, State
+from fedrag_flwr.models.spoken import Spoken
 
 SAMPLES_AT_ONCE = 8
 _SCORED_AT_ONCE = 64  # rows of logits held at a time
@@ -32,6 +33,7 @@ class _Draft:
 
     sequence: int
     chooser: Chooser
+    spoken: Spoken | None = None
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     ended: bool = False
@@ -51,9 +53,16 @@ class Session:
         self._tokenized: OrderedDict[tuple[Piece, ...], Tokens] = OrderedDict()
 
     def complete(
-        self, prompt: Prompt, grammar: Grammar | None, max_tokens: int, temperature: float, n: int, seed: int
+        self,
+        prompt: Prompt,
+        grammar: Grammar | None,
+        max_tokens: int,
+        temperature: float,
+        n: int,
+        seed: int,
+        heard: Heard | None = None,
     ) -> list[Completion]:
-        """Complete a prompt n times; a temperature of 0 is greedy."""
+        """Complete a prompt n times; a temperature of 0 is greedy. `heard` is told the pieces of a single one."""
         self._adapt(prompt.task)
         prefix, tail = self._tokens(prompt)
         setup = self._prepare(prefix)
@@ -72,6 +81,7 @@ class Session:
                     chooser=Chooser(
                         rules.clone() if rules else None, temperature, np.random.default_rng((seed, number))
                     ),
+                    spoken=Spoken(heard) if heard else None,
                 )
                 for place, number in enumerate(range(first, min(first + together, n)))
             ]
@@ -152,6 +162,8 @@ class Session:
             return
         draft.chooser.accept(token)
         draft.tokens.append(token)
+        if draft.spoken is not None:
+            draft.spoken.add_bytes(self.engine.piece(token))
         draft.logprob += log_probability(logits, token)
 
     def _adapt(self, task: str) -> None:

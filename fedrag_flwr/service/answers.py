@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
+from fedrag_flwr.answering.explain import Told, bearing_first, told_of, why_declined
 from fedrag_flwr.device.tracing import TraceLine
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Explained
+from fedrag_flwr.records import Answer, AnswerPath, ChosenPath, Citation, Explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,30 @@ class Shown:
     item: str
     hyperedges: tuple[str, ...]
 
+    @property
+    def place(self) -> str:
+        """The document by its title, with the heading; by its name where it has none."""
+        return self.title or self.document
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A sentence of a long answer, the number of the passage that bears it, from 1, and where that stands."""
+
+    sentence: str
+    number: int
+    place: str
+
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer(Explained):
     """An answer with what it rests on.
 
-    `waiting` says that the question waits for the federation's help; once that came, `answer` is the federation's and
-    `first` what home had answered. `asked` is in seconds since the epoch; 0.0, and no question, where this process was
-    not yet there.
+    `told` says in words where it comes from, or `why` there is none; `score` is its confidence, in [0, 1]. The first of
+    `evidence` bears it; `citations` are the sentences of a long one. `recalled` is the question of the memory that
+    answered. `waiting` says that the question waits for the federation's help; once that came, `answer` is the
+    federation's and `first` what home had answered. `asked` is in seconds since the epoch; 0.0, and no question, where
+    this process was not yet there.
     """
 
     id: str
@@ -48,6 +65,10 @@ class GivenAnswer(Explained):
     paths: tuple[ChosenPath, ...]
     waiting: bool
     asked: float
+    told: Told
+    why: str = ""
+    recalled: str = ""
+    citations: tuple[Cited, ...] = ()
     first: str = ""
     verdict: str = ""
 
@@ -55,12 +76,16 @@ class GivenAnswer(Explained):
 def given(
     id: str, question: str, answer: Answer, trace: list[TraceLine], asked: float, *, waiting: bool = False
 ) -> GivenAnswer:
-    """An answer as it is shown."""
-    evidence = tuple(
+    """An answer as it is shown; each text that it rests on once."""
+    distinct = {(line.document, line.passage, line.text): line for line in reversed(trace) if line.document}
+    evidence = [
         Shown(line.origin, line.document, line.title, line.passage, line.text, line.item, line.hyperedges)
-        for line in trace
-        if line.document
-    )
+        for line in reversed(distinct.values())
+    ]
+    if answer.path == "memorizer":
+        evidence = bearing_first(answer.recalled or question, answer.text, evidence)
+    devices = [source.partition("/")[0] for source in answer.sources]
+    place = evidence[0].place if evidence else ""
     return GivenAnswer(
         id=id,
         question=question,
@@ -71,10 +96,26 @@ def given(
         llm_calls=answer.cost.llm_calls,
         decisions=answer.decisions,
         sources=answer.sources,
-        evidence=evidence,
+        evidence=tuple(evidence),
         paths=answer.paths,
         waiting=waiting,
         asked=asked,
+        told=told_of(answer.path, answer.score, answer.recalled, place, devices),
+        why="" if answer.text else why_declined(answer.decisions),
+        recalled=answer.recalled,
+        citations=_cited(answer.citations, evidence),
+    )
+
+
+def _cited(citations: Sequence[Citation], evidence: Sequence[Shown]) -> tuple[Cited, ...]:
+    """Citations with numbers in the order in which their passages come."""
+    places = {f"{one.origin}/{one.passage}": one.place for one in evidence}
+    numbers = {source: number for number, source in enumerate(dict.fromkeys(one.source for one in citations), 1)}
+    return tuple(
+        Cited(
+            one.sentence, numbers[one.source], places.get(one.source) or f"a passage of {one.source.partition('/')[0]}"
+        )
+        for one in citations
     )
 
 

@@ -9,19 +9,33 @@ import http.client
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from fedrag_flwr.errors import ServiceAbsentError, ServiceBusyError, ServiceError
-from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, METRICS, Plain, frame
+from fedrag_flwr.service.protocol import (
+    ANSWERS,
+    ASK,
+    ASK_ALOUD,
+    BINARY,
+    FEEDBACK,
+    HEALTH,
+    MESSAGES,
+    METRICS,
+    Plain,
+    frame,
+)
 
 Json = dict[str, object]
+Response = http.client.HTTPResponse
+Read = Callable[[Response], bytes]
 _CONNECT_SECONDS = 5.0
 _TRIES = 5
 _UNAVAILABLE = 503
+_JSON = "application/json"
 
 
 class _Connection(http.client.HTTPConnection):
@@ -78,9 +92,19 @@ class ServiceClient:
         """What Prometheus is told."""
         return self._request("GET", METRICS).decode()
 
-    def ask(self, question: str, *, help: bool = False) -> Json:
-        """Ask a question; the answer with what it rests on."""
-        return self._json("POST", ASK, {"question": question, "help": help})
+    def ask(self, question: str, *, help: bool = False, heard: Callable[[str], None] | None = None) -> Json:
+        """Ask a question; the answer with what it rests on.
+
+        `heard` is told all of what the model writes so far, each time that it grows. The answer may be another.
+        """
+        asked = {"question": question, "help": help}
+        if heard is None:
+            return self._json("POST", ASK, asked)
+        body = json.dumps(asked).encode()
+        told = json.loads(self._request("POST", ASK_ALOUD, body, _JSON, lambda lines: _last_line(lines, heard)))
+        if "answer" not in told:
+            raise ServiceError(f"{told.get('error')}: {told.get('what')}", where="service")
+        return dict(told["answer"])
 
     def answers(self) -> list[Json]:
         """What was answered lately, the newest first."""
@@ -106,16 +130,18 @@ class ServiceClient:
 
     def _json(self, method: str, path: str, body: object = None) -> Json:
         sent = b"" if body is None else json.dumps(body).encode()
-        return dict(json.loads(self._request(method, path, sent, "application/json")))
+        return dict(json.loads(self._request(method, path, sent, _JSON)))
 
-    def _request(self, method: str, path: str, body: bytes = b"", kind: str = "") -> bytes:
+    def _request(self, method: str, path: str, body: bytes = b"", kind: str = "", read: Read = Response.read) -> bytes:
         kept_open = self._connection.sock is not None
         try:
-            status, retry, data = self._exchange(method, path, body, kind)
+            status, retry, data = self._exchange(method, path, body, kind, read)
         except (http.client.RemoteDisconnected, ConnectionError) as error:
             if not kept_open:
                 raise _broken(error) from error
-            status, retry, data = self._again(method, path, body, kind)  # it was idle for longer than the service waits
+            status, retry, data = self._again(
+                method, path, body, kind, read
+            )  # it was idle for longer than the service waits
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise _broken(error) from error
@@ -123,21 +149,22 @@ class ServiceClient:
             raise _refusal(status, retry, data)
         return data
 
-    def _again(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str | None, bytes]:
+    def _again(self, method: str, path: str, body: bytes, kind: str, read: Read) -> tuple[int, str | None, bytes]:
         self._connection.close()
         try:
-            return self._exchange(method, path, body, kind)
+            return self._exchange(method, path, body, kind, read)
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             raise _broken(error) from error
 
-    def _exchange(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str | None, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes, kind: str, read: Read) -> tuple[int, str | None, bytes]:
         if self._connection.sock is None:
             self._connect()
         with suppress(BrokenPipeError):  # refused before all of it was sent: the answer says why
             self._connection.request(method, path, body or None, {"Content-Type": kind} if body else {})
         response = self._connection.getresponse()
-        return response.status, response.getheader("Retry-After"), response.read()
+        data = read(response) if response.status < 400 else response.read()
+        return response.status, response.getheader("Retry-After"), data
 
     def _connect(self) -> None:
         try:
@@ -146,6 +173,16 @@ class ServiceClient:
             raise ServiceAbsentError(
                 f"no service listens ({type(error).__name__})", where=self._path.name, fix="fedrag serve NAME"
             ) from error
+
+
+def _last_line(lines: Response, heard: Callable[[str], None]) -> bytes:
+    """The last of the lines in which an answer comes; those before tell its text."""
+    last = b"{}"
+    for line in lines:
+        last = line
+        if isinstance(text := json.loads(line).get("text"), str):
+            heard(text)
+    return last
 
 
 def _broken(error: Exception) -> ServiceError:

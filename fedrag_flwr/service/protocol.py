@@ -19,11 +19,13 @@ HEALTH = "/health"
 METRICS = "/metrics"
 MESSAGES = "/v1/messages"
 ASK = "/v1/ask"
+ASK_ALOUD = "/v1/ask/aloud"  # the answer while it is written
 ANSWERS = "/v1/answers"
 FEEDBACK = "/v1/feedback"
 OUTBOX = "/v1/outbox"
 
 BINARY = "application/octet-stream"
+LINES = "application/x-ndjson"
 MOST_RUN = 64  # characters of a run's id
 MOST_JSON = 2**16  # bytes of a request with JSON in it
 MOST_HEAD = 2**18  # bytes of a run's settings before a message's content

@@ -14,7 +14,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
-from fedrag_flwr.models.base import Generator
+from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
@@ -82,13 +82,14 @@ class Resident:
 
     # --- the people at the device -------------------------------------------------------------------
 
-    def ask(self, question: str, *, help: bool = False) -> GivenAnswer:
+    def ask(self, question: str, *, help: bool = False, heard: Heard | None = None) -> GivenAnswer:
         """Answer one question at home, with what the answer rests on.
 
-        With `help` a question that home is not sure of waits for a federation, where the device has an outbox.
+        With `help` a question that home is not sure of waits for a federation, where the device has an outbox. `heard`
+        is told all of what the model writes so far, each time that it grows.
         """
         asked = Question(new_id(), question, self.name)
-        return settled(lambda: self._answered(asked, help))
+        return settled(lambda: self._answered(asked, help, heard))
 
     def recent(self) -> list[GivenAnswer]:
         """What was answered lately, the newest first, and with it what came later from the federation."""
@@ -190,9 +191,9 @@ class Resident:
 
     # --- parts --------------------------------------------------------------------------------------
 
-    def _answered(self, asked: Question, help: bool) -> GivenAnswer:
+    def _answered(self, asked: Question, help: bool, heard: Heard | None) -> GivenAnswer:
         with self.device() as device:
-            answer, waits = device.ask_or_wait(asked) if help else (device.ask_at_home(asked), False)
+            answer, waits = device.ask_or_wait(asked, heard) if help else (device.ask_at_home(asked, heard), False)
             told = given(asked.id, asked.text, answer, device.trace(answer), self._clock(), waiting=waits)
         self.answers.put(told)
         return told

@@ -5,22 +5,38 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.answering.explain import marked
+from fedrag_flwr.errors import FedragError, NotFoundError
 from fedrag_flwr.handling import HANDLERS
+from fedrag_flwr.models.base import Heard
 from fedrag_flwr.path_drawing import for_page
 from fedrag_flwr.records.base import MOST_LINE
 from fedrag_flwr.service.answers import GivenAnswer
 from fedrag_flwr.service.guarding import NOTES
 from fedrag_flwr.service.lanes import Lane
 from fedrag_flwr.service.metrics import Metrics
-from fedrag_flwr.service.protocol import ANSWERS, ASK, BINARY, FEEDBACK, HEALTH, MESSAGES, METRICS, OUTBOX, unframe
+from fedrag_flwr.service.protocol import (
+    ANSWERS,
+    ASK,
+    ASK_ALOUD,
+    BINARY,
+    FEEDBACK,
+    HEALTH,
+    LINES,
+    MESSAGES,
+    METRICS,
+    OUTBOX,
+    unframe,
+)
 from fedrag_flwr.service.resident import Resident
 
 
@@ -76,6 +92,7 @@ class Routes:
         router.add_api_route(METRICS, self.told_metrics, methods=["GET"])
         router.add_api_route(MESSAGES + "/{message_type}", self.message, methods=["POST"])
         router.add_api_route(ASK, self.ask, methods=["POST"])
+        router.add_api_route(ASK_ALOUD, self.ask_aloud, methods=["POST"])
         router.add_api_route(ANSWERS, self.answers, methods=["GET"])
         router.add_api_route(ANSWERS + "/{id}", self.answer, methods=["GET"])
         router.add_api_route(FEEDBACK, self.feedback, methods=["POST"])
@@ -111,11 +128,33 @@ class Routes:
 
     async def ask(self, asked: Asked, request: Request) -> Response:
         """Answer a question."""
+        return json_response(await self._answered(asked, request))
+
+    async def ask_aloud(self, asked: Asked, request: Request) -> Response:
+        """Answer a question in lines of JSON: ``{"text"}`` while the model writes, all of it so far; then the answer.
+
+        What goes wrong before the first line is an error like any other, and after it the last line.
+        """
+        loop, texts = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+
+        def heard(text: str) -> None:
+            loop.call_soon_threadsafe(texts.put_nowait, text)
+
+        answering = asyncio.create_task(self._answered(asked, request, heard))
+        answering.add_done_callback(lambda _: texts.put_nowait(None))
+        first = await texts.get()
+        if first is None:
+            await answering
+        return StreamingResponse(_lines(first, texts, answering, request), media_type=LINES)
+
+    async def _answered(self, asked: Asked, request: Request, heard: Heard | None = None) -> dict[str, object]:
         start = time.perf_counter()
-        told = await self.asks.run(lambda: self.resident.ask(asked.question, help=asked.help), self._patience)
+        told = await self.asks.run(
+            lambda: self.resident.ask(asked.question, help=asked.help, heard=heard), self._patience
+        )
         self.metrics.answer(told.path, time.perf_counter() - start)
         request.scope[NOTES]["path"] = told.path
-        return json_response(_shown(told))
+        return _shown(told)
 
     async def answers(self) -> Response:
         """The latest answers."""
@@ -148,8 +187,31 @@ class Routes:
 
 
 def _shown(answer: GivenAnswer) -> dict[str, object]:
-    """An answer, and its answer paths as pages draw them."""
-    return {**asdict(answer), "drawn": [for_page(path) for path in answer.paths]}
+    """An answer, its evidence cut where the answer is marked, and its answer paths as pages draw them."""
+    cut = [marked(one.text, answer.answer) for one in answer.evidence]
+    return {**asdict(answer), "marked": cut, "drawn": [for_page(path) for path in answer.paths]}
+
+
+async def _lines(
+    first: str | None, texts: asyncio.Queue[str | None], answering: asyncio.Task[dict[str, object]], request: Request
+) -> AsyncIterator[bytes]:
+    """What is told of an answer: its text while it grows, and in the end itself, or the error in its place."""
+    try:
+        text = first
+        while text is not None:
+            yield _line({"text": text})
+            text = await texts.get()
+        try:
+            yield _line({"answer": await answering})
+        except FedragError as error:
+            request.scope[NOTES]["error"] = type(error).__name__
+            yield _line({"error": type(error).__name__, "what": error.abroad})
+    finally:
+        answering.cancel()  # whoever asked has left; what has begun goes on to its end
+
+
+def _line(told: object) -> bytes:
+    return json.dumps(told, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def json_response(told: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
 
 STAGES = {  # phases of a build by the stage that they belong to
     "read": "text pipeline",
@@ -85,10 +85,17 @@ class TimedGenerator:
         self.id = inner.id
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         """Complete a prompt n times."""
-        completions = self._inner.complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed)
+        completions = self._inner.complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
         self._clock.add(sum(completion.seconds for completion in completions if completion.cached))
         return completions
 

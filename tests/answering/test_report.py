@@ -13,7 +13,7 @@ import pytest
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.caching.report import Reporter, Writer
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import EvidenceUnit, Question
 from fedrag_flwr.text import SpacyPipeline
 
@@ -34,7 +34,14 @@ class Script:
     id: str = "script"
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         said = self.report if "report" in prompt.system else self.answer
         return [Completion(said, 10, 5, 0.1)] * n

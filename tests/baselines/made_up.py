@@ -9,7 +9,7 @@ import numpy as np
 
 from fedrag_flwr.baselines import Limits, Substrate
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
@@ -43,9 +43,18 @@ class Counting:
         return toolbox().generator().id
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
-        done = toolbox().generator().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed)
+        done = (
+            toolbox().generator().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
+        )
         self.prompts.append(prompt)
         self.completions += done
         return done
@@ -72,7 +81,14 @@ class Parrot(Counting):
     word: str = "unknown"
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         self.prompts.append(prompt)
         return [Completion(self.word, 1, 1, 0.0)] * n

@@ -12,7 +12,7 @@ from fedrag_flwr.baselines import BASELINES, Built, Keep, Substrate, build_basel
 from fedrag_flwr.baselines.iterative import decompose_prompt
 from fedrag_flwr.baselines.reading import evidence_words
 from fedrag_flwr.errors import EmptySourceError, SettingError, StoreMismatchError
-from fedrag_flwr.models.base import Completion, Generator, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.records import Answer, Question
 from tests.answering.one_word import OneWord
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
@@ -65,10 +65,17 @@ class Wordy(Counting):
     """The real model, but its next question is a long one, in tokens of two letters."""
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         if not _asks(prompt):
-            return super().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed)
+            return super().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
         self.prompts.append(prompt)
         self.completions.append(Completion(LONG[: 2 * max_tokens], 1, max_tokens, 0.0))
         return self.completions[-1:]

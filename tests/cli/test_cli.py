@@ -39,6 +39,7 @@ from tests.sources.files import lock
 
 CHANGES = ("models.generator=smollm2-135m", "memory.tokens-per-kilotoken=0", "memory.delta=0.8")
 SMALL = [word for change in CHANGES for word in ("--set", change)]
+UNSURE = ["--set", "inference.abstain-below=1", "--set", "inference.ask-below=1"]  # no reading is sure enough
 DOCUMENTS = {
     "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
     "marks.md": "# Marks\n\nThe sign [/] and the mark [bold] stand on Port Ferren. Port Ferren was founded in 1702.\n",
@@ -213,14 +214,19 @@ def test_a_rebuild_mends_a_torn_list_of_names_and_keeps_a_whole_one(built: Any, 
     assert run(*building).exit_code == 0
 
 
-def test_an_answer_shows_its_path_and_its_document(built: Any) -> None:
+def test_an_answer_shows_where_it_comes_from_and_its_document(built: Any) -> None:
     asked = parsed("ask", "Who designed Tarn Bridge?", "--name", "desk", "--json", *SMALL)
     assert (asked["answer"], asked["path"], asked["llm_calls"]) == ("Odile Varro", "memorizer", 0)
     assert "tarn-bridge" in {shown["document"] for shown in asked["evidence"]}
     shown = run("ask", "Who designed Tarn Bridge?", "--name", "desk", *SMALL).stdout
     assert "Odile Varro" in shown
-    assert "memorizer, score" in shown
-    assert "tarn-bridge (Tarn Bridge)" in shown
+    assert "From memory: Who designed Tarn Bridge? (sure)" in shown
+    assert "Tarn Bridge (tarn-bridge)\n  Tarn Bridge was designed by the engineer Odile Varro." in shown
+    assert "memorizer" not in shown
+    assert (
+        "memorizer, confidence 0.9"
+        in run("ask", "Who designed Tarn Bridge?", "--name", "desk", "--verbose", *SMALL).stdout
+    )
 
 
 def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: Any) -> None:
@@ -232,14 +238,15 @@ def test_a_question_may_be_typed_so_that_no_list_of_processes_shows_it(built: An
 
 
 def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
-    shown = run("ask", "What did the Duke of Pell eat?", "--name", "desk", *SMALL)
+    asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", *SMALL, *UNSURE)
+    shown = run(*asking)
     assert shown.exit_code == 0
-    assert "I do not know." in shown.stdout
-    assert "abstained" in shown.stdout
+    assert shown.stdout.splitlines() == ["I do not know.", "An answer was found, but it is too unsure."]
+    assert "inference.abstain-below" in run(*asking, "--verbose").stdout
 
 
 def test_a_question_waits_where_the_device_has_an_outbox_and_can_be_withdrawn(built: Any) -> None:
-    asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", "--wait", *SMALL)
+    asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", "--wait", *SMALL, *UNSURE)
     assert "this device has no outbox" in run(*asking).stderr
     assert parsed(*asking, "--set", "serving.outbox=true", "--json")["waiting"]
     [waiting] = parsed("outbox", "list", "--name", "desk", "--json")
@@ -259,7 +266,7 @@ def test_a_device_whose_config_names_another_home_is_found_there(built: Any, hom
     config = {"device-name": "away", "data-path": built["folder"], "home": str(other), "outbox": True}
     write_private(folder / "device.toml", toml_of(config).encode())
     asking = ("ask", "What did the Duke of Pell eat?", "--name", "away", "--wait", "--json")
-    assert parsed(*asking, "--set", "models.generator=smollm2-135m")["waiting"]
+    assert parsed(*asking, "--set", "models.generator=smollm2-135m", *UNSURE)["waiting"]
     [waiting] = parsed("outbox", "list", "--name", "away", "--json")
     assert waiting["text"] == "What did the Duke of Pell eat?"
     assert run("inspect", "document", "marks", "--name", "away").exit_code == 0

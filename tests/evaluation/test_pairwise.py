@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
-from fedrag_flwr.models.base import Completion, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from tests.strategies.federation import toolbox
 
 LONG, SHORT = "Salt and copper, which go out by ship.", "Salt."
@@ -25,7 +25,14 @@ class Biased:
     asked: list[str] = field(default_factory=list)
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         raise AssertionError("a judge writes nothing")
 

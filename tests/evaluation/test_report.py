@@ -22,7 +22,7 @@ from fedrag_flwr.evaluation import AnswerRow, Summary, read_answers, read_summar
 from fedrag_flwr.evaluation.measures import COST
 from fedrag_flwr.evaluation.page import grids
 from fedrag_flwr.evaluation.page.charts import Dot, histograms, scatter
-from fedrag_flwr.records import AnswerPath, because
+from fedrag_flwr.records import AnswerPath, EvidenceUnit, because
 from tests.evaluation.made_up_run import UPPER_BOUND, Run, make_run, with_upper_bound
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><!--'{{ 7 * 7 }}{% raw %}\u2028"
@@ -188,6 +188,23 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert not any("49" in told for told in re.findall(r"owned[^<]{0,80}", page))
     assert "{{ 7 * 7 }}" in page
     assert embedded(page)[1][0]["question"] == HOSTILE
+
+
+def test_the_drill_down_says_where_an_answer_comes_from_and_marks_it(tmp_path: Path) -> None:
+    run = make_run(5)
+    unit = EvidenceUnit("u", "The tower is 47 metres high.", "people", 0.5, "Port Ferren › Tower")
+    answers = {
+        name: [replace(a, text="47 metres", path="cognizer", score=0.6, evidence=(unit,)) for a in given]
+        for name, given in run.answers.items()
+    }
+    folder = write_results(
+        tmp_path, "run", run.manifest, run.systems, answers, run.gold, run.builds, with_evidence=True
+    )
+    page = (folder / "report.html").read_text()
+    given = [answer for question in embedded(page)[1] for answer in cast(list[list[object]], question["answers"])]
+    told = {(str(answer[11]), str(answer[9])) for answer in given if answer and answer[0] is not None}
+    parts = ["Port Ferren › Tower: The tower is ", "47 metres", " high."]
+    assert told == {("Read in Port Ferren › Tower (likely)", str([parts]))}
 
 
 @settings(max_examples=5, deadline=None)

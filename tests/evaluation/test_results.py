@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from fedrag_flwr.evaluation import collect_manifest, read_answers, read_summary,
 from fedrag_flwr.evaluation.fitted import fitted_on
 from fedrag_flwr.evaluation.manifest import PACKAGES
 from fedrag_flwr.files import replace_file
+from fedrag_flwr.records import AnswerPath, EvidenceUnit
 from tests.evaluation.made_up_run import Run, make_build, make_run, with_text
 
 DOCUMENTED = (
@@ -114,6 +116,49 @@ def test_a_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
     run = make_run(5)
     answers = {name: [replace(a, score=float("nan")) for a in given] for name, given in run.answers.items()}
     assert read_answers(write(replace(run, answers=answers), tmp_path))[0].score is None
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "kept"),
+    [("1924", 0.83, 0.83), ("", 0.21, 0.21), ("", 0.0, 0.0), ("1924", 0.0, None)],
+    ids=["answered", "too unsure", "nothing found", "judged by nobody"],
+)
+def test_every_answer_has_its_confidence(tmp_path: Path, text: str, score: float, kept: float | None) -> None:
+    run = make_run(5)
+    path: AnswerPath = "cognizer" if text else "abstained"
+    answers = {
+        name: [replace(answer, text=text, score=score, path=path) for answer in given]
+        for name, given in run.answers.items()
+    }
+    rows = read_answers(write(replace(run, answers=answers), tmp_path))
+    assert {row.score for row in rows if row.answer is not None} == {kept}
+
+
+def test_words_on_an_answer_name_no_text_where_none_may_be_written(tmp_path: Path) -> None:
+    run = make_run(5)
+    unit = EvidenceUnit("u", "The lease was signed in 1924.", "desk", 0.5, "Lease › Parties")
+    changes: list[dict[str, Any]] = [
+        {"path": "memorizer", "recalled": "When was the lease signed?"},
+        {"path": "cognizer", "evidence": (unit,)},
+    ]
+    told: list[tuple[str, str]] = []
+    for change in changes:
+        answers = {
+            name: [replace(answer, text="1924", score=0.8, sources=("desk/u",), **change) for answer in given]
+            for name, given in run.answers.items()
+        }
+        both = []
+        for with_evidence in (False, True):
+            folder = write_results(
+                tmp_path, "run", run.manifest, run.systems, answers, run.gold, with_evidence=with_evidence
+            )
+            [said] = {row.told for row in read_answers(folder) if row.answer is not None}
+            both.append(said)
+        told.append((both[0], both[1]))
+    assert told == [
+        ("From memory (sure)", "From memory: When was the lease signed? (sure)"),
+        ("Read in the documents (sure)", "Read in Lease › Parties (sure)"),
+    ]
 
 
 Edit = Callable[[dict[str, dict[str, dict[str, object]]]], object]

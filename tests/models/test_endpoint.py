@@ -19,6 +19,7 @@ from fedrag_flwr.toolbox import load_toolbox
 from tests.models.llama_server import KEY, Front, llama_server, serve
 
 ASKED = Prompt("Answer in a word.", "What is the capital of France?", (("What is the capital of Peru?", "Lima"),))
+TALE = Prompt("", "Tell a short story about a ship.")
 SECRET = "Odile Varro has the measles"
 LLAMA_CPP: dict[str, object] = {"default_generation_settings": {"n_ctx": 512}}
 
@@ -45,9 +46,41 @@ def test_it_completes_and_counts(address: str) -> None:
     assert 0 < generator.count_tokens(ASKED.user) < len(ASKED.user)
 
 
+@pytest.mark.parametrize("props", [None, LLAMA_CPP], ids=["another server", "llama.cpp"])
+def test_what_is_heard_is_the_text_piece_by_piece(address: str, props: dict[str, object] | None) -> None:
+    pieces: list[str] = []
+    with serve(Front(address, props)) as front:
+        generator = EndpointGenerator(front.url, "smollm2")
+        [silent] = generator.complete(TALE, max_tokens=12)
+        [heard] = generator.complete(TALE, max_tokens=12, heard=pieces.append)
+    assert len(pieces) > 1
+    assert "".join(pieces) == heard.text == silent.text
+    assert heard.tokens_in > 5
+    assert heard.tokens_out > 0
+    assert np.isclose(heard.logprob, silent.logprob, atol=1e-3) if props else math.isnan(heard.logprob)
+    assert front.asked[1]["stream"] is True
+    assert ("stream_options" in front.asked[1]) == bool(props)
+
+
+BROKEN = [
+    ("", "chat protocol"),
+    (json.dumps({"choices": []}), "chat protocol"),
+    ("data: not JSON\n\n", "chat protocol"),
+    ('data: {"error": {"message": "MESSAGE", "type": "exceed_context_size_error"}}\n\n', "not fit"),
+    ('data: {"error": {"message": "MESSAGE"}}\n\n', "failed while it replied"),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), BROKEN)
+def test_a_fault_in_a_reply_that_comes_in_pieces_is_told_without_a_text(body: str, said: str) -> None:
+    front = Front(body=body.replace("MESSAGE", SECRET), content_type="text/event-stream")
+    with serve(front), pytest.raises(ModelError, match=said) as refused:
+        EndpointGenerator(front.url, "m").complete(Prompt("", SECRET), heard=lambda _: None)
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
+
+
 def test_several_completions_are_drawn(address: str) -> None:
-    tale = Prompt("", "Tell a short story about a ship.")
-    said = EndpointGenerator(address, "smollm2").complete(tale, max_tokens=12, n=3)
+    said = EndpointGenerator(address, "smollm2").complete(TALE, max_tokens=12, n=3)
     assert len({one.text for one in said}) > 1
 
 

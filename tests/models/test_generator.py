@@ -96,6 +96,28 @@ def test_greedy_decoding_repeats_itself(generator: LlamaGenerator) -> None:
     assert not first.cached
 
 
+@pytest.mark.parametrize("grammar", [None, OBJECT, Grammar("root ::= [^\\n]+")])
+def test_what_is_heard_is_the_text_piece_by_piece(generator: LlamaGenerator, grammar: Grammar | None) -> None:
+    tale = Prompt("", "Write one sentence in French about tea, with an emoji.")
+    silent = generator.complete(tale, grammar=grammar, max_tokens=24)[0]
+    pieces: list[str] = []
+    heard = generator.complete(tale, grammar=grammar, max_tokens=24, heard=pieces.append)[0]
+    assert len(pieces) > 3
+    assert "".join(pieces) == heard.text == silent.text
+    assert heard.logprob == silent.logprob
+
+
+def test_a_replayed_text_is_heard_at_once(smollm2: Path, tmp_path: Path) -> None:
+    cached = LlamaGenerator(smollm2, context_tokens=512, cache=GenerationCache(tmp_path / "made.sqlite"))
+    made = cached.complete(PROMPT, max_tokens=8)[0]
+    pieces: list[str] = []
+    again = cached.complete(PROMPT, max_tokens=8, heard=pieces.append)[0]
+    assert (again.cached, pieces) == (True, [made.text])
+    with pytest.raises(ModelError, match="only one completion"):
+        cached.complete(PROMPT, n=2, heard=pieces.append)
+    cached.close()
+
+
 def test_reuse_changes_nothing(smollm2: Path, generator: LlamaGenerator) -> None:
     prompts = [PROMPT, OTHER, ELSEWHERE, PROMPT, Prompt("", "Hello"), OTHER, PROMPT]
     reused = [generator.complete(prompt, max_tokens=5)[0] for prompt in prompts]

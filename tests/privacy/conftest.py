@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.models import load_encoder
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.privacy import EntityPartition, build_partition
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text import SpacyPipeline
@@ -37,7 +37,14 @@ class Saying:
     heard: list[Prompt] = field(default_factory=list)
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         self.heard.append(prompt)
         return [Completion(self.told, 1, self.tokens, 0.0)] * n

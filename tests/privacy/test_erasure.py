@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
-from fedrag_flwr.models.base import Completion, Encoder, Grammar, Prompt
+from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
 from fedrag_flwr.privacy import Bundle, TypeMasking, make_door
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
@@ -92,7 +92,14 @@ class _Small(Saying):
     """A model into whose context few words fit."""
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         if self.count_tokens(prompt.user) > 100:
             raise ModelError("the prompt does not fit the context")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
 
-from fedrag_flwr.records import Answer, Question, declined
-from fedrag_flwr.service.answers import given
+from fedrag_flwr.device.tracing import TraceLine
+from fedrag_flwr.records import Answer, Citation, Question, declined
+from fedrag_flwr.service.answers import Cited, given, read_answer
 from fedrag_flwr.service.resident import joined
 from tests.strategies.federation import shared_federation
 
@@ -25,3 +28,16 @@ def test_a_question_waits_for_as_long_as_it_is_tried_again(tmp_path_factory: pyt
         assert (helped.answer, helped.waiting) == ("Bay of Herons", False)
         outbox.withdraw(ASKED.id)
         assert [joined(device, first, later).waiting for later in (None, unhelped)] == [False, False]
+
+
+def test_each_sentence_of_a_long_answer_names_its_passage_and_each_text_stands_once() -> None:
+    lease = TraceLine("desk", "l#0", passage="l#0", document="lease", title="Lease › Deposit", text="900 euros.")
+    keys = TraceLine("desk", "k#0", passage="k#0", document="keys", text="Ada keeps them.")
+    again = replace(lease, hyperedges=("e1",))
+    citations = (Citation("A.", "desk/k#0"), Citation("B.", "far/x"), Citation("C.", "desk/k#0"))
+    answer = Answer("q1", "A. B. C.", "remote", 0.8, ("desk/k#0", "far/x", "desk/l#0"), citations=citations)
+    shown = given("q1", "Why?", answer, [keys, TraceLine("far", "x"), lease, again], 1.0)
+    assert shown.citations == (Cited("A.", 1, "keys"), Cited("B.", 2, "a passage of far"), Cited("C.", 1, "keys"))
+    assert [one.text for one in shown.evidence] == ["Ada keeps them.", "900 euros."]
+    assert (str(shown.told), shown.why) == ("From what these devices hold: desk, far (sure)", "")
+    assert read_answer(asdict(shown)) == shown

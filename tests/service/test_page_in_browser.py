@@ -124,14 +124,21 @@ def test_a_question_is_asked_and_its_evidence_read_by_keyboard(opened: Opened) -
     opened.tab_to(page.locator("#question"))
     page.keyboard.type("Who designed Tarn Bridge?")
     page.keyboard.press("Enter")
-    expect(page.locator("#ask-status")).to_have_text("Answered from memory: Odile Varro", timeout=60_000)
+    said = "Odile Varro From memory: Who designed Tarn Bridge? (sure)"
+    expect(page.locator("#ask-status")).to_have_text(said, timeout=60_000)
+    expect(page.locator("#writing")).to_be_empty()
     assert page.locator("#ask-status").get_attribute("aria-live") == "polite"
     card = page.locator("#answers article").first
     expect(card.locator(".said")).to_have_text("Odile Varro")
-    expect(card.locator(".tag")).to_have_text("from memory")
-    assert "0 calls of the model" in card.inner_text()
+    expect(card.locator(".meta")).to_contain_text("From memory: Who designed Tarn Bridge?")
+    expect(card.locator(".tag")).to_have_text("sure")
+    assert "calls of the model" not in card.inner_text()  # numbers are folded
+    opened.tab_to(card.locator(".numbers summary"))
+    page.keyboard.press("Enter")
+    expect(card.locator(".numbers")).to_contain_text("0 calls of the model")
     evidence = card.locator(".evidence li")
     expect(evidence.first).to_contain_text("designed by the engineer Odile Varro")
+    expect(evidence.first.locator("mark")).to_have_text("Odile Varro")
     opened.tab_to(card.get_by_role("button", name="Good answer"))
     page.keyboard.press("Enter")
     expect(card.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
@@ -231,7 +238,7 @@ def test_help_that_comes_later_appears_by_itself(opened: Opened, shown: Shown) -
         device.keep(AnswerBatch("desk", (answer,), (), 0.0))
     page.goto(f"{shown.url}/#ask")
     expect(card.locator(".later .said")).to_have_text(f"Lindmoor {HARM}", timeout=10_000)
-    expect(card.locator(".later")).to_contain_text("Rests on what these devices hold: museums, people.")
+    expect(card.locator(".later")).to_contain_text("From what these devices hold: museums, people")
     expect(page.locator("#ask-status")).to_contain_text("The federation answered")
     assert waiting_ids(shown) == []
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from fedrag_flwr.records import (
     Question,
     ShareRequest,
 )
-from fedrag_flwr.service.protocol import ASK, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
+from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.service_process import ServiceProcess, serve_command
@@ -57,10 +58,44 @@ def test_a_question_is_answered_from_memory_with_what_the_answer_rests_on(servic
         assert (told["answer"], told["path"], told["llm_calls"], told["waiting"]) == (ANSWER, "memorizer", 0, False)
         assert isinstance(told["evidence"], list)
         assert {shown["document"] for shown in told["evidence"]} == {"tarn-bridge"}
+        assert told["told"] == {"lead": "From memory:", "name": QUESTION, "sure": "sure"}
+        assert isinstance(told["marked"], list)
+        assert told["marked"][0] == ["Tarn Bridge was designed by the engineer ", ANSWER, "."]
         assert client.answers()[0] == told
         learnt = client.feedback(str(told["id"]), "bad")
         assert str(learnt["learnt"]).startswith("noted")
         assert client.answers()[0] == {**told, "verdict": "bad"}
+
+
+def test_an_answer_is_heard_while_it_is_written(service: ServiceProcess) -> None:
+    with service.client() as client:
+        texts: list[str] = []
+        told = client.ask("Why was the viaduct built?", heard=texts.append)
+        assert len(texts) > 2
+        assert any(later.startswith(earlier) and later != earlier for earlier, later in pairwise(texts))
+        assert client.answers()[0] == told
+        assert told["llm_calls"]
+        texts.clear()
+        assert client.ask(QUESTION, heard=texts.append)["answer"] == ANSWER
+        assert texts == []  # memory says it at once
+        with pytest.raises(ServiceError, match="RequestError"):
+            client.ask("", heard=texts.append)
+        assert client.ask(QUESTION)["answer"] == ANSWER  # over the same connection
+
+
+def test_who_leaves_while_an_answer_is_written_stops_nobody(service: ServiceProcess) -> None:
+    body = json.dumps({"question": "Why was the viaduct built, and who paid for it?"}).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+    connection.request("POST", ASK_ALOUD, body, headers)
+    response = connection.getresponse()
+    assert response.getheader("Content-Type") == "application/x-ndjson"
+    assert json.loads(response.readline())["text"]
+    response.close()
+    connection.close()
+    with service.client() as client:
+        assert client.ask(QUESTION)["answer"] == ANSWER
+        assert client.health()["status"] == "ok"
 
 
 def test_many_ask_at_once_and_each_gets_its_own_answer(service: ServiceProcess) -> None:
@@ -214,10 +249,16 @@ def test_over_loopback_a_token_is_needed(
     service: ServiceProcess, headers: dict[str, str], status: int, error: str
 ) -> None:
     sent = {name: told.replace("TOKEN", service.token) for name, told in headers.items()}
-    for path in (HEALTH, METRICS, "/v1/answers"):
-        got, body = send(service, "GET", path, sent)
+    asked = json.dumps({"question": QUESTION}).encode()
+    for method, path, body in (
+        ("GET", HEALTH, b""),
+        ("GET", METRICS, b""),
+        ("GET", "/v1/answers", b""),
+        ("POST", ASK_ALOUD, asked),
+    ):
+        got, told = send(service, method, path, {**sent, "Content-Type": "application/json"}, body)
         assert got == status
-        assert not error or json.loads(body)["error"] == error
+        assert not error or json.loads(told)["error"] == error
 
 
 def test_it_listens_on_loopback_alone(service: ServiceProcess) -> None:
@@ -233,6 +274,8 @@ def big(count: int) -> bytes:
 REFUSED = [
     ("POST", ASK, b"", 422, "RequestError"),
     ("POST", ASK, b"{", 422, "RequestError"),
+    ("POST", ASK_ALOUD, json.dumps({"question": [CANARY]}).encode(), 422, "RequestError"),
+    ("POST", ASK_ALOUD, big(MOST_JSON), 413, "TooLargeError"),
     ("POST", ASK, b"[" * 60_000, 400, "HTTPException"),
     ("POST", ASK, json.dumps({"question": CANARY, CANARY: CANARY}).encode(), 422, "RequestError"),
     ("POST", ASK, json.dumps({"question": [CANARY]}).encode(), 422, "RequestError"),
@@ -302,6 +345,9 @@ def test_neither_log_nor_metrics_hold_a_word_of_documents_or_questions(service: 
     with service.client() as client:
         assert client.ask(PLANTED)["answer"] == CANARY
         client.ask(f"What did {CANARY} eat?")
+        heard: list[str] = []
+        client.ask(f"Why did {CANARY} build the viaduct?", heard=heard.append)
+        assert heard
         with pytest.raises(ServiceError):
             client.ask("")
         metrics = client.metrics()

@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Sequence
 
+from fedrag_flwr.answering.explain import marked
 from fedrag_flwr.evaluation.measures import seconds
 from fedrag_flwr.evaluation.rows import AnswerRow
 from fedrag_flwr.path_drawing import for_page
@@ -55,6 +56,7 @@ def _packed(row: AnswerRow) -> list[object]:
         cost,
         row.explanation,
         row.sources,
-        row.evidence,
+        [marked(text, row.answer or "") for text in row.evidence],
         [for_page(path) for path in row.answer_paths],
+        row.told,
     ]

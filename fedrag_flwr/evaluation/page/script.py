@@ -34,7 +34,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 const ANSWER = 0, PATH = 1, SCORE = 2, RIGHT = 3, F1 = 4, TOOK = 5, COST = 6, WHY = 7, SOURCES = 8, READ = 9;
-const PATHS = 10;
+const PATHS = 10, TOLD = 11;
 const PAGE = 25;
 
 const load = async () => {
@@ -61,23 +61,30 @@ const card = (system, answer) => {
     box.append(el("p", {}, answer ? "No reply came for this question." : "It was not asked this question."));
     return box;
   }
-  const score = answer[SCORE] === null ? "" : " · score " + answer[SCORE];
-  box.append(
-    el("p", { class: "said" }, answer[ANSWER] || "(no text)"),
-    el("p", { class: "soft" }, answer[PATH] + score + " · F1 " + (100 * answer[F1]).toFixed(0) + " · " + answer[TOOK]),
-    el("p", { class: "soft" }, answer[COST]),
-  );
-  if (answer[WHY]) box.append(el("p", {}, answer[WHY]));
+  box.append(el("p", { class: "said" }, answer[ANSWER] || "I do not know."));
+  if (answer[TOLD]) box.append(el("p", {}, answer[TOLD]));
   if (answer[READ].length) {
     box.append(el("details", {}, el("summary", {}, "What was read (" + answer[READ].length + ")"),
-      el("ol", {}, ...answer[READ].map((text) => el("li", {}, text)))));
+      el("ol", {}, ...answer[READ].map((parts) => el("li", {}, ...parts.map(marked))))));
   }
   if (answer[PATHS].length) {
     box.append(el("details", { class: "paths" }, el("summary", {}, "Answer paths (" + answer[PATHS].length + ")"),
       ...answer[PATHS].map(pathPicture)));
   }
-  if (answer[SOURCES].length) box.append(el("p", {}, ...answer[SOURCES].map((source) => el("code", {}, source))));
+  box.append(numbers(answer));
   return box;
+};
+
+const marked = (part, place) => (place % 2 ? el("mark", {}, part) : part);
+
+const numbers = (answer) => {
+  const score = answer[SCORE] === null ? "" : " · confidence " + answer[SCORE];
+  const fold = el("details", { class: "soft" }, el("summary", {}, "Numbers"),
+    el("p", {}, answer[PATH] + score + " · F1 " + (100 * answer[F1]).toFixed(0) + " · " + answer[TOOK]),
+    el("p", {}, answer[COST]));
+  if (answer[WHY]) fold.append(el("p", {}, answer[WHY]));
+  if (answer[SOURCES].length) fold.append(el("p", {}, ...answer[SOURCES].map((source) => el("code", {}, source))));
+  return fold;
 };
 
 const show = ({ systems, questions }) => {

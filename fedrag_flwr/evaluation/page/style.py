@@ -152,6 +152,7 @@ input, select, .more { font: inherit; width: 100%; padding: .45rem .6rem; border
 .vertex rect { fill: var(--tint); stroke: var(--line); } .vertex.asked rect { fill: var(--accent-soft); }
 .vertex.bridge rect { stroke: var(--accent); stroke-width: 2; }
 #list tr.detail:hover > * { background: none; }
+mark { background: none; color: inherit; font-weight: 700; text-decoration: underline; }
 details summary { cursor: pointer; color: var(--accent); font-weight: 600; }
 .manifest { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); gap: 0 2rem; }
 .manifest td, .manifest th { text-align: left; white-space: normal; overflow-wrap: anywhere; padding: .3rem .4rem;

@@ -10,7 +10,37 @@ export class Refused extends Error {
   }
 }
 
-export async function call(path, { method = "GET", body } = {}) {
+export async function call(path, options) {
+  const response = await send(path, options);
+  return response.status === 204 ? null : response.json().catch(() => null);
+}
+
+// A question whose answer comes in lines of JSON: its text while it grows, then the answer.
+export async function listenTo(path, body, heard) {
+  const response = await send(path, { method: "POST", body });
+  let rest = "", last = {};
+  for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      last = JSON.parse(line);
+      if (last.text !== undefined) heard(last.text);
+    }
+  }
+  if (!last.answer) throw new Refused(500, last.what || "The answer broke off.");
+  return last.answer;
+}
+
+async function* pieces(stream) { // not every browser goes through a stream by itself
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } catch {
+    throw new Refused(0, "The device's service does not answer.");
+  }
+}
+
+async function send(path, { method = "GET", body } = {}) {
   const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY) || (await askForToken(""))}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
@@ -22,11 +52,11 @@ export async function call(path, { method = "GET", body } = {}) {
   if (response.status === 401) {
     sessionStorage.removeItem(KEY);
     await askForToken("That is not the token of this device.");
-    return call(path, { method, body });
+    return send(path, { method, body });
   }
-  const told = response.status === 204 ? null : await response.json().catch(() => null);
-  if (!response.ok) throw new Refused(response.status, (told && told.what) || `The service said ${response.status}.`);
-  return told;
+  if (response.ok) return response;
+  const told = await response.json().catch(() => null);
+  throw new Refused(response.status, (told && told.what) || `The service said ${response.status}.`);
 }
 
 function askForToken(wrong) {

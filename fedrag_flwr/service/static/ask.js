@@ -1,21 +1,15 @@
 // The view in which people ask: the home answer at once, and a better one when the federation has sent it.
 
 import { pathPicture } from "./answer_paths.js";
-import { call } from "./api.js";
+import { call, listenTo } from "./api.js";
 import { el, link, seconds } from "./dom.js";
 
-const PATHS = {
-  memorizer: "from memory",
-  cognizer: "from evidence, by the small model",
-  remote: "with the federation's help",
-  cache: "from the cache",
-  abstained: "declined",
-};
 const POLL_MS = 2000, HISTORY = 20;
 const form = document.getElementById("ask-form");
 const question = document.getElementById("question");
 const button = document.getElementById("ask-button");
 const status = document.getElementById("ask-status");
+const writing = document.getElementById("writing");
 const answers = document.getElementById("answers");
 
 export async function showEarlier(showTrouble) {
@@ -36,14 +30,15 @@ export function listen(showTrouble) {
     status.textContent = "Looking for an answer…";
     try {
       const help = document.getElementById("help").checked;
-      const answer = await call("/v1/ask", { method: "POST", body: { question: question.value, help } });
+      const answer = await listenTo("/v1/ask/aloud", { question: question.value, help }, (text) => { writing.textContent = text; });
       put(answer, showTrouble);
-      status.textContent = `Answered ${PATHS[answer.path] || answer.path}: ${answer.answer || "I do not know."}`;
+      status.textContent = answer.answer ? `${answer.answer} ${origin(answer)}` : `I do not know. ${answer.why}`;
       question.select();
     } catch (error) {
       status.textContent = "";
       showTrouble(error);
     } finally {
+      writing.textContent = "";
       button.disabled = false;
     }
   });
@@ -79,29 +74,51 @@ const later = (answer) => el("div", { class: "later" }, answer.waiting
 
 const told = (answer) => answer.decisions.map((one) => one.said).filter(Boolean).join("; ");
 
+const origin = ({ told: { lead, name, sure } }) => [lead, name, sure && `(${sure})`].filter(Boolean).join(" ");
+
 function said(answer) {
-  const declined = answer.path === "abstained";
-  const origins = [...new Set(answer.sources.map((source) => source.split("/")[0]))].filter(Boolean);
-  const cost = answer.llm_calls === 1 ? "1 call of the model" : `${answer.llm_calls} calls of the model`;
-  return el("div", {},
-    el("p", { class: "said" }, answer.answer || "I do not know."),
-    el("p", { class: "meta" },
-      el("span", { class: `tag ${answer.path}` }, PATHS[answer.path] || answer.path),
-      `score ${answer.score.toFixed(2)}`, answer.seconds ? ` · ${seconds(answer.seconds)} · ${cost}` : null),
-    told(answer) ? el("p", { class: "soft" }, told(answer)) : null,
-    origins.length && !declined ? el("p", { class: "soft" }, `Rests on what these devices hold: ${origins.join(", ")}.`) : null,
-    evidence(answer, declined), paths(answer), verdict(answer));
+  const { lead, name, sure } = answer.told;
+  const from = answer.answer
+    ? [el("span", {}, lead, name ? " " : null, name ? el("em", {}, name) : null), sure ? el("span", { class: `tag ${sure}` }, sure) : null]
+    : [answer.why];
+  return el("div", {}, words(answer), el("p", { class: "meta" }, from), cited(answer), evidence(answer), paths(answer),
+    numbers(answer), verdict(answer));
 }
 
-function evidence(answer, declined) {
+function words(answer) {
+  if (!answer.citations.length) return el("p", { class: "said" }, answer.answer || "I do not know.");
+  return el("p", { class: "said" }, answer.citations.flatMap((one) => [`${one.sentence} `, el("sup", {}, `[${one.number}]`), " "]));
+}
+
+function cited(answer) {
+  const places = new Map(answer.citations.map((one) => [one.number, one.place]));
+  if (!places.size) return null;
+  return el("ul", { class: "cited soft" }, [...places].map(([number, place]) => el("li", {}, `[${number}] ${place}`)));
+}
+
+function evidence(answer) {
   if (!answer.evidence.length) return null;
-  const distinct = new Map(answer.evidence.map((one) => [`${one.passage}\n${one.text}`, one]));
-  const shown = [...distinct.values()].map((one) => el("li", {},
-    el("blockquote", {}, one.text || "at another device"),
-    el("cite", {}, one.document ? link("document", one.document, one.title || one.document) : one.title,
-      one.passage ? ` · passage ${one.passage}` : null)));
-  const name = declined ? "What came nearest" : "Evidence";
-  return el("details", { class: "evidence", open: !declined }, el("summary", {}, `${name} (${shown.length})`), el("ol", {}, shown));
+  const shown = answer.evidence.map((one, place) => el("li", {}, el("blockquote", {}, passage(answer, place)),
+    el("cite", {}, link("document", one.document, one.title || one.document))));
+  if (!answer.answer) return fold("What came nearest", shown);
+  const others = shown.slice(1);
+  return el("div", { class: "evidence" }, el("ul", { class: "bearing" }, shown[0]),
+    others.length ? fold("Further passages", others) : null);
+}
+
+// Of the passage that bears an answer every second part is marked.
+function passage(answer, place) {
+  if (place > 0 || !answer.answer) return answer.evidence[place].text;
+  return answer.marked[place].map((part, i) => (i % 2 ? el("mark", {}, part) : part));
+}
+
+const fold = (name, items) => el("details", {}, el("summary", {}, `${name} (${items.length})`), el("ol", {}, items));
+
+function numbers(answer) {
+  const cost = answer.llm_calls === 1 ? "1 call of the model" : `${answer.llm_calls} calls of the model`;
+  return el("details", { class: "numbers soft" }, el("summary", {}, "Numbers"),
+    el("p", {}, `Path ${answer.path}, confidence ${answer.score.toFixed(2)}, ${seconds(answer.seconds)}, ${cost}.`),
+    told(answer) ? el("p", {}, told(answer)) : null);
 }
 
 function paths(answer) {
