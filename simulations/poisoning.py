@@ -22,7 +22,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
@@ -30,6 +29,7 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
 from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
+from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.answering.support import forms
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
+from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS, question_anchors

@@ -7,11 +7,11 @@ from typing import Literal
 
 from fedrag_flwr.answering.engine import Engine, Limits
 from fedrag_flwr.answering.passages import Shelf
-from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.memory.matching.matcher import Matcher
+from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.records import MemoryItem

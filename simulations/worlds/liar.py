@@ -12,9 +12,9 @@ import numpy as np
 from flwr.app import Message, RecordDict
 
 from fedrag_flwr import wire
-from fedrag_flwr.answering.quorum import Quorum, Top
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.memory.matching.quorum import Quorum, Top
 from fedrag_flwr.records import (
     Delta,
     Evidence,

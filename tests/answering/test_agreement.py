@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.memory.fusion.fusing import COMPOSED
+from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from tests.memory.store.samples import unit_vector
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedrag_flwr.answering.quorum import Quorum
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.fedrag_leaks import membership
 from simulations.poisoning import ATTACKER, Outcome, Row, outcome, table
