@@ -95,8 +95,8 @@ def as_it_comes(console: Console, *, aloud: bool) -> Iterator[Heard | None]:
     if not (aloud and console.is_terminal):
         yield None
         return
-    with Live(console=console, transient=True) as live:
-        yield lambda text: live.update(Text(text, "dim"))
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield lambda text: live.update(Text(text, "dim"), refresh=True)
 
 
 def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> None:
@@ -124,7 +124,7 @@ def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> Non
             first = shown == 0 and bool(answer.answer)
             console.print(Text(f"\n{one.place} ({one.document})", "" if first else "dim"), highlight=False)
             text = _marked(one.text, answer.answer) if first else Text(one.text, "dim")
-            console.print(Padding(text, (0, 0, 0, 2)), highlight=False)
+            console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
     if verbose:
         _show_numbers(console, answer)
 
