@@ -37,7 +37,7 @@ from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt
 from fedrag_flwr.models.chat import ChatTemplate
 from fedrag_flwr.models.hashes import file_sha256
-from fedrag_flwr.models.registry import DEFAULT_GENERATOR, name_of
+from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY, name_of
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.answers.examples import Example, all_examples, examples
@@ -233,7 +233,9 @@ def main() -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     figures = fit(model, asked, left, arguments.steps, kept)
     content = gguf_of(model, str(whole.config.model_type))
-    adapter = Adapter(ANSWERING, INSTRUCTION, (weights,), hashlib.sha256(content).hexdigest(), content)
+    name = name_of(weights) or file.stem
+    copies = [model.sha256 for model in REGISTRY.values() if model.made_from == name]  # the same weights in 8 bits
+    adapter = Adapter(ANSWERING, INSTRUCTION, (weights, *copies), hashlib.sha256(content).hexdigest(), content)
     manifest = {
         "fitted_by": "python -m simulations.answers.fit_adapter",
         "model": file.name,
@@ -247,7 +249,6 @@ def main() -> None:
         "alpha": ALPHA,
         "seed": SEED,
     }
-    name = name_of(weights) or file.stem
     out = arguments.out or FOLDER / f"{ANSWERING}-{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     write_adapter(out, adapter, manifest | figures)
