@@ -12,8 +12,11 @@ from fedrag_flwr.answering.prompts import UNKNOWN, closed_book_prompt, declines,
 from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Prompt
 from fedrag_flwr.records import Cost, EvidenceUnit, as_line
 
-# One line: an answer and nothing else.
-ONE_LINE = Grammar(r"root ::= [^\n]+")
+# One line that is not the word for not knowing: how likely that was instead is asked apart, and judged with the rest.
+ANSWER = Grammar(
+    r"""root ::= [^uU\n] rest | [uU] [^nN\n] rest | [uU] [nN] [^kK\n] rest
+rest ::= [^\n]*"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +92,15 @@ class Reader:
         `heard` is told all of the answer so far, each time that it grows; nothing while it says that it does not know.
         """
         prompt = reading_prompt(question, units)
-        draft = self._complete(prompt, ONE_LINE, _so_far(heard) if heard is not None else None)
-        if not draft.text or draft.cost.replayed:
+        draft = self._complete(prompt, ANSWER, _so_far(heard) if heard is not None else None)
+        if not draft.text:
             return draft
         return replace(draft, unknown=float(self.generator().score(prompt, [UNKNOWN]).logprobs[0]))
 
     def draw(self, question: str, units: Sequence[EvidenceUnit], count: int) -> list[Draft]:
         """So many drafts over one state of the prompt, drawn at random where there are several."""
         prompt = reading_prompt(question, units)
-        drawn = self.generator().complete(prompt, grammar=ONE_LINE, max_tokens=self.max_tokens, n=count, seed=self.seed)
+        drawn = self.generator().complete(prompt, grammar=ANSWER, max_tokens=self.max_tokens, n=count, seed=self.seed)
         return [_draft(one) for one in drawn]
 
     def choose(self, question: str, units: Sequence[EvidenceUnit], options: Sequence[str]) -> Draft:

@@ -117,15 +117,15 @@ class EndpointGenerator:
         """Which continuation the model chooses, as log-probabilities: near 0 for that one, very low for all others.
 
         The chat protocol tells nothing of texts that the model did not write, so it is shown them and chooses once.
-        Where it names none of them they are equally likely.
+        Where it names none of them they are equally likely. One alone has nothing to be chosen from: nan, unasked.
 
         Raises
         ------
         ModelError
             As `complete`.
         """
-        if not continuations:
-            return Scores(np.zeros(0), 0, 0.0)
+        if len(continuations) < 2:
+            return Scores(np.full(len(continuations), math.nan), 0, 0.0)
         listed = "\n".join(f"- {text}" for text in continuations)
         asked = replace(prompt, user=f"{prompt.user}\nReply with one of these, word for word:\n{listed}")
         room = 2 * max(map(self.count_tokens, continuations)) + 8
