@@ -14,8 +14,8 @@ import gguf
 import numpy as np
 import pytest
 
-from fedrag_flwr.errors import ModelError
 from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
+from fedrag_flwr.errors import ModelError
 from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt, adapters, load
 from fedrag_flwr.models.adapters import FOLDER, Adapter, adapters_of, read_adapter, write_adapter
 from fedrag_flwr.models.hashes import file_sha256

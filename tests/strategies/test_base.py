@@ -10,8 +10,8 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
-from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
