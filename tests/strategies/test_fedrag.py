@@ -155,16 +155,16 @@ def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation
 
 
 def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built: Federation) -> None:
-    """Only `people` tells where Odile Varro was born; what home tells needs nobody else."""
+    """Only the memory of `people` tells where Odile Varro was born; what home's tells needs nobody else's."""
     born = Question("k5", "Where was Odile Varro born?", "bridges")
 
-    def answers(least: int) -> dict[str, str]:
+    def recalled(least: int) -> dict[str, str]:
         files = built.with_changes(inference__quorum=least, fedrag__cache=False, routing__devices=4)
         strategy, _ = run(files, REMEMBERED, born)
-        return {name: answer.text for name, answer in strategy.answers.items()}
+        return {name: answer.text for name, answer in strategy.answers.items() if answer.path == "memorizer"}
 
-    assert answers(0) == {"k1": "1924", "k5": "Lindmoor"}
-    assert answers(2) == {"k1": "1924", "k5": ""}
+    assert recalled(0) == {"k1": "1924", "k5": "Lindmoor"}
+    assert recalled(2) == {"k1": "1924"}
 
 
 def test_each_part_can_be_left_out(built: Federation) -> None:
