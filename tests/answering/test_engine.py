@@ -189,13 +189,6 @@ def test_an_answer_below_the_level_is_declined(abstain_below: float, text: str, 
     assert answer.score == pytest.approx(0.65)
 
 
-def test_an_answer_to_what_no_passage_tells_is_less_likely(engine: Engine) -> None:
-    """The same word, said to a question that the passages answer and to one of which they tell nothing."""
-    told = saying(engine, "Windhover").at_home(asked(COMMANDED))
-    untold = saying(engine, "Windhover").at_home(asked("What did the Duke of Pell eat at his wedding?"))
-    assert told.score > untold.score
-
-
 def test_a_device_without_passages_declines_without_a_call(tmp_path_factory: pytest.TempPathFactory) -> None:
     files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("empty"))
     with files.device("people") as device:
