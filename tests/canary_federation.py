@@ -215,6 +215,7 @@ class Federation:
             "memory.tokens-per-kilotoken": 0,
             "memory.delta": 0.7,
             "inference.abstain-below": 0.0,
+            "inference.ask-below": 1.0,  # whatever memory does not know leaves
             "privacy.export": "type-masking",
             "privacy.public-names": "",
             "federation.poll-seconds": 0.01,

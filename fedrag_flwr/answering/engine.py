@@ -302,7 +302,8 @@ class Engine:
         """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
         stem, options = without_options(asked.text)
         first = self._judged(asked, ranked, windows(stem, ranked, self.limits.words), heard)
-        if options or not self.limits.more or first.confidence >= self.limits.abstain_below:
+        found = bool(first.draft.text) and first.confidence >= self.limits.abstain_below
+        if options or not self.limits.more or found:
             return first
         more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more), heard)
         again = replace(more, draft=more.draft.after(first.draft))

@@ -79,8 +79,8 @@ class Reader:
     seed: int = 0
 
     def plain(self, question: str, units: Sequence[EvidenceUnit]) -> Draft:
-        """Ask over passages in the model's own chat template, by no adapter and under no grammar."""
-        return self._complete(plain_prompt(question, units), None)
+        """Ask over passages in the model's own chat template, by no adapter and under no grammar; nothing over none."""
+        return self._complete(plain_prompt(question, units), None) if units else Draft("")
 
     def recite(self, question: str) -> Draft:
         """Ask the model alone."""

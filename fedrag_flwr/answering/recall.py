@@ -119,8 +119,8 @@ class Recall:
 
     def relation(self, question: str, item: MemoryItem) -> float:
         """Share of the question's words, names aside, that a memory tells by, in these words or in near ones."""
-        asked = content(question)
-        return self._share_near(asked, content(f"{item.question} {item.answer}")) if asked else 1.0
+        asked = content(question)  # of an answer the names count, too: "Iron Medal" tells of a medal
+        return self._share_near(asked, content(f"{item.question} {item.answer.lower()}")) if asked else 1.0
 
     def _knowing(self, question: str, analysis: QuestionAnalysis, match: Match) -> Recalled | None:
         if match.score < self.least or self.why_not(question, analysis, match.item):

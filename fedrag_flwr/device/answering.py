@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.answering.engine import Engine
+from fedrag_flwr.answering.engine import Engine, Near
 from fedrag_flwr.device.engines import Engines
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.models.base import Encoder, Heard
@@ -74,7 +74,9 @@ class DeviceAnswers:
         named = self.settings.exchange_for("assisted") == "plain"  # else they go into boxes
         if parts.cache and (before := self._before(question, own)) is not None:
             return before
-        near = self.graph.near if parts.summaries and named else None
+        near: Near | None = self.graph.near if parts.summaries else None
+        if not named:
+            near = _hidden
         return engine.ask(question, near, reading=parts.reading, owners=parts.owners and named)
 
     def seeker(self) -> Callable[[Question], tuple[Vector, Sequence[Want]]]:
@@ -120,3 +122,8 @@ class DeviceAnswers:
     def _engine(self, mode: AnswerMode) -> Engine:
         alone = mode == "own-memory" or (mode == "assisted" and not self.settings.fedrag.bank)
         return self.engines.over("own" if alone else "all")
+
+
+def _hidden(_: Vector) -> Sequence[str]:
+    """Whom a question asks where that goes into boxes: others can be asked, and nobody is named with the question."""
+    return ()

@@ -55,6 +55,7 @@ class _Page:
         self._plain_html = plain_html
         self._marks: list[str] = []  # of the lists that are open; "" for bullets, else the next number
         self._item = ""  # the mark of an item that nothing stands in yet
+        self._listed = False  # whether the last block is of the list that is open
         self._cells: list[str] | None = None
 
     def add(self, tokens: Sequence[Token]) -> None:
@@ -68,6 +69,7 @@ class _Page:
                 case "html_block":
                     self._put(self._plain_html(token.content).strip())
                 case "bullet_list_open" | "ordered_list_open":
+                    self._listed = self._listed and bool(self._marks)
                     self._marks.append("" if token.type[0] == "b" else str(token.attrGet("start") or 1))
                 case "bullet_list_close" | "ordered_list_close":
                     self._marks.pop()
@@ -97,13 +99,11 @@ class _Page:
             return
         if self._item:
             text, self._item = f"{self._item} {text}", ""
-            if self.blocks and len(self._marks) and self._in_list:
+            if self._listed:
                 self.blocks[-1] += f"\n{text}"
                 return
         self.blocks.append(text)
-        self._in_list = bool(self._marks)
-
-    _in_list = False
+        self._listed = bool(self._marks)
 
     def _next_mark(self) -> str:
         if not self._marks[-1]:

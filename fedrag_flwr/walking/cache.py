@@ -31,9 +31,9 @@ _IMMATERIAL = frozenset(  # settings, and groups of them, that change no answer 
 class AnswerCache:
     """A device's own answers with the vectors of their questions.
 
-    An answer is void as soon as one of its own sentences is gone or says something else, or one of the memories that it
-    rests on is gone. One that rests on others' evidence or memories is void as soon as their documents are heard to
-    have changed, and after `hours`, as they may be silent.
+    An answer is void as soon as one of its own sentences or passages is gone or says something else, or one of the
+    memories that it rests on is gone. One that rests on others' evidence or memories is void as soon as their documents
+    are heard to have changed, and after `hours`, as they may be silent.
 
     Parameters
     ----------
@@ -92,11 +92,17 @@ class AnswerCache:
         self.notes.drop("answer", *(name for name, body in self.notes.all("answer").items() if not self._holds(body)))
 
     def keep(self, question: Question, answer: Answer, vector: Vector, units: Iterable[EvidenceUnit]) -> None:
-        """Keep an answer with the sentences that it rests on, and the memories that are among its sources."""
+        """Keep an answer with the sentences and passages that it rests on, and the memories among its sources.
+
+        Not one whose own evidence does not stand there any more as it was read.
+        """
         if self.similarity > 1 or not answer.text:
             return
         read = list(units)
-        own = self._own(answer.sources) | {unit.id: _digest(unit.text) for unit in read if unit.origin == self.device}
+        texts = self._own({*answer.sources, *(f"{unit.origin}/{unit.id}" for unit in read)})
+        if not all(_stands(unit.text, texts.get(unit.id, ())) for unit in read if unit.origin == self.device):
+            return
+        own = {name: _digest(" ".join(told)) for name, told in texts.items()}
         known = self._states()
         memories = self._memories(answer.sources)
         origins = {*(unit.origin for unit in read), *memories.values()} - {self.device}
@@ -143,21 +149,18 @@ class AnswerCache:
         memories = body.get("memories")
         if not isinstance(memories, dict) or self.store.origins(list(memories)) != memories:
             return False
-        try:
-            now = {one.id: _digest(one.text) for one in self.store.sentences(list(own))} if own else {}
-        except NotFoundError:
-            return False
-        return now == own
+        now = self._own(f"{self.device}/{name}" for name in own)
+        return {name: _digest(" ".join(told)) for name, told in now.items()} == own
 
-    def _own(self, sources: Iterable[str]) -> dict[str, str]:
-        """The own sentences among an answer's sources, with what they say: also one that only led to the evidence."""
+    def _own(self, sources: Iterable[str]) -> dict[str, list[str]]:
+        """The own sentences and passages among sources, each with what its sentences say."""
+        named = [name for origin, _, name in (source.partition("/") for source in sources) if origin == self.device]
         found = {}
-        for source in sources:
-            origin, _, name = source.partition("/")
-            if origin == self.device:
-                with suppress(NotFoundError):  # a memory, a hyperedge, or a sentence that is gone already
-                    [sentence] = self.store.sentences([name])
-                    found[name] = _digest(sentence.text)
+        for name in dict.fromkeys(named):  # others are memories and hyperedges, or are gone already
+            with suppress(NotFoundError):
+                found[name] = [sentence.text for sentence in self.store.sentences([name])]
+            with suppress(NotFoundError):
+                found[name] = [sentence.text for one in self.store.passages([name]) for sentence in one.sentences]
         return found
 
     def _memories(self, sources: Iterable[str]) -> dict[str, str]:
@@ -206,3 +209,11 @@ def _asked(question: Question) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _stands(read: str, told: Iterable[str]) -> bool:
+    """Whether a text that was read is made of sentences, in their order."""
+    left = f"{' '.join(read.split())} "
+    for sentence in told:
+        left = left.removeprefix(f"{' '.join(sentence.split())} ")
+    return not left.strip()

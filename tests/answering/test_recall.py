@@ -26,6 +26,7 @@ MEMORIES = (
     ("Which ferry crosses Lake Orre?", "Lisbet", "PRODUCT", "The ferry Lisbet crosses Lake Orre."),
     ("On which island does Lake Orre lie?", "Hessa", "LOC", "Lake Orre, on the island of Hessa, is 41 metres deep."),
     ("How many patients does the Vaer clinic treat?", "310", "CARDINAL", "The Vaer clinic treats 310 patients a day."),
+    ("What did Tine Aldgaard receive in 1981?", "Silver Medal", "NAME", "In 1981 she received the Silver Medal."),
     ("Who leads the HR department?", "Oda Renn", "PERSON", "Oda Renn leads the HR department."),
     ("Is the Brun chapel open on Sundays?", "no", "YESNO", "The Brun chapel is closed on Sundays."),
 )
@@ -39,6 +40,7 @@ KNOWN = [
     ("When was Tine Aldgaard born in Skarnes?", "1947"),
     ("What was Tine Aldgaard's year of birth?", "1947"),
     ("How many patients does the Vaer clinic treat a day?", "310"),
+    ("Which medal did Tine Aldgaard receive in 1981?", "Silver Medal"),
 ]
 
 UNKNOWN = {
@@ -79,6 +81,7 @@ UNKNOWN = {
         "Which bus crosses Lake Orre?",
         "In which county does Lake Orre lie?",
         "How many beds does the Vaer clinic have?",
+        "Which book did Tine Aldgaard receive in 1981?",
     ],
     "another kind": [
         "Which ferry was the mill of Ostrand bought with?",

@@ -97,6 +97,37 @@ def test_an_answer_goes_with_the_sentence_that_led_to_its_evidence(device: EdgeD
     assert cache.find(asked, VECTOR) is None
 
 
+def test_an_answer_over_windows_of_a_passage_goes_with_the_passage(device: EdgeDevice) -> None:
+    """Also where what changed of it was not read: the same words may say something else beside others."""
+    device.build(memories=False)
+    cache, asked = device.answers.cache, replace(ASKED, id="q7", text="What did Odile Varro receive in 1926?")
+    [passage] = [one for one in device.store.passages() if one.document_id == "odile-varro"]
+    told = [one.text for one in passage.sentences]
+    answer = replace(GIVEN, question_id="q7", sources=(f"people/{passage.id}",))
+    for window, kept in (((0, 2), True), ((2,), True), ((2, 0), False)):
+        unit = EvidenceUnit(passage.id, " ".join(told[place] for place in window), "people", 0.9, passage.title)
+        cache.keep(asked, replace(answer, text=f"{window}"), VECTOR, [unit])
+        found = cache.find(asked, VECTOR)
+        assert (found is not None and found.text == f"{window}") == kept
+    assert device.documents is not None
+    document = device.documents / "odile-varro.md"
+    document.write_text(document.read_text(encoding="utf-8").replace("Lindmoor", "Norrhall"), encoding="utf-8")
+    device.build(memories=False)
+    assert cache.find(asked, VECTOR) is None
+
+
+def test_what_was_answered_with_help_is_given_again(device: EdgeDevice) -> None:
+    device.build(memories=False)
+    asked = replace(ASKED, id="q8", text="Which frigate did Jonas Keel command?")
+    unit = EvidenceUnit("a" * 32, "Jonas Keel commanded the frigate Windhover.", "rivers", 0.9, "Jonas Keel")
+    device.walks.cache.hear({"rivers": "a state"})
+    answer = device.finish([asked], [Evidence("q8", (unit,))], "assisted").answers[0]
+    again = device.answers.cache.find(asked, VECTOR)
+    assert answer.text
+    assert again is not None
+    assert (again.text, again.path) == (answer.text, "cache")
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_no_byte_of_a_removed_document_stays_in_what_was_answered_from_it(
     killed: bool, tmp_path_factory: pytest.TempPathFactory
@@ -245,7 +276,7 @@ def test_answers_to_people_here_and_to_a_run_tell_nothing_of_each_other(device: 
 def test_a_run_cannot_fish_for_what_waits(tmp_path_factory: pytest.TempPathFactory, mode: AnswerMode) -> None:
     """The answer that home makes to a waiting question is not given to the run that asks for anything like it."""
     files = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("fishing"))
-    changes = {"serving__outbox": True, "overlay__cache_similarity": 0.0, "inference__read_above": -100.0}
+    changes: dict[str, Plain] = {"serving__outbox": True, "overlay__cache_similarity": 0.0}
     text = "The Ossel is a river that flows into the Bay of Herons."
     asked = "Into which bay does the Ossel flow?"
     given = [Evidence("w", (EvidenceUnit("x", text, "rivers", 0.9, "Ossel"),))]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.records import Question
 from tests.device.test_building import Watched
 
 TEXTS = {
@@ -43,5 +44,5 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 @pytest.mark.parametrize(("question", "answer"), ASKED)
 def test_memory_answers_only_in_the_sense_that_it_tells_of(question: str, answer: str | None, built: Watched) -> None:
     with built.open() as device:
-        known = device.engine.leads.lead(question).known
-    assert (known.item.answer if known else None) == answer
+        known = device.engine.at_home(Question("q", question, device.name), reading=False)
+    assert (known.text or None) == answer

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fedrag_flwr.records import Question
 from tests.device.test_building import Watched
 
 CUP = (
@@ -33,15 +34,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Watched:
 @pytest.mark.parametrize(("question", "answer"), ASKED)
 def test_memory_answers_for_the_year_that_it_tells_of(question: str, answer: str | None, built: Watched) -> None:
     with built.open() as device:
-        known = device.engine.leads.lead(question).known
-    assert (known.item.answer if known else None) == answer
+        known = device.engine.at_home(Question("q", question, device.name), reading=False)
+    assert (known.text or None) == answer
 
 
 def test_the_sentence_behind_a_memory_vouches_for_its_year(built: Watched) -> None:
     question = "Who drew the Grey Tower in 1931?"
     with built.open() as device:
-        judge = device.engine.leads.memorizer.judge
         [item] = [one for one in device.store.items() if one.question == "Who drew the Grey Tower?"]
-        analysis = device.engine.leads.pipeline.question(question)
-        assert judge.misfit(question, analysis, item) == ""
-        assert judge.misfit(question.replace("1931", "1932"), analysis, item) == "it tells nothing of 1932"
+        analysis = device.toolbox.pipeline.question(question)
+        recall = device.engine.recall
+        assert recall.why_not(question, analysis, item) == ""
+        assert recall.why_not(question.replace("1931", "1932"), analysis, item) == "it does not tell of 1932"

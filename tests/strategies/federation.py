@@ -116,7 +116,8 @@ class Federation:
             "memory.tokens-per-kilotoken": 0,
             "memory.alpha": 0.7,  # what is fitted elsewhere decides nothing here
             "memory.delta": 0.8,
-            "inference.abstain-below": 0.4,
+            "inference.abstain-below": 0.0,
+            "inference.ask-below": 1.0,
             "inference.max-answer-tokens": 8,
             "inference.passages": 2,
             "privacy.public-names": str(self.root / "names.txt"),

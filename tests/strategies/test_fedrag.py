@@ -60,9 +60,9 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
     answer = strategy.answers["k2"]
     assert "rivers" in asked_of(answer)
     steps = [one.step for one in answer.decisions]
-    assert steps[:2] == ["routing", "memory"]
-    assert "help" in steps
-    assert any(source.startswith("rivers/") for source in answer.sources)
+    assert steps[:2] == ["routing", "model"]
+    [help_given] = [one.said for one in answer.decisions if one.step == "help"]
+    assert "rivers" in help_given
     asked = [data for data in sent if b"query.retrieve" in data]
     assert asked
     assert not any(FOREIGN.text.encode() in data for data in asked)
@@ -118,7 +118,7 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
     for name, exchange in (("fedrag", "download"), ("memory-fusion", "plain")):
         strategy, sent = run(files, FOREIGN, name=name)
         assert strategy.settings.exchange == exchange
-        assert strategy.answers["k2"].path in ("remote", "abstained")
+        assert "help" in [one.step for one in strategy.answers["k2"].decisions]
         [vector] = toolbox().encoder.encode([FOREIGN.text]).astype(np.float16)
         sealed = any(b"query.retrieve_sealed" in data for data in sent)
         assert sealed == (name == "fedrag") != any(vector.tobytes() in data for data in sent)
@@ -155,16 +155,16 @@ def test_a_strategy_that_shows_questions_refuses_to_be_private(built: Federation
 
 
 def test_what_one_device_alone_says_is_not_believed_where_two_must_tell_it(built: Federation) -> None:
-    """Only `people` tells where Odile Varro was born; what home tells needs nobody else."""
+    """Only the memory of `people` tells where Odile Varro was born; what home's tells needs nobody else's."""
     born = Question("k5", "Where was Odile Varro born?", "bridges")
 
-    def answers(least: int) -> dict[str, str]:
+    def recalled(least: int) -> dict[str, str]:
         files = built.with_changes(inference__quorum=least, fedrag__cache=False, routing__devices=4)
         strategy, _ = run(files, REMEMBERED, born)
-        return {name: answer.text for name, answer in strategy.answers.items()}
+        return {name: answer.text for name, answer in strategy.answers.items() if answer.path == "memorizer"}
 
-    assert answers(0) == {"k1": "1924", "k5": "Lindmoor"}
-    assert answers(2) == {"k1": "1924", "k5": ""}
+    assert recalled(0) == {"k1": "1924", "k5": "Lindmoor"}
+    assert recalled(2) == {"k1": "1924"}
 
 
 def test_each_part_can_be_left_out(built: Federation) -> None:
