@@ -31,11 +31,11 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "engine": (lambda engine, question: engine.at_home(question), {}),
     "memory-only": (lambda engine, question: engine.at_home(question, reading=False), {}),
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
-    "one-call": (lambda engine, question: engine.at_home(question), {"inference.more-words": 0}),
+    "second-call": (lambda engine, question: engine.at_home(question), {"inference.more-words": 320}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
     "whole-passages": (
         lambda engine, question: engine.at_home(question, memory=False),
-        {"inference.words": 10_000, "inference.more-words": 0},
+        {"inference.words": 10_000},
     ),
     "no-adapter": (lambda engine, question: engine.at_home(question), {"models.adapters": False}),
 }
