@@ -32,7 +32,7 @@ from simulations.answers.world import open_world
 SETS = ("demo", "guides")
 MADE_UP = {"demo": 40, "guides": 30}
 SEED = 11
-PULL = 0.5  # inverse strength of the pull of weights towards 0
+PULL = 0.2  # inverse strength of the pull of weights towards 0
 
 
 def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, object]]:
@@ -102,7 +102,7 @@ def main() -> None:
     )
     rows: list[dict[str, object]] = []
     for name in SETS:
-        key = hashlib.sha256(f"{arguments.generator}{settings.inference}".encode()).hexdigest()[:8]
+        key = hashlib.sha256(f"{arguments.generator}{settings.inference.words}".encode()).hexdigest()[:8]
         kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key}.jsonl"
         kept.parent.mkdir(parents=True, exist_ok=True)
         rows += drafts(name, arguments.data, settings, kept)
@@ -117,7 +117,9 @@ def main() -> None:
         model = {"features": READ_FEATURES, "weights": weights, "bias": bias}
         file = json.loads(SHIPPED.read_text(encoding="utf-8"))
         file["reading"][ANY] = model
-        file["recall"] = file["recall"] | {"features": RECALL_FEATURES}
+        known = [one for row in rows for one in row["memories"]]  # type: ignore[attr-defined]
+        weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
+        file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
         file["fitted_by"] = "python -m simulations.answers.fit_confidence"
         replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
 
