@@ -46,8 +46,8 @@ def test_an_answer_comes_home_and_the_question_stays_there(files: Federation, ex
     with files.device("bridges") as home:
         answer = home.delivered.all()["w1"]
         assert not len(home.waiting.outbox)
-    assert answer.path == "remote"
-    assert any(source.startswith("rivers/") for source in answer.sources)
+    [help_given] = [one.said for one in answer.decisions if one.step == "help"]
+    assert "rivers" in help_given
     assert not any(b"How high" in data for data in grid.sent)
     assert not any(answer.text.encode() in data for data in grid.sent if b"AnswerBatch" in data)
     assert not run.strategy.answers
@@ -58,10 +58,10 @@ def test_what_home_is_sure_of_does_not_wait(files: Federation) -> None:
     assert not put(files.with_changes(serving__outbox=False), KNOWN_HERE)
     assert put(files, KNOWN_HERE)
     with files.device("bridges") as home:
-        assert isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+        assert isinstance(home.engine.ask(KNOWN_HERE, lambda vector: ("rivers",)), OpenQuestion)
         assert home.waiting.outbox.withdraw(KNOWN_HERE.id)
         home.build()  # with memories
-        assert not isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+        assert not isinstance(home.engine.ask(KNOWN_HERE, lambda vector: ("rivers",)), OpenQuestion)
     assert not put(files, KNOWN_HERE)
 
 
