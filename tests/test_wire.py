@@ -19,7 +19,6 @@ from fedrag_flwr.privacy.sealing import BoxKey, seal
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
-    Citation,
     AnswerRequest,
     AskedQuestion,
     Bound,
@@ -27,6 +26,7 @@ from fedrag_flwr.records import (
     BuildRequest,
     CentroidBatch,
     CentroidRequest,
+    Citation,
     ConfidedQuestion,
     ConfideRequest,
     ControllerRequest,
