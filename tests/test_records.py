@@ -16,19 +16,20 @@ from fedrag_flwr.records import MOST_DECISIONS, MOST_LINE, Answer, Bound, Cost, 
 
 PUBLIC = (
     "Answer AnswerBatch AnswerRequest AskedQuestion Bound BuildReport BuildRequest Centroid CentroidBatch "
-    "CentroidRequest ChosenPassage ChosenPath ConfideRequest ConfidedQuestion ControllerRequest ControllerUpdate Cost "
-    "Cursor Decision Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState DocumentsRequest "
-    "EncryptRequest EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch EvidenceRequest "
-    "EvidenceTuple EvidenceUnit Explained Fact FinishRequest GossipReply GossipRequest GroupRequest HiddenRequest "
-    "HitSummary HitsBatch HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem OpenQuestion "
-    "OwnedRows Passage PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview RouteRequest "
-    "SealRequest SealedFinish SealedMessage SealedMessages SealedOverview SealedSummaries Sentence ShareRequest "
-    "SharedDocument SubgraphSummary SumTerm SummaryBatch SummaryOverview SummaryRequest Told TopicRequest TopicUpdate "
-    "TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
+    "CentroidRequest ChosenPassage ChosenPath Citation ConfideRequest ConfidedQuestion ControllerRequest "
+    "ControllerUpdate Cost Cursor Decision Delta DescribeRequest DeviceCard Document DocumentBatch DocumentState "
+    "DocumentsRequest EncryptRequest EncryptedQuestion EncryptedQuestions EncryptedScores Evidence EvidenceBatch "
+    "EvidenceRequest EvidenceTuple EvidenceUnit Explained Fact FinishRequest GossipReply GossipRequest GroupRequest "
+    "HiddenRequest HitSummary HitsBatch HitsRequest Hop HopReply Hyperedge ImportReport Lesson Match MemoryItem "
+    "OpenQuestion OwnedRows Passage PathStep PeerKey Pending Question RankedPeer RetrieveRequest RoundedOverview "
+    "RouteRequest SealRequest SealedFinish SealedMessage SealedMessages SealedOverview SealedSummaries Sentence "
+    "ShareRequest SharedDocument SubgraphSummary SumTerm SummaryBatch SummaryOverview SummaryRequest Told TopicRequest "
+    "TopicUpdate TopicWeight WaitingBatch WaitingRequest WalkReply WalkRequest Want"
 )
 AT_HOME = {
     "ChosenPassage",
     "ChosenPath",
+    "Citation",
     "PathStep",
     "Document",
     "EvidenceTuple",

@@ -26,6 +26,7 @@ from fedrag_flwr.records import (
     BuildRequest,
     CentroidBatch,
     CentroidRequest,
+    Citation,
     ConfidedQuestion,
     ConfideRequest,
     ControllerRequest,
@@ -253,13 +254,24 @@ def test_an_int_stands_for_a_float() -> None:
 
 
 def test_evidence_of_an_answer_stays_at_home() -> None:
+    """So do the sentences that it cites, and the question of the memory that was recalled."""
     kept = EvidenceUnit("s1", f"The {SECRET} sails at dawn.", "ferries", 0.9, "Ferries")
     answer = Answer(
-        "q1", "dawn", "cognizer", 0.9, ("ferries/s1",), Cost(1.0), (kept,), decisions=(because("evidence", "read"),)
+        "q1",
+        "dawn",
+        "cognizer",
+        0.9,
+        ("ferries/s1",),
+        Cost(1.0),
+        (kept,),
+        decisions=(because("evidence", "read"),),
+        citations=(Citation(kept.text, "ferries/s1"),),
+        recalled=f"When does the {SECRET} sail?",
     )
     content = wire.encode(AnswerBatch("ferries", (answer,), (), 1.0), run=RUN)
     assert SECRET.encode() not in recorddict_to_proto(content).SerializeToString()
-    assert wire.decode(content, AnswerBatch, run=RUN).answers[0] == dataclasses.replace(answer, evidence=())
+    left = dataclasses.replace(answer, evidence=(), citations=(), recalled="")
+    assert wire.decode(content, AnswerBatch, run=RUN).answers[0] == left
 
 
 @pytest.mark.parametrize("count", [200, 2_000])

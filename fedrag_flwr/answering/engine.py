@@ -249,8 +249,8 @@ class Engine:
         return asked.vector, self._wants(question, asked)
 
     def sure(self, answer: Answer) -> bool:
-        """Whether nobody else needs to be asked."""
-        return bool(answer.text) and answer.score >= self.limits.ask_below
+        """Whether nobody else needs to be asked: memory knows, or the answer is likely enough."""
+        return answer.path == "memorizer" or (bool(answer.text) and answer.score >= self.limits.ask_below)
 
     def finish(self, question: Question, foreign: Sequence[EvidenceUnit]) -> Answer:
         """Answer an open question with what other devices gave; it changes home's own answer only for a surer one."""

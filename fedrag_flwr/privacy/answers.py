@@ -31,7 +31,7 @@ def answer_bundle(answer: Answer, known: tuple[Fact, ...], beside: Sequence[str]
 
 
 def shown_answer(answer: Answer, bundle: Bundle, source: Callable[[str], str], *, measured: bool) -> Answer:
-    """An answer as others see it: rewritten texts, opaque sources, and neither evidence, paths nor report.
+    """An answer as others see it: rewritten texts, opaque sources, and nothing that stays on the device, nor a report.
 
     A refused one is an abstention that names the reason.
 
@@ -59,6 +59,8 @@ def shown_answer(answer: Answer, bundle: Bundle, source: Callable[[str], str], *
         evidence=(),
         paths=(),
         report="",
+        citations=(),
+        recalled="",
     )
 
 

@@ -279,7 +279,7 @@ class ExportDoor:
         return released
 
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
-        """Release an answer: text and decisions rewritten, own sources opaque, evidence, paths and report dropped.
+        """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped.
 
         A refused answer leaves as an abstention that names the reason. Where the door rewrites, no measure of
         certainty leaves: it was taken of what the documents say, so that it would tell which of some guessed names

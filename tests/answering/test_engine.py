@@ -221,6 +221,15 @@ def test_others_are_asked_where_home_is_not_sure(ask_below: float, outcome: type
     assert isinstance(alone, Answer)
 
 
+def test_what_memory_knows_is_sure_whatever_is_asked_of_others(people: EdgeDevice) -> None:
+    strict = replace(people.engine, limits=replace(people.engine.limits, ask_below=1.0))
+    known = asked("Where was Odile Varro born?")
+    answer = strict.ask(known, lambda vector: ("rivers",))
+    assert isinstance(answer, Answer)
+    assert answer.path == "memorizer"
+    assert strict.sure(answer)
+
+
 def test_a_declined_answer_is_never_sure(engine: Engine) -> None:
     certain = replace(engine, judge=always(0.99), limits=replace(engine.limits, ask_below=0.0))
     assert not certain.sure(saying(certain, "unknown").at_home(asked(COMMANDED)))

@@ -277,7 +277,7 @@ def test_an_answer_that_leaves_before_all_else_holds_no_name(
     text = "The complaint was written by Haldorsen, who had waited nine hours. It lay in a drawer until 1960.\n"
     folder = _write(tmp_path / "ward", {"box.md": f"# Box\n\n{text}"})
     own: Config = {"data-path": str(folder), "device-name": "ward", "home": str(tmp_path / "home")}
-    run = BASE | {"privacy.export": "none", "inference.read-above": -100.0}
+    run = BASE | {"privacy.export": "none", "inference.abstain-below": 0.0, "inference.ask-below": 0.0}
     grid = LocalGrid(app, [own | {"answers": answers, "export": export}], run)
     _ask(grid, 0, "train.build", BuildRequest(memories=True), BuildReport)
     modes: tuple[AnswerMode, ...] = ("own-memory", "passages", "assisted")

@@ -15,6 +15,13 @@ from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel, f
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, SignalReader, Signals, is_telling
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.toolbox import Toolbox
+from tests.strategies.federation import toolbox as shared_toolbox
+
+
+@pytest.fixture(scope="module")
+def toolbox() -> Toolbox:
+    return shared_toolbox()
+
 
 unit_interval = st.floats(0.0, 1.0)
 signal_sets = st.builds(Signals, *[unit_interval] * len(SIGNALS))

@@ -21,7 +21,7 @@ from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, SeededRando
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.policy import PrivacyMode
 from fedrag_flwr.privacy.randomised_response import Randomness
-from fedrag_flwr.records import Answer, EvidenceUnit, MemoryItem, because
+from fedrag_flwr.records import Answer, Citation, EvidenceUnit, MemoryItem, because
 from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
 from tests.privacy.network import watched
@@ -197,6 +197,23 @@ def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the
         assert (shown.score, told.said, told.score) == (0.8312, why[0].said, 0.83)
     else:
         assert (shown.score, told.said, told.score, told.threshold) == (0.0, "memory … >= …, … items", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
+def test_what_an_answer_rests_on_does_not_leave_with_it(
+    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: DoorMaker
+) -> None:
+    """Neither the passages that were read, nor the sentences that are cited, nor the memory's question."""
+    door = ldp() if mode == "ldp" else _door(mode, pipeline, encoder, opaque)
+    unit = EvidenceUnit("u", "Wilma Zibbel has asthma.", "device-a", 0.5)
+    answer = Answer(
+        *("q", "no", "cognizer", 0.5),
+        evidence=(unit,),
+        report="Wilma Zibbel has asthma.",
+        citations=(Citation("Wilma Zibbel has asthma.", "device-a/u"),),
+        recalled="Does Wilma Zibbel have asthma?",
+    )
+    assert "Zibbel" not in repr(door.release_answer(answer))
 
 
 RARE = ("Haldorsen", "Venkataraman", "Abernathy", "Wojcik", "Abara", "Mirembe", "Okafor", "Nakamura")

@@ -117,7 +117,8 @@ def test_others_memories_answer_what_home_cannot(first: FirstRun) -> None:
 
 def test_memory_does_not_answer_what_no_document_holds(first: FirstRun) -> None:
     answer = rows(first)["f9"]
-    assert (answer.path, answer.answer, answer.cost.llm_calls) == ("abstained", "", 0)
+    assert answer.path != "memorizer"
+    assert answer.cost.llm_calls >= 1
 
 
 PATHS_OF = [("no-rag", {"cognizer", "abstained"}), ("local-rag", {"cognizer", "abstained"})]

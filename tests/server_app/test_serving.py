@@ -58,10 +58,10 @@ def test_what_home_is_sure_of_does_not_wait(files: Federation) -> None:
     assert not put(files.with_changes(serving__outbox=False), KNOWN_HERE)
     assert put(files, KNOWN_HERE)
     with files.device("bridges") as home:
-        assert isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+        assert isinstance(home.engine.ask(KNOWN_HERE, lambda vector: ("rivers",)), OpenQuestion)
         assert home.waiting.outbox.withdraw(KNOWN_HERE.id)
         home.build()  # with memories
-        assert not isinstance(home.engine.assisted(KNOWN_HERE), OpenQuestion)
+        assert not isinstance(home.engine.ask(KNOWN_HERE, lambda vector: ("rivers",)), OpenQuestion)
     assert not put(files, KNOWN_HERE)
 
 
