@@ -93,7 +93,7 @@ class MemorySettings(_Group):
     tokens_per_kilotoken: int = Field(0, ge=0, le=100_000)
     alpha: float = Field(0.6, ge=0, le=1)
     delta: float = Field(0.56, ge=0, le=1)
-    told: float = Field(0.5, ge=0, le=1)
+    told: float = Field(0.65, ge=0, le=1)
     top_k: int = Field(5, ge=1, le=64)
     bridges_per_item: int = Field(1, ge=0, le=64)
     fusion_near: float = Field(0.95, ge=0, le=1)

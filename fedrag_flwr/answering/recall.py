@@ -140,9 +140,14 @@ class Recall:
         return min(asked - told, default=None)
 
     def _other_thing(self, analysis: QuestionAnalysis, item: MemoryItem) -> str:
-        """Whether a question asks for another kind of thing ("which island") than a memory tells, or ""."""
+        """Whether a question asks for another kind of thing than a memory tells ("which island", "how many"), or ""."""
         asked = analysis.asks
-        if not asked or asked in GENERIC or asked in told_words(f"{item.question} {item.answer}"):
+        if not asked or asked in GENERIC:
+            return ""
+        counted = content(item.answer.lower())
+        if analysis.answer_type == "CARDINAL" and counted and not self._share_near({asked}, counted):
+            return f"it does not count {asked}"
+        if asked in told_words(f"{item.question} {item.answer}"):
             return ""
         told = next((anchor.removeprefix(ASKS) for anchor in item.anchors if anchor.startswith(ASKS)), "")
         words = {told} if told else content(f"{item.question} {item.answer}")
