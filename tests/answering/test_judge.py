@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -123,7 +122,7 @@ def test_the_shipped_judge_is_whole_and_a_torn_one_is_refused(tmp_path: Path) ->
         told | {"reading": {name: one for name, one in told["reading"].items() if name != ANY}},
     ]
     for number, content in enumerate([*map(json.dumps, wrong), "", SHIPPED.read_text(encoding="utf-8")[:-20], "\x00"]):
-        (tmp_path / f"{number}.json").write_text(cast("str", content), encoding="utf-8")
+        (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")
         with pytest.raises(StoreCorruptError, match=rf"{number}\.json"):
             Judge.load(tmp_path / f"{number}.json")
     (tmp_path / "latin.json").write_bytes(b"\xff\xfe\xfa")

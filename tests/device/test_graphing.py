@@ -84,7 +84,7 @@ def test_an_answer_in_sentences_cites_what_bears_each(device: EdgeDevice) -> Non
     assert isinstance(answer, Answer)
     cited = {f"{unit.origin}/{unit.id}" for unit in answer.evidence}
     assert len(answer.text.split()) > LONG, "the question is chosen so that the model writes sentences"
-    assert " ".join(one.text for one in answer.citations) == answer.text
+    assert " ".join(one.sentence for one in answer.citations) == answer.text
     assert {one.source for one in answer.citations} <= cited
 
 
