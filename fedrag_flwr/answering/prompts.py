@@ -12,11 +12,6 @@ UNKNOWN = "unknown"
 ANSWERING = "answers"  # the task of questions over passages, for which a model may have been fitted
 
 _PLAIN = "Answer the question from the passages. If they do not hold the answer, say that you do not know."
-_READING = (
-    "Answer the question from the passages alone. Where it asks for a name, a date, a number or a thing, reply with "
-    "that alone. Where it asks how or why, reply with one to three sentences. Reply with yes or no where it asks for "
-    f"that. Reply with '{UNKNOWN}' where the passages do not hold the answer."
-)
 _CLOSED_BOOK = "Answer the question from what you know, as briefly as you can. If you do not know, say so."
 
 _OF_WHAT = r"(?:the )?(?:passages?|provided|given|text|information|question|answer|context)"
@@ -46,8 +41,8 @@ def plain_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
 
 
 def reading_prompt(question: str, units: Sequence[EvidenceUnit]) -> Prompt:
-    """Ask a question over passages, by the weights that the model was fitted with where there are any."""
-    return Prompt(_READING, _asked(question, units), task=ANSWERING)
+    """The same, by the weights that the model was fitted with where there are any."""
+    return Prompt(_PLAIN, _asked(question, units), task=ANSWERING)
 
 
 def closed_book_prompt(question: str) -> Prompt:

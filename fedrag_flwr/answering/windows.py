@@ -32,6 +32,7 @@ FEATURES = (
     *("first", "position", "length", "led to", "leads on", "number", "person", "short"),
 )
 _LEADS = 8  # sentences whose titles lead on
+_BESIDE = 0.5  # weight of a better neighbour's score in a sentence's: what stands beside the likeliest is read with it
 _FULL = 0.8  # of the budget: what would not fit any more ends the choice
 _COUNTS = re.compile(r"\W*(?:when|how (?:many|much|long|far|old|tall)\b)|.*\b(?:year|date|number)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\s[A-Z][a-z]+ [A-Z]")
@@ -140,7 +141,7 @@ def choose(
     found = describe(question, passages)
     if not found.places:
         return []
-    scores = (scorer or shipped_scorer()).scores(found.values)
+    scores = _smoothed((scorer or shipped_scorer()).scores(found.values), found.places)
     chosen: dict[int, dict[int, float]] = {}
     used = 0
     for row in np.argsort(-scores, kind="stable"):
@@ -154,6 +155,17 @@ def choose(
         used += cost
         chosen.setdefault(place, {})[sentence] = float(scores[row])
     return [Window(place, tuple(sorted(own)), max(own.values())) for place, own in sorted(chosen.items())]
+
+
+def _smoothed(scores: Floats, places: Sequence[tuple[int, int]]) -> Floats:
+    """Scores of which each leans on its better neighbour's, so that windows hold together."""
+    row = {place: number for number, place in enumerate(places)}
+    leaning = scores.copy()
+    for number, (passage, sentence) in enumerate(places):
+        beside = [row[passage, other] for other in (sentence - 1, sentence + 1) if (passage, other) in row]
+        best = max((float(scores[other]) for other in beside), default=-np.inf)
+        leaning[number] = max(float(scores[number]), (1 - _BESIDE) * float(scores[number]) + _BESIDE * best)
+    return leaning
 
 
 @dataclass(slots=True)

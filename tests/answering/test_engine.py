@@ -19,7 +19,7 @@ from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Prompt, Scores
+from fedrag_flwr.models.base import Completion, Encoder, Generator, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.privacy.nearness import rescored, verified
 from fedrag_flwr.records import (
     Answer,
@@ -174,7 +174,7 @@ def test_where_the_model_finds_nothing_more_is_read_once_and_then_it_is_declined
 
 def test_a_second_call_does_not_displace_a_first_answer_that_is_as_likely(engine: Engine) -> None:
     """Both are too unlikely to be given; what is told of is the likelier one, at the cost of both."""
-    unsure = replace(engine, judge=always(0.2), limits=replace(engine.limits, abstain_below=0.3))
+    unsure = replace(engine, judge=always(0.2), limits=replace(engine.limits, abstain_below=0.3, more=400))
     answer = saying(unsure, "Windhover").at_home(asked(COMMANDED))
     assert (answer.text, answer.path, answer.cost.llm_calls) == ("", "abstained", 2)
     assert answer.score == pytest.approx(0.2)
@@ -362,7 +362,14 @@ class Fickle:
     id: str = "fickle"
 
     def complete(
-        self, prompt: Prompt, *, grammar: Grammar | None = None, max_tokens: int = 64, n: int = 1, seed: int = 0
+        self,
+        prompt: Prompt,
+        *,
+        grammar: Grammar | None = None,
+        max_tokens: int = 64,
+        n: int = 1,
+        seed: int = 0,
+        heard: Heard | None = None,
     ) -> list[Completion]:
         drawn = self._drawn(prompt)
         said = SAYS[int(drawn.integers(len(SAYS)))]
