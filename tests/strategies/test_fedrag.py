@@ -70,6 +70,7 @@ def test_summaries_name_an_owner_beside_those_of_near_memories(built: Federation
 
 def exchanged(built: Federation, exchange: str, owners: bool) -> tuple[FederatedRag, list[bytes]]:
     asking: dict[str, Plain] = {"memory__delta": 1.0, "fedrag__owners": owners, "routing__devices": 2}
+    asking["memory__top_k"] = 40  # so that memories name more than the nearest owners
     return run(built.with_changes(exchange=exchange, fedrag__cache=False, **asking), FOREIGN, FRIGATE)
 
 
