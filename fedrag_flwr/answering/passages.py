@@ -44,18 +44,21 @@ class Shelf:
         The device's name, the origin of its units.
     store
         Holds sentences, passages and hyperedges.
+    most
+        First passages whose sentences are looked at for a question.
     """
 
     device: str
     store: MemoryStore
+    most: int = RANKED
 
     def ranked(self, question: str, vector: Vector, order: PassageOrder | None) -> list[RankedText]:
         """The first passages for a question, with their sentences; without an order the nearest ones."""
         if order is None:
-            scores, ids = self.store.index("paragraph").search(vector[None, :], RANKED)
+            scores, ids = self.store.index("paragraph").search(vector[None, :], self.most)
             found = list(zip(ids[0], map(log_odds_of, scores[0]), strict=True))
         else:
-            found = [(one.passage_id, one.score) for one in order.rank(question, RANKED)]
+            found = [(one.passage_id, one.score) for one in order.rank(question, self.most)]
         passages = self.store.passages([name for name, _ in found])
         units = self.store.units("sentence", [own.id for one in passages for own in one.sentences])
         near = dict(zip(units.ids, map(float, units.vectors @ vector), strict=True))

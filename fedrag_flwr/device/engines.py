@@ -110,7 +110,7 @@ class Engines:
         )
         return Engine(
             recall,
-            Shelf(self._device, self._store),
+            Shelf(self._device, self._store, self._settings.retrieval.passages),
             Reader(tools.generator, inference.max_answer_tokens, self._settings.seed),
             tools.encoder,
             tools.pipeline,

@@ -19,9 +19,9 @@ def fitted_on() -> dict[str, str]:
         fields = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(fields, dict):
             continue
-        if manifest := fields.get("manifest"):
-            counts = ", ".join(f"{name} {count}" for name, count in manifest["questions"].items())
-            told[path.stem] = f"{manifest['split']} questions: {counts}"
+        if manifest := fields.get("manifest"):  # of an adapter
+            counts = ", ".join(f"{name} {count}" for name, count in manifest["examples_of"].items())
+            told[path.stem] = f"{manifest['split']} examples: {counts}"
         elif "fitted_on" in fields:
             told[path.stem] = str(fields["fitted_on"])
     return told

@@ -32,7 +32,7 @@ from simulations.answers.world import open_world
 SETS = ("demo", "guides")
 MADE_UP = {"demo": 40, "guides": 30}
 SEED = 11
-PULL = 0.2  # inverse strength of the pull of weights towards 0
+PULL = 0.1  # inverse strength of the pull of weights towards 0
 
 
 def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, object]]:
@@ -120,7 +120,8 @@ def main() -> None:
         known = [one for row in rows for one in row["memories"]]  # type: ignore[attr-defined]
         weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
         file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
-        file["fitted_by"] = "python -m simulations.answers.fit_confidence"
+        on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)
+        file["fitted_on"] = f"training questions, some made so that nothing answers them: {on}"
         replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
 
 

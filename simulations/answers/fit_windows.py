@@ -157,7 +157,8 @@ def main() -> None:
         print(f"{name}: first {FLOOR} passages {100 * floor(own):.1f}; {told}")
     if arguments.write:
         scorer = fit(list(sets.values()))
-        told = {"features": FEATURES, "fitted_by": "python -m simulations.answers.fit_windows", "sets": list(sets)}
+        on = ", ".join(f"{name} {len(own)}" for name, own in sets.items())
+        told = {"fitted_on": f"training questions: {on}", "features": FEATURES}
         numbers = {key: getattr(scorer, key).round(6).tolist() for key in ("mean", "deviation", "weights")}
         replace_file(SHIPPED, (json.dumps(told | numbers, indent=1) + "\n").encode())
 
