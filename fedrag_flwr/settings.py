@@ -105,13 +105,18 @@ class InferenceSettings(_Group):
     """What is read for an answer, and from which confidence it counts (FD-RAG 4.2)."""
 
     passages: int = Field(4, ge=1, le=64)
-    words: int = Field(170, ge=1, le=100_000)
+    words: int = Field(0, ge=0, le=100_000)
     more_words: int = Field(0, ge=0, le=100_000)
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
     abstain_below: float = Field(0.28, ge=0, le=1)
     ask_below: float = Field(0.6, ge=0, le=1)
     quorum: int = Field(0, ge=0, le=1_000)
+
+    @property
+    def budget(self) -> int:
+        """Words of evidence that are read where nobody ranked passages."""
+        return self.words or 400
 
 
 class PrivacySettings(_Group):

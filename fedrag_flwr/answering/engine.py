@@ -8,10 +8,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words
+from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
 from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
 from fedrag_flwr.answering.options import without_options
-from fedrag_flwr.answering.passages import PassageOrder, Shelf, given_texts, log_odds_of, shortened, windows
+from fedrag_flwr.answering.passages import (
+    WHOLE_WORDS,
+    PassageOrder,
+    Shelf,
+    given_texts,
+    log_odds_of,
+    shortened,
+    whole,
+    windows,
+)
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
 from fedrag_flwr.answering.windows import RankedText
@@ -50,7 +59,7 @@ class Limits:
     passages
         Whole passages that plain retrieval reads.
     words
-        Of the windows that are read, titles included.
+        Of the windows that are read, titles included; 0: the first `passages` are read whole.
     more
         Of those that are read where the first call finds no answer; 0: there is no second call.
     top_k
@@ -210,7 +219,7 @@ class Engine:
         asked = self._asked(question)
         stem, _ = without_options(question)
         ranked = self.shelf.ranked(question, asked.vector, self.order)
-        return self._judged(asked, ranked, windows(stem, ranked, self.limits.words))
+        return self._judged(asked, ranked, self._first(stem, ranked))
 
     def ask(
         self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = True
@@ -301,13 +310,23 @@ class Engine:
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
         """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
         stem, options = without_options(asked.text)
-        first = self._judged(asked, ranked, windows(stem, ranked, self.limits.words), heard)
+        first = self._judged(asked, ranked, self._first(stem, ranked), heard)
         found = bool(first.draft.text) and first.confidence >= self.limits.abstain_below
         if options or not self.limits.more or found:
             return first
         more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more), heard)
         again = replace(more, draft=more.draft.after(first.draft))
         return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
+
+    def _first(self, stem: str, ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
+        """What is read at first: windows within the budget, or the first passages whole where there is none.
+
+        Where others gave passages, windows of theirs and home's are read, whatever the budget.
+        """
+        given = any(one.origin != self.shelf.device for one in ranked)
+        if self.limits.words or given:
+            return windows(stem, ranked, self.limits.words or WHOLE_WORDS)
+        return whole(ranked[: self.limits.passages])
 
     def _judged(
         self,
@@ -415,8 +434,9 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
     if text and confidence < abstain_below:
         why = f"confidence {confidence:.2f} < {abstain_below:.2f}"
         text, decisions = "", [*decisions, because("confidence", why, confidence, abstain_below)]
-    if len(text.split()) > LONG:
-        cited = borne(text, units)
+    long = len(text.split()) > LONG
+    cited = borne(text, units) if long else []
+    if cited or (long and len(sentences_of(text)) > 1):
         text = " ".join(one.text for one in cited)
         units = list(dict.fromkeys([*(one.unit for one in cited), *units]))
         citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in cited)

@@ -16,6 +16,7 @@ from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import document_title
 
 POOL = 64  # near sentences that are offered to others
+WHOLE_WORDS = 400  # that are read where there is no budget, and of what others gave
 RANKED = 10  # passages whose sentences are looked at
 _LEAST_WORDS = 12  # what is left of a unit below that says nothing
 _LONGEST = 1_500  # characters of a unit that are read: a table without stops, or a hostile reply, may have pages
@@ -140,6 +141,14 @@ def windows(question: str, ranked: Sequence[RankedText], words: int) -> list[Evi
         text = " ".join(one.sentences[place] for place in window.sentences)
         units.append(EvidenceUnit(one.id, text, one.origin, min(max(near, -1.0), 1.0), one.title))
     return units
+
+
+def whole(ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
+    """Ranked passages as they stand."""
+    return [
+        EvidenceUnit(one.id, " ".join(one.sentences), one.origin, min(max(*one.cosines, -1.0), 1.0), one.title)
+        for one in ranked
+    ]
 
 
 def given_texts(units: Sequence[EvidenceUnit]) -> list[RankedText]:

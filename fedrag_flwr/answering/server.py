@@ -37,7 +37,7 @@ def answer_over(
         The device whose own units these may be.
     """
     start = time.perf_counter()
-    read = within(nearest(units, home), settings.inference.words)
+    read = within(nearest(units, home), settings.inference.budget)
     reader = Reader(toolbox.generator, settings.inference.max_answer_tokens, settings.seed)
     judged = judged_over(question.text, toolbox.pipeline.question(question.text), read, reader, toolbox.generator_id)
     answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)

@@ -82,7 +82,7 @@ class Reporter:
         """What writes answers and reports under a run's settings."""
         asked = settings.inference
         reader = Reader(tools.generator, asked.max_answer_tokens, settings.seed)
-        return cls(reader, tools.encoder, tools.pipeline, tools.generator_id, asked.words, asked.abstain_below, writer)
+        return cls(reader, tools.encoder, tools.pipeline, tools.generator_id, asked.budget, asked.abstain_below, writer)
 
     def input(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[EvidenceUnit, ...]:
         """The sentences among which evidence is chosen: those of what was told that come nearest, each with its origin.

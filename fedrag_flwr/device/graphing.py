@@ -226,7 +226,7 @@ class DeviceGraph:
             reader=Reader(tools.generator, inference.max_answer_tokens, self.settings.seed),
             generator_id=tools.generator_id,
             gate=Gate(signals, model),
-            words=inference.words,
+            words=inference.budget,
             abstain_below=inference.abstain_below,
             candidates=gate.candidates,
         )
