@@ -146,7 +146,7 @@ def windows(question: str, ranked: Sequence[RankedText], words: int) -> list[Evi
 def whole(ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
     """Ranked passages as they stand."""
     return [
-        EvidenceUnit(one.id, " ".join(one.sentences), one.origin, min(max(*one.cosines, -1.0), 1.0), one.title)
+        EvidenceUnit(one.id, " ".join(one.sentences), one.origin, min(max([*one.cosines, -1.0]), 1.0), one.title)
         for one in ranked
     ]
 
