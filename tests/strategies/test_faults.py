@@ -297,7 +297,8 @@ def test_honest_evidence_arrives(built: Federation) -> None:
     assert {"query.retrieve", "query.finish"} <= outcome.traffic.by_phase.keys()
     assert all(phase.seconds > 0 for phase in outcome.traffic.by_phase.values())
     closed = next(answer for answer in outcome.answers if answer.question_id == "open")
-    assert any(source.startswith("people/") for source in closed.sources)
+    [help_given] = [one.said for one in closed.decisions if one.step == "help"]
+    assert "people" in help_given
 
 
 # --- grids that misbehave ------------------------------------------------------------------------------------
