@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.answering.engine import Engine, Look, Looks
 from fedrag_flwr.answering.judge import ANY, READ_FEATURES, Judge, Logistic, shipped_judge
 from fedrag_flwr.answering.options import with_options
+from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import WireError
