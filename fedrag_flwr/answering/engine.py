@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -417,6 +418,8 @@ def judged_over(
     draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
     if not draft.text:
         return Judged(draft, units, 0.0)
+    if options:
+        return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
     odds = odds or [log_odds_of(unit.score) for unit in units]
     features = read_features(question, analysis, draft, units, odds)
     return Judged(draft, units, (judge or shipped_judge()).of_draft(features, generator_id), features)

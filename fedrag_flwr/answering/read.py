@@ -106,12 +106,14 @@ class Reader:
     def choose(self, question: str, units: Sequence[EvidenceUnit], options: Sequence[str]) -> Draft:
         """Choose among the answers that a question lists: the likeliest by the mean log-probability of its words.
 
-        Shown the options, a small model copies one of them; what it would have said tells more.
+        Shown the options, a small model copies one of them; what it would have said tells more. The draft's
+        log-probability is that of the option among all.
         """
         found = self.generator().score(reading_prompt(question, units), options)
         means = found.logprobs / [max(len(option.split()), 1) for option in options]
         best = int(np.argmax(means))
-        return Draft(options[best], Cost(found.seconds, 1, found.tokens_in), found.setup, float(means[best]))
+        share = -float(np.log(np.exp(means - means[best]).sum()))  # of the best among all
+        return Draft(options[best], Cost(found.seconds, 1, found.tokens_in), found.setup, share)
 
     def _complete(self, prompt: Prompt, grammar: Grammar | None, heard: Heard | None = None) -> Draft:
         [said] = self.generator().complete(

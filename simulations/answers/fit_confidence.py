@@ -32,7 +32,7 @@ from simulations.answers.world import open_world
 SETS = ("demo", "guides")
 MADE_UP = {"demo": 40, "guides": 30}
 SEED = 11
-PULL = 0.1  # inverse strength of the pull of weights towards 0
+PULL = 0.05  # inverse strength of the pull of weights towards 0
 
 
 def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, object]]:
