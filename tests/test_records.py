@@ -137,8 +137,8 @@ def test_vectors_are_single_precision() -> None:
 
 def test_decisions_are_told_in_one_line_and_bounded() -> None:
     first = Answer("q", "", "abstained", 0.0, decisions=(because("gate", "mistrusted"), because("evidence", "")))
-    later = first.decided(because("trust", "too little", 0.2, 0.5)).after(because("routing", "asked nobody"))
-    assert [one.step for one in later.decisions] == ["routing", "gate", "evidence", "trust"]
+    later = first.decided(because("confidence", "too little", 0.2, 0.5)).after(because("routing", "asked nobody"))
+    assert [one.step for one in later.decisions] == ["routing", "gate", "evidence", "confidence"]
     assert later.explanation == "asked nobody; mistrusted; too little"
     long = because("evidence", "x" * 3_000)
     assert len(first.decided(*(long,) * 20).decisions) == len(first.after(*(long,) * 20).decisions) == MOST_DECISIONS

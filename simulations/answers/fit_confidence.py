@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ SEED = 11
 PULL = 0.05  # inverse strength of the pull of weights towards 0
 
 
-def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, object]]:
+def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, Any]]:
     """A set's training questions with their drafts' features, and what memory says to them."""
     known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {row["id"] for row in known}
@@ -51,7 +52,7 @@ def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[s
     return known
 
 
-def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, object]:
+def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, Any]:
     engine = device.engine
     found = engine.drafted(gold.text)
     memories = []
@@ -100,15 +101,15 @@ def main() -> None:
             "memory.told": 0.0,
         }
     )
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name in SETS:
         key = hashlib.sha256(f"{arguments.generator}{settings.inference.words}".encode()).hexdigest()[:8]
         kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key}.jsonl"
         kept.parent.mkdir(parents=True, exist_ok=True)
         rows += drafts(name, arguments.data, settings, kept)
     given = [row for row in rows if row["answered"]]
-    weights, bias = fit_logistic([row["features"] for row in given], [bool(row["right"]) for row in given])  # type: ignore[misc]
-    told = [0.0 + bias + float(np.dot(weights, row["features"])) for row in given]  # type: ignore[arg-type]
+    weights, bias = fit_logistic([row["features"] for row in given], [bool(row["right"]) for row in given])
+    told = [0.0 + bias + float(np.dot(weights, row["features"])) for row in given]
     for level in (0.2, 0.3, 0.4, 0.5, 0.6):
         kept_rows = [row for row, odds in zip(given, told, strict=True) if 1 / (1 + np.exp(-odds)) >= level]
         right = sum(bool(row["right"]) for row in kept_rows)
@@ -117,7 +118,7 @@ def main() -> None:
         model = {"features": READ_FEATURES, "weights": weights, "bias": bias}
         file = json.loads(SHIPPED.read_text(encoding="utf-8"))
         file["reading"][ANY] = model
-        known = [one for row in rows for one in row["memories"]]  # type: ignore[attr-defined]
+        known = [one for row in rows for one in row["memories"]]
         weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
         file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
         on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)

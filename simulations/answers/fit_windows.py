@@ -158,9 +158,9 @@ def main() -> None:
     if arguments.write:
         scorer = fit(list(sets.values()))
         on = ", ".join(f"{name} {len(own)}" for name, own in sets.items())
-        told = {"fitted_on": f"training questions: {on}", "features": FEATURES}
+        content = {"fitted_on": f"training questions: {on}", "features": FEATURES}
         numbers = {key: getattr(scorer, key).round(6).tolist() for key in ("mean", "deviation", "weights")}
-        replace_file(SHIPPED, (json.dumps(told | numbers, indent=1) + "\n").encode())
+        replace_file(SHIPPED, (json.dumps(content | numbers, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.prompts import UNKNOWN
-from fedrag_flwr.answering.read import ONE_LINE
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.models.base import Generator, Grammar, Prompt
 from fedrag_flwr.privacy.normalise import normal_name
@@ -33,6 +32,7 @@ _EXAMPLES = (
     ),
     ("Note: Which river flows through [GPE] into the Baltic?\nWhich name belongs in the place of [GPE]?", "Norby"),
 )
+_ONE_LINE = Grammar(r"root ::= [^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Attacker:
     def guesses(self, note: str, place: str, true: str) -> bool:
         """Whether the model, without any list, names what a placeholder stands for."""
         prompt = _prompt(note, (), f"Which name belongs in the place of {place}?")
-        guess = self.generator.complete(prompt, grammar=ONE_LINE, max_tokens=16)[0].text
+        guess = self.generator.complete(prompt, grammar=_ONE_LINE, max_tokens=16)[0].text
         return bool(accuracy(normal_name(guess), [normal_name(true)]))
 
 
