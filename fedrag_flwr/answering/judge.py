@@ -1,7 +1,7 @@
 """Judging: is an answer borne by what was read, and how likely is it right? One calibrated probability.
 
-A logistic model over what is known of an answer. It is fitted on training questions of the floor's sets
-(``fedrag bench fit confidence``), for each model by which answers were written, and in general for all others.
+A logistic model over what is known of an answer. It is fitted on the demo's training questions
+(simulations/answers/fit_confidence.py). A model by which answers are written may have weights of its own.
 """
 
 from __future__ import annotations
