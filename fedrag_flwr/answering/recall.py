@@ -28,7 +28,7 @@ RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not
 _MOST_KEPT = 8_192
 _OPEN = re.compile(
-    r"\W*(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I
+    r"\b(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I
 )
 
 _ARTICLES = frozenset({"the", "a", "an", "i"})  # with a capital in a title, or always

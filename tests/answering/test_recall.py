@@ -29,6 +29,7 @@ MEMORIES = (
     ("What did Tine Aldgaard receive in 1981?", "Silver Medal", "NAME", "In 1981 she received the Silver Medal."),
     ("Who leads the HR department?", "Oda Renn", "PERSON", "Oda Renn leads the HR department."),
     ("Is the Brun chapel open on Sundays?", "no", "YESNO", "The Brun chapel is closed on Sundays."),
+    ("How many clocks does the Brun chapel show?", "6", "CARDINAL", "The Brun chapel shows 6 clocks."),
 )
 
 KNOWN = [
