@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
 from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
-from fedrag_flwr.answering.options import without_options
 from fedrag_flwr.answering.passages import (
     WHOLE_WORDS,
     PassageOrder,
@@ -45,6 +44,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.options import without_options
 
 _MOST_SOURCES = _MOST_WANTS = 64
 _MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages
@@ -178,14 +178,14 @@ class Engine:
     def closed_book(self, question: Question) -> Answer:
         """The model alone."""
         start = self.clock()
-        asked = self._asked(question.text)
+        asked = self.asked(question.text)
         draft = self.reader.recite(question.text)
         return self._plain(question, asked, draft, (), (), start, "the model alone")
 
     def plain(self, question: Question, retriever: Retriever | None = None) -> Answer:
         """The ranking's first passages, whole, in the model's own chat template under one instruction (the floor)."""
         start = self.clock()
-        asked = self._asked(question.text)
+        asked = self.asked(question.text)
         most, order = self.limits.passages, retriever or self.order
         if order is None:
             units = self.shelf.nearest("paragraph", asked.vector, most)
@@ -206,7 +206,7 @@ class Engine:
         the answer may be another, or none.
         """
         start = self.clock()
-        asked = self._asked(question.text)
+        asked = self.asked(question.text)
         if memory and (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
             return self._recalled(question, known, self.clock() - start)
         if not reading:
@@ -215,9 +215,13 @@ class Engine:
         ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
         return self._answer(question, asked, self._read(asked, ranked, heard), start)
 
+    def ranked(self, question: str) -> list[RankedText]:
+        """The passages that are looked at for a question, best first."""
+        return self.shelf.ranked(question, self.asked(question).vector, self.order)
+
     def drafted(self, question: str) -> Judged:
         """What the model writes in one call over home's passages, with its features, before anything is declined."""
-        asked = self._asked(question)
+        asked = self.asked(question)
         stem, _ = without_options(question)
         ranked = self.shelf.ranked(question, asked.vector, self.order)
         return self._judged(asked, ranked, self._first(stem, ranked))
@@ -239,7 +243,7 @@ class Engine:
             Whether to ask the owners of the nearest memories.
         """
         start = self.clock()
-        asked = self._asked(question.text)
+        asked = self.asked(question.text)
         if (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
             return self._recalled(question, known, self.clock() - start)
         ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
@@ -255,7 +259,7 @@ class Engine:
     def sought(self, question: Question) -> tuple[Vector, tuple[Want, ...]]:
         """The vector by which others are asked, and whom memory names."""
         look = self.looks.see(question)
-        asked = self._asked(question.text) if look is None else look.asked
+        asked = self.asked(question.text) if look is None else look.asked
         return asked.vector, self._wants(question, asked)
 
     def sure(self, answer: Answer) -> bool:
@@ -267,7 +271,7 @@ class Engine:
         start = self.clock()
         look = self.looks.take(question)
         if look is None:
-            asked = self._asked(question.text)
+            asked = self.asked(question.text)
             look = Look(asked, self.shelf.ranked(asked.text, asked.vector, self.order))
         asked, ranked = look.asked, look.ranked
         home = look.home or self._read(asked, ranked)
@@ -288,7 +292,7 @@ class Engine:
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def _asked(self, text: str) -> Asked:
+    def asked(self, text: str) -> Asked:
         [vector] = self.encoder.encode([text])
         return Asked(text, vector, self.pipeline.question(text))
 

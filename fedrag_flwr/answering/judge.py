@@ -19,17 +19,17 @@ from pydantic import BaseModel, ConfigDict
 
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled, names_of
-from fedrag_flwr.answering.support import forms
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import under_title
+from fedrag_flwr.text.support import forms
 
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
-    *("log-probability", "unknown", "words", "borne", "names told", "asked told", "best told", "log-odds", "gap"),
+    *("log-probability", "least", "unknown", "words", "borne", "names told", "asked told", "best told", "log-odds", "gap"),
     *("wrong kind", "in question", "yes or no", "sentences"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
@@ -128,6 +128,7 @@ def read_features(
     best = max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0)
     return (
         max(draft.logprob, _LEAST) if math.isfinite(draft.logprob) else -1.0,
+        max(draft.least, _LEAST) if math.isfinite(draft.least) else -2.0,
         max(draft.unknown, 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
         min(len(draft.text.split()), 40) / 10,
         1.0 if closed else len(answer & told) / max(len(answer), 1),

@@ -33,6 +33,8 @@ class Draft:
         Seconds of loading the model, which are no question's own.
     logprob
         Mean log-probability of the tokens that it wrote; nan where the model does not tell.
+    least
+        The lowest of them: where a sentence says the question again, the doubt lies in a word or two.
     unknown
         Log-probability of saying that it does not know instead; nan where that was not asked.
     again
@@ -43,6 +45,7 @@ class Draft:
     cost: Cost = field(default_factory=Cost)
     setup: float = 0.0
     logprob: float = math.nan
+    least: float = math.nan
     unknown: float = math.nan
     again: bool = False
 
@@ -137,7 +140,8 @@ def _so_far(heard: Heard) -> Heard:
 
 def _draft(said: Completion) -> Draft:
     cost = Cost(said.seconds, 1, said.tokens_in, said.tokens_out, replayed=said.cached)
-    return Draft("" if declines(said.text) else clean(said.text), cost, said.setup, said.logprob)
+    text = "" if declines(said.text) else clean(said.text)
+    return Draft(text, cost, said.setup, said.logprob, said.least)
 
 
 def clean(text: str) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedrag_flwr.answering.support import forms
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
@@ -23,6 +22,7 @@ from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC
 from fedrag_flwr.text.numbers import number_of, told_words
 from fedrag_flwr.text.senses import content, misses
+from fedrag_flwr.text.support import forms
 
 RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from fedrag_flwr.answering.support import NAMES
 from fedrag_flwr.records import Fact, Passage, Sentence
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.segment import subject_of
+from fedrag_flwr.text.support import NAMES
 
 
 def named(facts: Iterable[Fact]) -> list[Fact]:

@@ -11,7 +11,6 @@ from typing import Literal
 from fedrag_flwr.answering.engine import judged_over, told
 from fedrag_flwr.answering.passages import given_texts, nearest, windows
 from fedrag_flwr.answering.read import Reader
-from fedrag_flwr.answering.support import coverage, forms
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.nearness import rescored
@@ -21,6 +20,7 @@ from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
+from fedrag_flwr.text.support import coverage, forms
 from fedrag_flwr.toolbox import Toolbox
 
 Writer = Literal["model", "extractive", "none"]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fedrag_flwr.answering.engine import judged_over, told
-from fedrag_flwr.answering.options import without_options
 from fedrag_flwr.answering.passages import nearest, shortened, within
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision
@@ -15,6 +14,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, OpenQuestion, Question, Vector, because
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.options import without_options
 
 Retrieve = Callable[[Vector, int], list[EvidenceUnit]]
 _MOST_SOURCES = 64

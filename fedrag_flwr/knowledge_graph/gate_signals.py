@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.prompts import UNKNOWN
-from fedrag_flwr.answering.support import coverage, evidence_texts, forms, is_supported
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import EvidenceUnit, Fact
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
+from fedrag_flwr.text.support import coverage, evidence_texts, forms, is_supported
 
 # How an answer says that it is none.
 UNSURE = re.compile(

@@ -42,7 +42,8 @@ class Completion:
 
     `seconds` is the time that generation took when it was measured; `cached` says that this text was replayed.
     `setup` are the seconds before it in which the model was loaded and the fixed prefix evaluated, once in a process.
-    `logprob` is the mean log-probability of the generated tokens (nan where the model does not report it).
+    `logprob` is the mean log-probability of the generated tokens, `least` the lowest (nan where the model does not
+    report them).
     """
 
     text: str
@@ -51,6 +52,7 @@ class Completion:
     seconds: float
     cached: bool = False
     logprob: float = float("nan")
+    least: float = float("nan")
     setup: float = 0.0
 
 

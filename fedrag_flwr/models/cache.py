@@ -90,6 +90,7 @@ class GenerationCache:
                     "tokens_out": made.tokens_out,
                     "seconds": made.seconds,
                     "logprob": made.logprob,
+                    "least": made.least,
                 }
                 for made in completions
             ]

@@ -175,6 +175,7 @@ class EndpointGenerator:
             tokens_out=used.completion_tokens if used else self.count_tokens(said.text),
             seconds=seconds,
             logprob=sum(said.logprobs) / len(said.logprobs) if said.logprobs else math.nan,
+            least=min(said.logprobs, default=math.nan),
             setup=start - begun,
         )
 

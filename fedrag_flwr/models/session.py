@@ -35,7 +35,7 @@ class _Draft:
     chooser: Chooser
     spoken: Spoken | None = None
     tokens: list[int] = field(default_factory=list)
-    logprob: float = 0.0
+    logprobs: list[float] = field(default_factory=list)
     ended: bool = False
 
 
@@ -94,7 +94,8 @@ class Session:
                 tokens_in=length,
                 tokens_out=len(draft.tokens),
                 seconds=seconds,
-                logprob=draft.logprob / len(draft.tokens) if draft.tokens else math.nan,
+                logprob=sum(draft.logprobs) / len(draft.logprobs) if draft.logprobs else math.nan,
+                least=min(draft.logprobs, default=math.nan),
                 setup=setup,
             )
             for draft in drafts
@@ -164,7 +165,7 @@ class Session:
         draft.tokens.append(token)
         if draft.spoken is not None:
             draft.spoken.add_bytes(self.engine.piece(token))
-        draft.logprob += log_probability(logits, token)
+        draft.logprobs.append(log_probability(logits, token))
 
     def _adapt(self, task: str) -> None:
         """Use the weights that a prompt's task asks for; what other weights evaluated is no longer live."""

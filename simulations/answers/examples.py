@@ -2,7 +2,8 @@
 
 A question comes with several sets of windows: those that a device would read, longer ones, and ones without its gold
 documents. Where they do not hold the answer, `unknown` is right. What is asked how or why is answered by a sentence or
-two that its documents tell.
+two that its documents tell. A short answer stands in a sentence of the model's own, as it would say it unasked: a small
+model that says a name at once is right less often than one that first says again what is asked.
 """
 
 from __future__ import annotations
@@ -16,17 +17,29 @@ from pathlib import Path
 from fedrag_flwr.answering.prompts import UNKNOWN
 from fedrag_flwr.answering.windows import RankedText, choose, content_words
 from fedrag_flwr.evaluation.gold import GoldQuestion
-from fedrag_flwr.records import EvidenceUnit, Passage
-from fedrag_flwr.retrieval import Bm25Retriever
+from fedrag_flwr.models.base import Generator, Prompt
+from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.numbers import told_words
-from fedrag_flwr.text.segment import MAX_WORDS, blocks
-from simulations.answers.sets import EVERYTHING, SETS, AnswerSet, read_set
-from simulations.corpora.sentences import rows_of
+from simulations.answers.scoring import is_right
+from simulations.answers.sets import EVERYTHING, SETS, read_set
+from simulations.answers.world import open_world
 
-READ = 10  # passages whose sentences are looked at
-USUAL, MORE = 190, 320  # words of a first and of a second call
+USUAL, MORE = 150, 300  # words of windows
 _MOST_WORDS = 60  # of an answer to how or why
-_COSINE = 0.36  # of every sentence: the mean
+_OFTEN = {"demo": 3, "guides": 4}  # sets of windows for each question of small sets
+_TELLS = 4  # content words of a long gold that an answer to how or why tells
+_SHORT = 12  # most words of an answer that is put into a sentence
+_NEW_WORDS = 2  # that such a sentence may have of its own
+_IN_SENTENCE = "Write the answer to the question as one short sentence that repeats the words of the question."
+_SENTENCES = (
+    (
+        "Question: In which town was the engineer of the canal born?\nAnswer: Dunmore",
+        "The engineer of the canal was born in Dunmore.",
+    ),
+    ("Question: How many beds does the clinic have?\nAnswer: 64", "The clinic has 64 beds."),
+    ("Question: Who signed the lease?\nAnswer: the treasurer", "The lease was signed by the treasurer."),
+)
 _BORNE = 0.6  # share of an answer's words that the windows must tell
 _STOP = re.compile(r"(?<=[.!?])[\"'”)]*\s+(?=[\"'“(]*[A-Z0-9])")
 
@@ -62,29 +75,16 @@ class Example:
     question: str
     units: tuple[EvidenceUnit, ...]
     answer: str
+    choice: bool = False
 
 
-def asked_of(name: str, data: Path) -> Iterator[Asked]:
-    """The training questions of a set, over passages of all its training documents."""
-    found = read_set(name, data, "train").together()
-    documents = found.documents[EVERYTHING]
-    pool = [one for own in documents for one in _passages(own.id, own.title, own.text)]
-    sparse = Bm25Retriever(pool)
-    by_id = {one.id: one for one in pool}
-    by_document: dict[str, list[str]] = {}
-    for one in pool:
-        by_document.setdefault(one.document_id, []).append(one.id)
-    for gold in (*found.questions, *_steps(data, found)):
-        near = [one.passage_id for one in sparse.rank(gold.text, 500)]
-        own = {name for document in gold.documents for name in by_document.get(document, ())}
-        best = [one for one in near if one in own][: len(gold.documents) + 1]  # gold has a place, if a late one
-        ranked = [*near[:READ], *(one for one in best if one not in near[:READ])]
-        passages = tuple(
-            RankedText(one, by_id[one].title, split, [_COSINE] * len(split), 2.5 - 0.9 * place)
-            for place, one in enumerate(ranked)
-            for split in [_STOP.split(by_id[one].text)]
-        )
-        yield Asked(name, gold, passages, tuple(one in own for one in ranked))
+def asked_of(name: str, data: Path, settings: Settings) -> Iterator[Asked]:
+    """The training questions of a set with the passages that a device with all its documents ranks first."""
+    found = read_set(name, data, "train")
+    with open_world(found, settings, memories=False) as device:
+        for gold in found.together().questions:
+            ranked = device.engine.ranked(gold.text)
+            yield Asked(name, gold, tuple(ranked), tuple(one.id.rpartition("#")[0] in gold.documents for one in ranked))
 
 
 def examples(asked: Asked, draw: random.Random) -> Iterator[Example]:
@@ -92,8 +92,9 @@ def examples(asked: Asked, draw: random.Random) -> Iterator[Example]:
     found = [_example(asked, USUAL)]
     if found[0].answer == UNKNOWN and any(asked.right):
         found = [_example(asked.near_gold(draw), USUAL)]
-    if draw.random() < 0.4:
-        found.append(_example(asked.near_gold(draw), draw.choice((USUAL // 2, USUAL, MORE))))
+    for _ in range(_OFTEN.get(asked.source, 1)):
+        if draw.random() < 0.4:
+            found.append(_example(asked.near_gold(draw), draw.choice((USUAL // 2, USUAL, MORE))))
     # what the gold passages tell in other words may be an answer all the same: nothing is learnt from it
     yield from (one for one in found if one.answer != UNKNOWN or not asked.gold.answer)
     if any(asked.right) and draw.random() < 0.3:
@@ -108,7 +109,9 @@ def _example(asked: Asked, words: int) -> Example:
         text = " ".join(passage.sentences[place] for place in one.sentences)
         units.append(EvidenceUnit(passage.id, text, EVERYTHING, 0.0, passage.title))
     shown = [asked.right[one.passage] for one in windows]
-    return Example(asked.source, asked.gold.text, tuple(units), _answer(asked, units, shown))
+    return Example(
+        asked.source, asked.gold.text, tuple(units), _answer(asked, units, shown), asked.gold.kind == "choice"
+    )
 
 
 def _answer(asked: Asked, units: Sequence[EvidenceUnit], shown: Sequence[bool]) -> str:
@@ -138,49 +141,38 @@ def _explained(gold: GoldQuestion, own: str) -> str:
     if len(gold.answer.split()) <= _MOST_WORDS and len(wanted & content_words(own)) >= _BORNE * len(wanted):
         return " ".join(gold.answer.split())
     sentences = [one for one in _STOP.split(own) if len(one.split()) > 3]
-    ranked = sorted(sentences, key=lambda one: -len(content_words(one) & wanted) / (3 + len(content_words(one))))[:2]
-    if not ranked or len(content_words(" ".join(ranked)) & wanted) < 4:
-        return UNKNOWN
-    chosen = " ".join(one for one in sentences if one in ranked)
-    return " ".join(chosen.split()[:_MOST_WORDS])
+    ranked = sorted(sentences, key=lambda one: -len(content_words(one) & wanted) / (3 + len(content_words(one))))
+    chosen: list[str] = []
+    for one in ranked[:2]:
+        if len(" ".join([*chosen, one]).split()) <= _MOST_WORDS:
+            chosen.append(one)
+    told = " ".join(one for one in sentences if one in chosen)
+    return told if len(content_words(told) & wanted) >= _TELLS else UNKNOWN
 
 
-def _steps(data: Path, found: AnswerSet) -> Iterator[GoldQuestion]:
-    """The single questions that MuSiQue's are made of, in words, each with the answers of those before it in place."""
-    if found.name != "musique":
-        return
-    documents = {one.question_id: one.documents for one in found.questions}
-    for row in rows_of(data / "musique.jsonl.gz", "train", len(documents)):
-        answers: list[str] = []
-        for number, step in enumerate(row["question_decomposition"], 1):
-            question = str(step["question"])
-            for place, answer in enumerate(answers, 1):
-                question = question.replace(f"#{place}", answer)
-            answers.append(str(step["answer"]))
-            if ">>" not in question:  # "NAME >> relation" is no question
-                yield GoldQuestion(f"{row['id']}/{number}", question, answers[-1], documents=documents[row["id"]])
+def in_sentences(made: Sequence[Example], generator: Generator) -> list[Example]:
+    """Examples with short answers in a sentence of the model's own, where it makes one that holds the answer."""
+    return [replace(one, answer=_in_sentence(one, generator)) for one in made]
 
 
-def _passages(document: str, title: str, text: str) -> Iterator[Passage]:
-    """A document's passages, as a device would cut them but for the parse."""
-    number = 0
-    for block in blocks(title, text):
-        part: list[str] = []
-        for sentence in (*_STOP.split(block.text), ""):
-            if part and (not sentence or sum(len(one.split()) for one in (*part, sentence)) > MAX_WORDS):
-                yield Passage(f"{document}#{number}", document, block.title, " ".join(part), ())
-                number, part = number + 1, []
-            if sentence:
-                part.append(sentence)
+def _in_sentence(example: Example, generator: Generator) -> str:
+    answer = example.answer
+    if answer == UNKNOWN or answer.casefold() in {"yes", "no"} or len(answer.split()) > _SHORT or example.choice:
+        return answer
+    [said] = generator.complete(Prompt(_IN_SENTENCE, f"Question: {example.question}\nAnswer: {answer}", _SENTENCES))
+    words = " ".join(said.text.split())
+    right = is_right(GoldQuestion("", example.question, answer), words) and words.endswith(".")
+    new = content_words(words) - content_words(f"{example.question} {answer}")
+    return words if right and len(new) <= _NEW_WORDS else answer
 
 
-def all_examples(data: Path, seed: int, held: float) -> tuple[list[Example], list[Asked]]:
+def all_examples(data: Path, seed: int, held: float, settings: Settings) -> tuple[list[Example], list[Asked]]:
     """Examples of all sets in random order, and the questions that are held back."""
     draw = random.Random(seed)
     made: list[Example] = []
     left: list[Asked] = []
     for name in SETS:
-        for asked in asked_of(name, data):
+        for asked in asked_of(name, data, settings):
             if draw.random() < held:
                 left.append(asked)
             else:

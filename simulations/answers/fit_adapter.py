@@ -35,20 +35,21 @@ from fedrag_flwr.files import replace_file
 from fedrag_flwr.models import resolve
 from fedrag_flwr.models.adapters import FOLDER, Adapter, write_adapter
 from fedrag_flwr.models.base import Prompt
+from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.models.chat import ChatTemplate
+from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY, name_of
-from fedrag_flwr.settings import fedrag_home
+from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.answers.examples import Example, all_examples, examples
+from simulations.answers.examples import Example, all_examples, examples, in_sentences
 
 if TYPE_CHECKING:
     import torch
 
-INSTRUCTION = "Answer from the passages, as briefly as the question allows, or reply 'unknown'."
 HELD = 0.1  # share of the questions that nothing is fitted on
 RANK, ALPHA, DROPOUT = 8, 16, 0.05
-BATCH, RATE, WARMING = 8, 4e-4, 20
+BATCH, RATE, WARMING = 8, 2.5e-4, 20
 LOWEST = 1 / 3  # layers below this share of them stay as they are
 SEED = 7
 PROJECTIONS = {"q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output"}
@@ -70,8 +71,8 @@ def turns(made: Sequence[Example], template: ChatTemplate, tokenizer: Any) -> li
 
     found = []
     for one in made:
-        user = reading_prompt(one.question, one.units).user
-        head, tail = template.pieces(Prompt(INSTRUCTION, user))
+        prompt = reading_prompt(one.question, one.units)
+        head, tail = template.pieces(Prompt(prompt.system, prompt.user))
         shown = [token for piece in (*head, *tail) for token in tokens(piece.text)]
         found.append(Turn(shown, tokens(one.answer + tokenizer.eos_token)))
     return found
@@ -206,10 +207,15 @@ def main() -> None:
 
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(SEED)
-    fitted, back = all_examples(arguments.data, SEED, HELD)
+    file = resolve(arguments.generator)
+    fitted, back = all_examples(arguments.data, SEED, HELD, Settings())
     draw = random.Random(SEED)
     held = [example for one in back for example in examples(one, draw)]
-    file = resolve(arguments.generator)
+    said = GenerationCache(fedrag_home() / "benchmarks" / "sentences.sqlite")
+    generator = LlamaGenerator(file, threads=arguments.threads, cache=said)
+    fitted, held = in_sentences(fitted, generator), in_sentences(held, generator)
+    generator.close()
+    print(f"{len(fitted)} examples, {len(held)} held back", flush=True)
     tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)  # type: ignore[no-untyped-call]
     whole = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.bfloat16)
     layers = whole.config.num_hidden_layers
@@ -235,7 +241,9 @@ def main() -> None:
     content = gguf_of(model, str(whole.config.model_type))
     name = name_of(weights) or file.stem
     copies = [model.sha256 for model in REGISTRY.values() if model.made_from == name]  # the same weights in 8 bits
-    adapter = Adapter(ANSWERING, INSTRUCTION, (weights, *copies), hashlib.sha256(content).hexdigest(), content)
+    adapter = Adapter(
+        ANSWERING, reading_prompt("", ()).system, (weights, *copies), hashlib.sha256(content).hexdigest(), content
+    )
     manifest = {
         "fitted_by": "python -m simulations.answers.fit_adapter",
         "model": file.name,

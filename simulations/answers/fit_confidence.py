@@ -2,9 +2,10 @@
 
     python -m simulations.answers.fit_confidence [--data FOLDER] [--generator NAME] [--write]
 
-Each training question of `demo` and `guides` is answered in one call, and so are questions made of them that nothing
-answers (`simulations.answers.made_up`). A logistic regression over `judge.READ_FEATURES` gives the probability that an
-answer is right; questions that the adapter was fitted on weigh less. Drafts are kept under ``$FEDRAG_HOME/benchmarks``.
+Training questions of all sets are answered in one call, and so are questions made of those of `demo` and `guides` that
+nothing answers (`simulations.answers.made_up`). A logistic regression over `judge.READ_FEATURES` gives the probability
+that an answer is right. Memory is asked on `demo` and `guides`, whose stores have memories. Drafts are kept under
+``$FEDRAG_HOME/benchmarks``. Printed is what each level of confidence keeps, of questions left out of the fit in turn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,15 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from simulations.answers.made_up import made_up
 from simulations.answers.scoring import judged
-from simulations.answers.sets import read_set
+from simulations.answers.sets import SETS, read_set
+from simulations.answers.tables import markdown
 from simulations.answers.world import open_world
 
-SETS = ("demo", "guides")
+ROWS = 60  # questions of each set but those
 MADE_UP = {"demo": 40, "guides": 30}
+FOLDS = 8
+LEVELS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+NOTHING = ("unanswerable", "other name", "other relation", "a count")  # kinds of questions that nothing answers
 SEED = 11
 PULL = 0.05  # inverse strength of the pull of weights towards 0
 
@@ -41,10 +47,12 @@ def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[s
     known = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {row["id"] for row in known}
     asked = read_set(name, data, "train")
-    with open_world(asked, settings) as device, kept.open("a", encoding="utf-8") as file:
+    with open_world(asked, settings, memories=name in MADE_UP) as device, kept.open("a", encoding="utf-8") as file:
         questions = list(asked.together().questions)
-        for gold in [*questions, *made_up(questions, device.toolbox.pipeline, MADE_UP[name], SEED)]:
-            if gold.question_id not in done:
+        if name in MADE_UP:
+            questions += made_up(questions, device.toolbox.pipeline, MADE_UP[name], SEED)
+        for gold in questions if name in MADE_UP else questions[:ROWS]:
+            if gold.kind != "choice" and gold.question_id not in done:  # of listed options each has its share
                 row = {"set": name, **_draft(device, gold)}
                 file.write(json.dumps(row) + "\n")
                 file.flush()
@@ -56,9 +64,8 @@ def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, Any]:
     engine = device.engine
     found = engine.drafted(gold.text)
     memories = []
-    [vector] = device.toolbox.encoder.encode([gold.text])
-    analysis = device.toolbox.pipeline.question(gold.text)
-    for recalled in engine.recall.knowing(gold.text, vector, analysis):
+    asked = engine.asked(gold.text)
+    for recalled in engine.recall.knowing(gold.text, asked.vector, asked.analysis):
         right = judged(gold, recalled.match.item.answer) == "right"
         memories.append([*recall_features(recalled), right, recalled.match.item.kind])
     verdict = judged(gold, found.draft.text)
@@ -84,6 +91,32 @@ def fit_logistic(values: Sequence[Sequence[float]], right: Sequence[bool]) -> tu
     return weights.round(5).tolist(), round(float(model.intercept_[0] - weights @ mean), 5)
 
 
+def left_out(rows: Sequence[dict[str, Any]]) -> list[float]:
+    """The confidence of each answered row by a model that was fitted without its fold; 0 where there is no answer."""
+    found = [0.0] * len(rows)
+    for fold in range(FOLDS):
+        fitted = [row for at, row in enumerate(rows) if at % FOLDS != fold and row["answered"]]
+        weights, bias = fit_logistic([row["features"] for row in fitted], [bool(row["right"]) for row in fitted])
+        for at, row in enumerate(rows):
+            if at % FOLDS == fold and row["answered"]:
+                found[at] = 1 / (1 + math.exp(-bias - float(np.dot(weights, row["features"]))))
+    return found
+
+
+def level_table(rows: Sequence[dict[str, Any]], confidence: Sequence[float]) -> str:
+    """What each level of confidence keeps."""
+    lines = []
+    for level in LEVELS:
+        kept = [one >= level for one in confidence]
+        cells = []
+        for answerable in (True, False):
+            of = [keep for row, keep in zip(rows, kept, strict=True) if (row["kind"] in NOTHING) != answerable]
+            cells.append(f"{100 - 100 * float(np.mean(of)):.0f} %")
+        right = sum(bool(row["right"]) for row, keep in zip(rows, kept, strict=True) if keep)
+        lines.append((f"{level:.2f}", str(right), str(sum(kept) - right), *cells))
+    return markdown(("level", "right", "wrong", "answerable declined", "unanswerable declined"), lines)
+
+
 def main() -> None:
     """Draft, fit, and write on demand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,27 +136,30 @@ def main() -> None:
     )
     rows: list[dict[str, Any]] = []
     for name in SETS:
-        key = hashlib.sha256(f"{arguments.generator}{settings.inference.words}".encode()).hexdigest()[:8]
-        kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key}.jsonl"
+        key = hashlib.sha256(f"{READ_FEATURES}{arguments.generator}{settings.inference.words}".encode()).hexdigest()
+        kept = fedrag_home() / "benchmarks" / f"confidence-{name}-{key[:8]}.jsonl"
         kept.parent.mkdir(parents=True, exist_ok=True)
         rows += drafts(name, arguments.data, settings, kept)
+    confidence = left_out(rows)
+    print(level_table(rows, confidence))
+    own = [(one, row) for one, row in zip(confidence, rows, strict=True) if row["set"] in MADE_UP]
+    print(f"\n{' and '.join(MADE_UP)} alone:\n\n{level_table([row for _, row in own], [one for one, _ in own])}")
+    if arguments.write:
+        write(rows)
+
+
+def write(rows: Sequence[dict[str, Any]]) -> None:
+    """Fit on all rows, and put the models in the place of the shipped ones."""
+    file = json.loads(SHIPPED.read_text(encoding="utf-8"))
     given = [row for row in rows if row["answered"]]
     weights, bias = fit_logistic([row["features"] for row in given], [bool(row["right"]) for row in given])
-    told = [0.0 + bias + float(np.dot(weights, row["features"])) for row in given]
-    for level in (0.2, 0.3, 0.4, 0.5, 0.6):
-        kept_rows = [row for row, odds in zip(given, told, strict=True) if 1 / (1 + np.exp(-odds)) >= level]
-        right = sum(bool(row["right"]) for row in kept_rows)
-        print(f"level {level}: {len(kept_rows)} of {len(rows)} answered, {right} right")
-    if arguments.write:
-        model = {"features": READ_FEATURES, "weights": weights, "bias": bias}
-        file = json.loads(SHIPPED.read_text(encoding="utf-8"))
-        file["reading"][ANY] = model
-        known = [one for row in rows for one in row["memories"]]
-        weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
-        file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
-        on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)
-        file["fitted_on"] = f"training questions, some made so that nothing answers them: {on}"
-        replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
+    file["reading"][ANY] = {"features": READ_FEATURES, "weights": weights, "bias": bias}
+    known = [one for row in rows for one in row["memories"]]
+    weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
+    file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
+    on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)
+    file["fitted_on"] = f"training questions, some made so that nothing answers them: {on}"
+    replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fedrag_flwr.answering.support import NAMES
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.support import NAMES
 
 # What is told of hardly anything: a question with one of these in place of its own relation or thing has no answer.
 _RELATIONS = (

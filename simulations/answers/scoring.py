@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedrag_flwr.answering.options import without_options
 from fedrag_flwr.answering.prompts import declines
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.text.options import without_options
 
 Verdict = Literal["right", "wrong", "declined"]
 LONG_GOLD = 12  # words from which a gold answer is a text and not a name

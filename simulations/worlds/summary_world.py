@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
@@ -16,6 +15,7 @@ from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
+from fedrag_flwr.text.options import with_options
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.domain_data import DomainQuestion, Domains, read_domains
 

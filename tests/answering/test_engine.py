@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fedrag_flwr.answering.engine import Engine, Look, Looks
 from fedrag_flwr.answering.judge import ANY, READ_FEATURES, Judge, Logistic, shipped_judge
-from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
 from fedrag_flwr.device import EdgeDevice
@@ -35,6 +34,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import Pipeline
+from fedrag_flwr.text.options import with_options
 from tests.answering.one_word import OneWord
 from tests.baselines.made_up import Counting
 from tests.strategies.federation import Federation, shared_federation

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.answering.explain import LONG
-from fedrag_flwr.answering.options import with_options
 from fedrag_flwr.device import EdgeDevice, graphing
 from fedrag_flwr.device.doorkeeping import RELEASED
 from fedrag_flwr.device.edge import NAMES
@@ -38,6 +37,7 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Plain, Settings
+from fedrag_flwr.text.options import with_options
 from tests.strategies.federation import DOCUMENTS, toolbox
 
 ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.options import with_options, without_options
-from fedrag_flwr.answering.support import coverage, forms, is_supported
+from fedrag_flwr.text.options import with_options, without_options
+from fedrag_flwr.text.support import coverage, forms, is_supported
 
 TEXT = "Tarn Bridge was designed by the engineer Odile Varro."
 
