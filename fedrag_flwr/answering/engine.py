@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
-from fedrag_flwr.answering.judge import Judge, read_features, shipped_judge
+from fedrag_flwr.answering.judge import MOST_SOURCES, Judge, Judged, judged_over, read_features, shipped_judge, told
 from fedrag_flwr.answering.passages import (
     WHOLE_WORDS,
     PassageOrder,
@@ -30,10 +28,8 @@ from fedrag_flwr.models.base import Encoder, Heard
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
-    Citation,
     Clock,
     Cost,
-    Decision,
     EvidenceUnit,
     Match,
     OpenQuestion,
@@ -46,7 +42,7 @@ from fedrag_flwr.retrieval import Retriever
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 
-_MOST_SOURCES = _MOST_WANTS = 64
+_MOST_WANTS = 64
 _MOST_LOOKS = 64  # each holds some 150 kB, the sentences of ten passages
 Near = Callable[[Vector], Sequence[str]]
 
@@ -86,16 +82,6 @@ class Asked:
     text: str
     vector: Vector
     analysis: QuestionAnalysis
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A draft with what was read for it, and how likely it is right; `features` are what that rests on."""
-
-    draft: Draft
-    units: Sequence[EvidenceUnit]
-    confidence: float
-    features: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +293,7 @@ class Engine:
             path="memorizer",
             score=confidence,
             decisions=(because("memory", said, match.score, self.recall.least),),
-            sources=(f"{item.origin}/{item.id}", *owned)[:_MOST_SOURCES],
+            sources=(f"{item.origin}/{item.id}", *owned)[:MOST_SOURCES],
             cost=Cost(seconds=seconds),
             recalled=item.question,
         )
@@ -385,89 +371,3 @@ class Engine:
 
     def _near(self, asked: Asked) -> list[Match]:
         return self.recall.top(asked.vector, asked.analysis, self.limits.top_k)
-
-
-def judged_over(
-    question: str,
-    analysis: QuestionAnalysis,
-    units: Sequence[EvidenceUnit],
-    reader: Reader,
-    generator_id: str,
-    odds: Sequence[float] = (),
-    judge: Judge | None = None,
-    heard: Heard | None = None,
-) -> Judged:
-    """What the model answers over units, with its confidence; nothing where there are none.
-
-    Parameters
-    ----------
-    question, analysis
-        The question's text and analysis.
-    units
-        What is read.
-    reader
-        Asks the model.
-    generator_id
-        The model that writes.
-    odds
-        Log-odds of the ranked passages; where nobody ranked them, the units' cosines stand in.
-    judge
-        Gives confidence; None: the shipped one.
-    heard
-        Is told what the model writes, as `Reader.read` tells it.
-    """
-    if not units:
-        return Judged(Draft(""), (), 0.0)
-    stem, options = without_options(question)
-    draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
-    if not draft.text:
-        return Judged(draft, units, 0.0)
-    if options:
-        return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    odds = odds or [log_odds_of(unit.score) for unit in units]
-    features = read_features(question, analysis, draft, units, odds)
-    return Judged(draft, units, (judge or shipped_judge()).of_draft(features, generator_id), features)
-
-
-def told(question: Question, judged: Judged, home: str, abstain_below: float, seconds: float) -> Answer:
-    """A judged draft as an answer, with the passage that bears it first; declined where it is too unlikely.
-
-    Of an answer in sentences those stay that a passage bears, each with a citation.
-    """
-    draft, confidence, units = judged.draft, judged.confidence, list(judged.units)
-    text = draft.text
-    citations: tuple[Citation, ...] = ()
-    decisions = [_said(judged)]
-    if text and confidence < abstain_below:
-        why = f"confidence {confidence:.2f} < {abstain_below:.2f}"
-        text, decisions = "", [*decisions, because("confidence", why, confidence, abstain_below)]
-    long = len(text.split()) > LONG
-    cited = borne(text, units) if long else []
-    if cited or (long and len(sentences_of(text)) > 1):
-        text = " ".join(one.text for one in cited)
-        units = list(dict.fromkeys([*(one.unit for one in cited), *units]))
-        citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in cited)
-        decisions += [] if text else [because("evidence", NO_BEARER)]
-    elif text:
-        units = bearing_first(question.text, text, units)
-    remote = any(unit.origin != home for unit in units)
-    return Answer(
-        question_id=question.id,
-        text=text,
-        path=("remote" if remote else "cognizer") if text else "abstained",
-        score=confidence,
-        decisions=tuple(decisions),
-        sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:_MOST_SOURCES],
-        cost=draft.timed(seconds),
-        evidence=tuple(units),
-        citations=citations,
-    )
-
-
-def _said(judged: Judged) -> Decision:
-    if not judged.units:
-        return because("evidence", NOTHING_READ)
-    read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
-    if not judged.draft.text:
-        return because("model", f"the model found no answer in {read}")
-    return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)

@@ -1,6 +1,6 @@
 """Judging: is an answer borne by what was read, and how likely is it right? One calibrated probability.
 
-A logistic model over what is known of an answer. It is fitted on the demo's training questions
+A logistic model over what is known of an answer. It is fitted on training questions of all sets
 (simulations/answers/fit_confidence.py). A model by which answers are written may have weights of its own.
 """
 
@@ -17,23 +17,28 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
-from fedrag_flwr.answering.read import Draft
+from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
+from fedrag_flwr.answering.passages import log_odds_of
+from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
-from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.models.base import Heard
+from fedrag_flwr.records import Answer, Citation, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.numbers import told_words
+from fedrag_flwr.text.options import without_options
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.text.support import forms
 
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
-    *("log-probability", "least", "unknown", "words", "borne", "names told", "asked told", "best told", "log-odds", "gap"),
-    *("wrong kind", "in question", "yes or no", "sentences"),
+    *("log-probability", "least", "unknown", "words", "borne", "names told", "asked told", "best told"),
+    *("log-odds", "gap", "wrong kind", "in question", "yes or no", "sentences"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 ANY = "any"  # the model of drafts by a generator that nothing was fitted for
+MOST_SOURCES = 64  # of an answer
 _LEAST, _MOST = -6.0, 6.0
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
@@ -104,6 +109,102 @@ class Judge:
 def shipped_judge() -> Judge:
     """The judge that comes with the program."""
     return Judge.load()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A draft with what was read for it, and how likely it is right; `features` are what that rests on."""
+
+    draft: Draft
+    units: Sequence[EvidenceUnit]
+    confidence: float
+    features: tuple[float, ...] = ()
+
+
+def judged_over(
+    question: str,
+    analysis: QuestionAnalysis,
+    units: Sequence[EvidenceUnit],
+    reader: Reader,
+    generator_id: str,
+    odds: Sequence[float] = (),
+    judge: Judge | None = None,
+    heard: Heard | None = None,
+) -> Judged:
+    """What the model answers over units, with its confidence; nothing where there are none.
+
+    Parameters
+    ----------
+    question, analysis
+        The question's text and analysis.
+    units
+        What is read.
+    reader
+        Asks the model.
+    generator_id
+        The model that writes.
+    odds
+        Log-odds of the ranked passages; where nobody ranked them, the units' cosines stand in.
+    judge
+        Gives confidence; None: the shipped one.
+    heard
+        Is told what the model writes, as `Reader.read` tells it.
+    """
+    if not units:
+        return Judged(Draft(""), (), 0.0)
+    stem, options = without_options(question)
+    draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
+    if not draft.text:
+        return Judged(draft, units, 0.0)
+    if options:
+        return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
+    odds = odds or [log_odds_of(unit.score) for unit in units]
+    features = read_features(question, analysis, draft, units, odds)
+    return Judged(draft, units, (judge or shipped_judge()).of_draft(features, generator_id), features)
+
+
+def told(question: Question, judged: Judged, home: str, abstain_below: float, seconds: float) -> Answer:
+    """A judged draft as an answer, with the passage that bears it first; declined where it is too unlikely.
+
+    Of an answer in sentences those stay that a passage bears, each with a citation.
+    """
+    draft, confidence, units = judged.draft, judged.confidence, list(judged.units)
+    text = draft.text
+    citations: tuple[Citation, ...] = ()
+    decisions = [_said(judged)]
+    if text and confidence < abstain_below:
+        why = f"confidence {confidence:.2f} < {abstain_below:.2f}"
+        text, decisions = "", [*decisions, because("confidence", why, confidence, abstain_below)]
+    long = len(text.split()) > LONG
+    cited = borne(text, units) if long else []
+    if cited or (long and len(sentences_of(text)) > 1):
+        text = " ".join(one.text for one in cited)
+        units = list(dict.fromkeys([*(one.unit for one in cited), *units]))
+        citations = tuple(Citation(one.text, f"{one.unit.origin}/{one.unit.id}") for one in cited)
+        decisions += [] if text else [because("evidence", NO_BEARER)]
+    elif text:
+        units = bearing_first(question.text, text, units)
+    remote = any(unit.origin != home for unit in units)
+    return Answer(
+        question_id=question.id,
+        text=text,
+        path=("remote" if remote else "cognizer") if text else "abstained",
+        score=confidence,
+        decisions=tuple(decisions),
+        sources=tuple(f"{unit.origin}/{unit.id}" for unit in units)[:MOST_SOURCES],
+        cost=draft.timed(seconds),
+        evidence=tuple(units),
+        citations=citations,
+    )
+
+
+def _said(judged: Judged) -> Decision:
+    if not judged.units:
+        return because("evidence", NOTHING_READ)
+    read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
+    if not judged.draft.text:
+        return because("model", f"the model found no answer in {read}")
+    return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
 
 
 def recall_features(recalled: Recalled) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.passages import nearest, within
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.records import Answer, EvidenceUnit, Question, because

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.passages import given_texts, nearest, windows
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt

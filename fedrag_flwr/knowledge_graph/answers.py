@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from fedrag_flwr.answering.engine import judged_over, told
+from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.passages import nearest, shortened, within
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.knowledge_graph.gate import Gate, GateDecision

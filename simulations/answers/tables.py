@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedrag_flwr.evaluation import paired_difference
 from simulations.answers.bench import AnswerRow
+from simulations.reporting.line_chart import line_chart
 
 FLOOR = "plain"
 BINS = 10
@@ -62,29 +64,65 @@ def ranking_table(rows: Sequence[AnswerRow]) -> str:
     return markdown(("set", "n", "R@5", "all gold at 8"), lines)
 
 
-def calibration_error(rows: Iterable[AnswerRow]) -> float:
-    """Expected calibration error of given answers, in bins of equal width."""
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Given answers of about one confidence: its bounds, how many, their mean confidence, the share that is right."""
+
+    low: float
+    high: float
+    count: int
+    told: float
+    right: float
+
+
+def reliability(rows: Iterable[AnswerRow]) -> list[Bin]:
+    """Given answers by confidence, in bins of equal width; empty bins are left out."""
     given = [(row.confidence, row.verdict == "right") for row in rows if row.path != "abstained"]
-    if not given:
-        return 0.0
-    total = 0.0
-    for low in range(BINS):
-        own = [(p, right) for p, right in given if min(int(p * BINS), BINS - 1) == low]
+    found = []
+    for place in range(BINS):
+        own = [one for one in given if min(int(one[0] * BINS), BINS - 1) == place]
         if own:
-            total += abs(sum(p for p, _ in own) - sum(right for _, right in own))
-    return total / len(given)
+            told, right = (float(mean) for mean in np.mean(own, axis=0))
+            found.append(Bin(place / BINS, (place + 1) / BINS, len(own), told, right))
+    return found
+
+
+def calibration_error(rows: Iterable[AnswerRow]) -> float:
+    """Expected calibration error of given answers (Guo et al. 2017, eq. 3)."""
+    bins = reliability(rows)
+    return sum(one.count * abs(one.told - one.right) for one in bins) / max(sum(one.count for one in bins), 1)
 
 
 def reliability_table(rows: Iterable[AnswerRow]) -> str:
     """Confidence told and share that was right, in bins."""
-    given = [(row.confidence, row.verdict == "right") for row in rows if row.path != "abstained"]
-    lines = []
-    for low in range(BINS):
-        own = [(p, right) for p, right in given if min(int(p * BINS), BINS - 1) == low]
-        if own:
-            told, right = np.mean([p for p, _ in own]), np.mean([right for _, right in own])
-            lines.append((f"{low / BINS:.1f} to {(low + 1) / BINS:.1f}", str(len(own)), f"{told:.2f}", f"{right:.2f}"))
+    lines = [
+        (f"{one.low:.1f} to {one.high:.1f}", str(one.count), f"{one.told:.2f}", f"{one.right:.2f}")
+        for one in reliability(rows)
+    ]
     return markdown(("confidence", "answers", "told", "right"), lines)
+
+
+def reliability_chart(rows: Iterable[AnswerRow]) -> str:
+    """The reliability diagram, as SVG: the share that is right over the confidence told, beside what was told."""
+    bins = reliability(rows)
+    told = [one.told for one in bins]
+    lines = {"right": [one.right for one in bins], "as told": told}
+    marks = {place: f"{one.count} answers" for place, one in enumerate(bins)}
+    return line_chart(lines, "confidence", "share of the answers that is right", told, marks)
+
+
+def level_table(rows: Sequence[AnswerRow], levels: Sequence[float]) -> str:
+    """What each level of confidence, below which nothing is answered, would have cost."""
+    lines = []
+    for level in levels:
+        kept = [row.path != "abstained" and row.confidence >= level for row in rows]
+        right = sum(row.verdict == "right" and keep for row, keep in zip(rows, kept, strict=True))
+        cells = []
+        for nothing in (False, True):
+            of = [keep for row, keep in zip(rows, kept, strict=True) if (row.kind == "unanswerable") == nothing]
+            cells.append(f"{100 - 100 * float(np.mean(of)):.0f} %" if of else "")
+        lines.append((f"{level:.2f}", str(right), str(sum(kept) - right), *cells))
+    return markdown(("level", "right answers", "wrong answers", "answerable declined", "unanswerable declined"), lines)
 
 
 def markdown(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from simulations.bench.plan import Setting, Split
 
 
+LEVELS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # of confidence, whose cost the table of answers shows
+
 bench = typer.Typer(help="Compare systems over the same questions, documents, models and prompts.")
 
 
@@ -90,8 +92,8 @@ def answers(
     """
     from fedrag_flwr.errors import SettingError, SourceError
     from fedrag_flwr.sources.benchmark import data_root
+    from simulations.answers import tables as t
     from simulations.answers.bench import SYSTEMS, known_sets, run_sets
-    from simulations.answers.tables import answer_table, calibration_error, kind_table, ranking_table, reliability_table
 
     if systems == "list":
         out.print("\n".join(SYSTEMS))
@@ -105,11 +107,14 @@ def answers(
     settings = settings_from([*(changes or []), "models.generation-cache=false"])
     rows = run_sets(asked, chosen, folder, split, settings, results, lambda line: err.print(line, highlight=False))
     rows = [row for row in rows if row.set in asked and row.system in chosen]
-    tables = [answer_table(rows), kind_table(rows), ranking_table(rows)]
+    tables = [t.answer_table(rows), t.kind_table(rows), t.ranking_table(rows)]
     for system in chosen:
         own = [row for row in rows if row.system == system]
-        if system != "plain":
-            tables.append(f"{system}: calibration error {calibration_error(own):.3f}\n\n{reliability_table(own)}")
+        if system != t.FLOOR:
+            tables.append(f"{system}: calibration error {t.calibration_error(own):.3f}\n\n{t.reliability_table(own)}")
+            (results / f"reliability_{system}.svg").write_text(t.reliability_chart(own), encoding="utf-8")
+        if system == "answer-always":
+            tables.append(t.level_table(own, LEVELS))
     (results / "table.md").write_text("\n\n".join(tables) + "\n", encoding="utf-8")
     out.print("\n\n".join(tables), highlight=False, markup=False, soft_wrap=True)
 
