@@ -106,7 +106,7 @@ class InferenceSettings(_Group):
 
     passages: int = Field(4, ge=1, le=64)
     words: int = Field(150, ge=0, le=100_000)
-    more_words: int = Field(0, ge=0, le=100_000)
+    quotes: bool = True
     remote_units: int = Field(4, ge=1, le=64)
     max_answer_tokens: int = Field(200, ge=1, le=1_024)
     abstain_below: float = Field(0.28, ge=0, le=1)

@@ -11,9 +11,9 @@ from functools import cached_property, partial
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 
-from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import Reporter
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,

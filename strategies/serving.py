@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.answering.server import answer_over
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.privacy.nearness import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from strategies.courier import Letter

@@ -96,7 +96,6 @@ WRONG: list[tuple[str, Plain, str]] = [
     ("hypergraph.learning-rate", float("nan"), "not allowed"),
     ("inference.abstain-below", 1.2, "less than or equal to 1"),
     ("inference.words", -1, "greater than or equal to 0"),
-    ("inference.more-words", -1, "greater than or equal to 0"),
     ("inference.ask-below", -0.1, "greater than or equal to 0"),
     ("memory.told", 1.2, "less than or equal to 1"),
     ("graph.community-most", 5, "'graph.community-least' = 6 is not allowed"),

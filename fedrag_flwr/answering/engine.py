@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from fedrag_flwr.answering.judge import MOST_SOURCES, Judge, Judged, judged_over, read_features, shipped_judge, told
-from fedrag_flwr.answering.passages import (
-    WHOLE_WORDS,
-    PassageOrder,
-    Shelf,
-    given_texts,
-    log_odds_of,
-    shortened,
-    whole,
-    windows,
+from fedrag_flwr.answering.judge import (
+    MOST_SOURCES,
+    Judge,
+    Judged,
+    judged_over,
+    read_features,
+    shipped_judge,
+    told,
+    weighed,
 )
+from fedrag_flwr.answering.passages import WHOLE_WORDS, PassageOrder, Shelf, given_texts, log_odds_of, whole, windows
+from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
 from fedrag_flwr.answering.windows import RankedText
@@ -39,6 +41,7 @@ from fedrag_flwr.records import (
     because,
 )
 from fedrag_flwr.retrieval import Retriever
+from fedrag_flwr.retrieval.units import shortened
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.options import without_options
 
@@ -57,8 +60,8 @@ class Limits:
         Whole passages that plain retrieval reads.
     words
         Of the windows that are read, titles included; 0: the first `passages` are read whole.
-    more
-        Of those that are read where the first call finds no answer; 0: there is no second call.
+    quotes
+        Whether open questions are answered by a quote, without the model.
     top_k
         Memories whose owners are asked.
     abstain_below
@@ -69,7 +72,7 @@ class Limits:
 
     passages: int
     words: int
-    more: int
+    quotes: bool
     top_k: int
     abstain_below: float
     ask_below: float
@@ -188,8 +191,7 @@ class Engine:
     ) -> Answer:
         """Memory where it knows, else the device's own passages; either can be left out, for comparison.
 
-        `heard` is told what the model writes: all of it so far, each time that it grows. A second call begins anew, and
-        the answer may be another, or none.
+        `heard` is told what the model writes: all of it so far, each time that it grows. The answer may be none.
         """
         start = self.clock()
         asked = self.asked(question.text)
@@ -206,11 +208,9 @@ class Engine:
         return self.shelf.ranked(question, self.asked(question).vector, self.order)
 
     def drafted(self, question: str) -> Judged:
-        """What the model writes in one call over home's passages, with its features, before anything is declined."""
+        """What is read in home's passages, with its features, before anything is declined."""
         asked = self.asked(question)
-        stem, _ = without_options(question)
-        ranked = self.shelf.ranked(question, asked.vector, self.order)
-        return self._judged(asked, ranked, self._first(stem, ranked))
+        return self._read(asked, self.shelf.ranked(question, asked.vector, self.order))
 
     def ask(
         self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = True
@@ -269,9 +269,8 @@ class Engine:
         except PromptError:  # what others gave may be more than the model can read: home's own passages are not
             answer = self._answer(question, asked, home, start)
             return answer.decided(because("help", "the model cannot read what others gave"))
-        best = replace(helped, draft=helped.draft.after(home.draft))
-        if helped.confidence <= home.confidence:
-            best = replace(home, draft=replace(home.draft, cost=home.draft.cost + helped.draft.cost))
+        best = helped if helped.confidence > home.confidence else home
+        best = best.costing(home, helped)
         owners = sorted({unit.origin for unit in foreign})
         answer = self._answer(question, asked, best, start)
         return answer.decided(because("help", f"evidence of {', '.join(owners)}", helped.confidence, home.confidence))
@@ -299,35 +298,32 @@ class Engine:
         )
 
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
-        """What the model reads out of ranked passages; where it finds no answer, out of more of them."""
-        stem, options = without_options(asked.text)
-        first = self._judged(asked, ranked, self._first(stem, ranked), heard)
-        found = bool(first.draft.text) and first.confidence >= self.limits.abstain_below
-        if options or not self.limits.more or found:
-            return first
-        more = self._judged(asked, ranked, windows(stem, ranked, self.limits.more), heard)
-        again = replace(more, draft=more.draft.after(first.draft))
-        return again if more.confidence >= first.confidence else replace(first, draft=again.draft.instead(first.draft))
-
-    def _first(self, stem: str, ranked: Sequence[RankedText]) -> list[EvidenceUnit]:
-        """What is read at first: windows within the budget, or the first passages whole where there is none.
-
-        Where others gave passages, windows of theirs and home's are read, whatever the budget.
+        """A quote where the question is open; else what the model reads in the windows of ranked passages, or in the
+        first of them whole where there is no budget. Of what others gave windows are read, whatever the budget.
         """
+        stem, options = without_options(asked.text)
+        if self.limits.quotes and not options and is_open(asked.text):
+            return self._quoted(asked, ranked, heard)
         given = any(one.origin != self.shelf.device for one in ranked)
         if self.limits.words or given:
-            return windows(stem, ranked, self.limits.words or WHOLE_WORDS)
-        return whole(ranked[: self.limits.passages])
-
-    def _judged(
-        self,
-        asked: Asked,
-        ranked: Sequence[RankedText],
-        units: Sequence[EvidenceUnit],
-        heard: Heard | None = None,
-    ) -> Judged:
+            units = windows(stem, ranked, self.limits.words or WHOLE_WORDS)
+        else:
+            units = whole(ranked[: self.limits.passages])
         odds = [one.log_odds for one in ranked]
         return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge, heard)
+
+    def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
+        """What the documents say, in their own words."""
+        found = best_quote(asked.text, ranked)
+        if found is None:
+            return Judged(Draft(""), (), 0.0)
+        if heard is not None:
+            heard(found.text)
+        chance = math.log(max(found.chance, 1e-6))
+        draft = Draft(found.text, logprob=chance, least=chance, quoted=True)
+        odds = [one.log_odds for one in ranked]
+        units = whole([ranked[found.passage]])
+        return weighed(asked.text, asked.analysis, draft, units, odds, self.judge, self.generator_id)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""

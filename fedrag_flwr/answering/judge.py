@@ -10,21 +10,20 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
-
 from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.passages import log_odds_of
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
 from fedrag_flwr.answering.windows import content_words
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Heard
-from fedrag_flwr.records import Answer, Citation, Decision, EvidenceUnit, Question, because
+from fedrag_flwr.records import Answer, Citation, Cost, Decision, EvidenceUnit, Question, because
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.options import without_options
@@ -34,7 +33,7 @@ from fedrag_flwr.text.support import forms
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
     *("log-probability", "least", "unknown", "words", "borne", "names told", "asked told", "best told"),
-    *("log-odds", "gap", "wrong kind", "in question", "yes or no", "sentences"),
+    *("log-odds", "gap", "wrong kind", "in question", "yes or no", "sentences", "quoted"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 ANY = "any"  # the model of drafts by a generator that nothing was fitted for
@@ -42,30 +41,6 @@ MOST_SOURCES = 64  # of an answer
 _LEAST, _MOST = -6.0, 6.0
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
-
-
-@dataclass(frozen=True, slots=True)
-class Logistic:
-    """A logistic model.
-
-    Parameters
-    ----------
-    features
-        What it looks at.
-    weights
-        One for each feature.
-    bias
-        Log-odds where all features are zero.
-    """
-
-    features: tuple[str, ...]
-    weights: tuple[float, ...]
-    bias: float
-
-    def of(self, values: Sequence[float]) -> float:
-        """The probability, in [0, 1], that an answer with these features is right."""
-        odds = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
-        return 1.0 / (1.0 + math.exp(-max(min(odds, 30.0), -30.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +63,10 @@ class Judge:
         """Read the models; raises StoreCorruptError where the file holds none over these features."""
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            reading = {name: _logistic(one, READ_FEATURES) for name, one in told["reading"].items()}
+            reading = {name: Logistic.model_validate(one).over(READ_FEATURES) for name, one in told["reading"].items()}
             if ANY not in reading:
                 raise KeyError(ANY)
-            return cls(reading, _logistic(told["recall"], RECALL_FEATURES))
+            return cls(reading, Logistic.model_validate(told["recall"]).over(RECALL_FEATURES))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 
@@ -119,6 +94,11 @@ class Judged:
     units: Sequence[EvidenceUnit]
     confidence: float
     features: tuple[float, ...] = ()
+
+    def costing(self, *calls: Judged) -> Judged:
+        """The same at what several calls cost together."""
+        cost = sum((one.draft.cost for one in calls), Cost())
+        return replace(self, draft=replace(self.draft, cost=cost, setup=sum(one.draft.setup for one in calls)))
 
 
 def judged_over(
@@ -152,6 +132,7 @@ def judged_over(
     """
     if not units:
         return Judged(Draft(""), (), 0.0)
+    judge = judge or shipped_judge()
     stem, options = without_options(question)
     draft = reader.choose(stem, units, options) if options else reader.read(question, units, heard)
     if not draft.text:
@@ -159,8 +140,21 @@ def judged_over(
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
     odds = odds or [log_odds_of(unit.score) for unit in units]
+    return weighed(question, analysis, draft, units, odds, judge, generator_id)
+
+
+def weighed(
+    question: str,
+    analysis: QuestionAnalysis,
+    draft: Draft,
+    units: Sequence[EvidenceUnit],
+    odds: Sequence[float],
+    judge: Judge,
+    generator_id: str,
+) -> Judged:
+    """A draft with its confidence."""
     features = read_features(question, analysis, draft, units, odds)
-    return Judged(draft, units, (judge or shipped_judge()).of_draft(features, generator_id), features)
+    return Judged(draft, units, judge.of_draft(features, generator_id), features)
 
 
 def told(question: Question, judged: Judged, home: str, abstain_below: float, seconds: float) -> Answer:
@@ -201,7 +195,9 @@ def told(question: Question, judged: Judged, home: str, abstain_below: float, se
 def _said(judged: Judged) -> Decision:
     if not judged.units:
         return because("evidence", NOTHING_READ)
-    read = f"{len(judged.units)} passages{', in a second call' if judged.draft.again else ''}"
+    if judged.draft.quoted:
+        return because("evidence", f"quoted: {in_words(judged.confidence)}", judged.confidence)
+    read = f"{len(judged.units)} passages"
     if not judged.draft.text:
         return because("model", f"the model found no answer in {read}")
     return because("model", f"read in {read}: {in_words(judged.confidence)}", judged.confidence)
@@ -241,7 +237,8 @@ def read_features(
         float(_wrong_kind(analysis, draft.text)),
         float(bool(answer) and answer <= asked and not closed),
         float(closed),
-        float(len(draft.text.split()) > 12),
+        float(len(draft.text.split()) > LONG),
+        float(draft.quoted),
     )
 
 
@@ -250,20 +247,3 @@ def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:
     if analysis.answer_type == "YESNO":
         return text.split(maxsplit=1)[:1] != [] and text.split()[0].strip(",.;").casefold() not in {"yes", "no"}
     return analysis.answer_type in _NUMERIC and _NUMBER.search(text) is None
-
-
-class _Kept(BaseModel):
-    """A logistic model as it stands in the file."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
-
-    features: tuple[str, ...]
-    weights: tuple[float, ...]
-    bias: float
-
-
-def _logistic(told: object, features: tuple[str, ...]) -> Logistic:
-    kept = _Kept.model_validate(told)
-    if kept.features != features or len(kept.weights) != len(features):
-        raise ValueError("other features")
-    return Logistic(features, kept.weights, kept.bias)

@@ -37,8 +37,8 @@ class Draft:
         The lowest of them: where a sentence says the question again, the doubt lies in a word or two.
     unknown
         Log-probability of saying that it does not know instead; nan where that was not asked.
-    again
-        Whether this is a second call, over more passages.
+    quoted
+        Whether these are the documents' own words, which no model wrote.
     """
 
     text: str
@@ -47,20 +47,12 @@ class Draft:
     logprob: float = math.nan
     least: float = math.nan
     unknown: float = math.nan
-    again: bool = False
+    quoted: bool = False
 
     def timed(self, seconds: float) -> Cost:
         """The cost of a question that took so many seconds; a replayed generation keeps its own."""
         spent = seconds - self.setup + (self.cost.seconds if self.cost.replayed else 0.0)
         return replace(self.cost, seconds=max(spent, 0.0))
-
-    def after(self, first: Draft) -> Draft:
-        """This second draft with what both cost."""
-        return replace(self, cost=first.cost + self.cost, setup=first.setup + self.setup, again=True)
-
-    def instead(self, first: Draft) -> Draft:
-        """A first draft that a second one does not replace, with what both cost."""
-        return replace(first, cost=self.cost, setup=self.setup)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ the relation that is asked is the one that is told, and the answer is of the kin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedrag_flwr.answering.quote import HOW_WHY
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
@@ -27,10 +27,6 @@ from fedrag_flwr.text.support import forms
 RECALLED = 15  # memories that are looked at
 _SAME = 0.6  # cosine from which two words mean the same: "town" and "city" do, "destroyed" and "restored" do not
 _MOST_KEPT = 8_192
-_OPEN = re.compile(
-    r"\b(?:how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often))|why)\b", re.I
-)
-
 _ARTICLES = frozenset({"the", "a", "an", "i"})  # with a capital in a title, or always
 
 # Kinds of answers that no other kind can stand for.
@@ -104,7 +100,7 @@ class Recall:
 
     def knowing(self, question: str, vector: Vector, analysis: QuestionAnalysis) -> list[Recalled]:
         """All memories that each know the answer, best first; how and why are read, not recalled."""
-        if _OPEN.search(question) or not len(self.matcher):
+        if HOW_WHY.search(question) or not len(self.matcher):
             return []
         found = self.quorum.heard(lambda k: self.top(vector, analysis, k), self.least, RECALLED)
         return [one for match in found if (one := self._knowing(question, analysis, match)) is not None]

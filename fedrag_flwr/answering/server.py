@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from fedrag_flwr.answering.judge import judged_over, told
-from fedrag_flwr.answering.passages import nearest, within
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.records import Answer, EvidenceUnit, Question, because
+from fedrag_flwr.retrieval.units import nearest, within
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.toolbox import Toolbox
 

@@ -8,24 +8,20 @@ its title.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fedrag_flwr.answering.logistic import Floats, Logistic
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.numbers import told_words
 from fedrag_flwr.text.segment import document_title, subject_of
-
-Floats = NDArray[np.float64]
 
 SHIPPED = Path(__file__).with_name("windows.json")
 FEATURES = (
@@ -85,47 +81,21 @@ class Window:
     score: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SentenceScorer:
-    """A linear model over `FEATURES`.
-
-    Parameters
-    ----------
-    mean, deviation, weights
-        Shape (features,).
-    """
-
-    mean: Floats
-    deviation: Floats
-    weights: Floats
-
-    @classmethod
-    def load(cls, path: Path = SHIPPED) -> Self:
-        """Read a model; raises StoreCorruptError where the file holds none of these features."""
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            kept = np.array([told[name] for name in ("mean", "deviation", "weights")], dtype=np.float64)
-            whole = kept.shape == (3, len(FEATURES)) and np.isfinite(kept).all() and (kept[1] > 0).all()
-            if tuple(told["features"]) != FEATURES or not whole:
-                raise ValueError(told["features"])
-            return cls(*kept)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
-
-    def scores(self, values: Floats) -> Floats:
-        """Scores of sentences with features of shape (n, features)."""
-        return np.asarray(((values - self.mean) / self.deviation) @ self.weights, dtype=np.float64)
-
-
 @cache
-def shipped_scorer() -> SentenceScorer:
+def shipped_scorer() -> Logistic:
     """The model that comes with the program."""
-    return SentenceScorer.load()
+    return read_scorer(SHIPPED)
 
 
-def choose(
-    question: str, passages: Sequence[RankedText], words: int, scorer: SentenceScorer | None = None
-) -> list[Window]:
+def read_scorer(path: Path) -> Logistic:
+    """Read a model; raises StoreCorruptError where the file holds none over these features."""
+    try:
+        return Logistic.model_validate_json(path.read_bytes()).over(FEATURES)
+    except (OSError, ValueError) as error:
+        raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
+
+
+def choose(question: str, passages: Sequence[RankedText], words: int, scorer: Logistic | None = None) -> list[Window]:
     """The windows of passages to read, in the order of the ranking.
 
     Parameters
@@ -142,7 +112,7 @@ def choose(
     found = describe(question, passages)
     if not found.places:
         return []
-    scores = _smoothed((scorer or shipped_scorer()).scores(found.values), found.places)
+    scores = _smoothed((scorer or shipped_scorer()).odds(found.values), found.places)
     chosen: dict[int, dict[int, float]] = {}
     used = 0
     for row in np.argsort(-scores, kind="stable"):

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fedrag_flwr.answering.passages import within
 from fedrag_flwr.baselines.entities import entities, named
 from fedrag_flwr.baselines.reading import Construction, Meter, Reading, evidence_words
 from fedrag_flwr.baselines.substrate import Substrate
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.retrieval import RankedPassage, Ranking, fuse
+from fedrag_flwr.retrieval.units import within
 
 _ENTITIES = 5  # nearest to each of the question's
 _FIRST = 3  # nearest hyperedges whose own entities lead on

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.answering.judge import judged_over, told
-from fedrag_flwr.answering.passages import given_texts, nearest, windows
+from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import Answer, Clock, Cost, EvidenceUnit, Question, because
+from fedrag_flwr.retrieval.units import nearest
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.anchors import normalise_anchor
 from fedrag_flwr.text.base import Pipeline, QuestionAnalysis

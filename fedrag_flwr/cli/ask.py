@@ -15,7 +15,6 @@ from rich.padding import Padding
 from rich.text import Text
 
 from fedrag_flwr.answering.explain import marked
-from fedrag_flwr.answering.isolate import settled
 from fedrag_flwr.cli.console import (
     JsonFlag,
     QuestionArgument,
@@ -27,6 +26,7 @@ from fedrag_flwr.cli.console import (
     with_errors,
 )
 from fedrag_flwr.cli.device import NameOption, StoreOption, open_as_configured, print_path
+from fedrag_flwr.device.isolate import settled
 from fedrag_flwr.errors import ServiceAbsentError
 from fedrag_flwr.models.base import Heard
 from fedrag_flwr.naming import new_id

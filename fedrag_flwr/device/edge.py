@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from fedrag_flwr.answering.engine import Engine
-from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.answering.passages import Shelf
 from fedrag_flwr.device.answering import DeviceAnswers
 from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.engines import Engines, Memories
 from fedrag_flwr.device.giving import DeviceGiving
 from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
 from fedrag_flwr.device.middles import PassageMiddles

@@ -103,7 +103,7 @@ class Engines:
         limits = Limits(
             inference.passages,
             inference.words,
-            inference.more_words,
+            inference.quotes,
             memory.top_k,
             inference.abstain_below,
             inference.ask_below,

@@ -20,8 +20,8 @@ from functools import partial
 import numpy as np
 
 from fedrag_flwr import wire
-from fedrag_flwr.answering.isolate import isolated
 from fedrag_flwr.answering.server import answer_over
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
 from fedrag_flwr.models.reranker import LateInteractionReranker

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from fedrag_flwr.answering.isolate import settled
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.device.isolate import settled
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.memory.store.outbox import WaitingQuestion

@@ -31,7 +31,7 @@ SYSTEMS: Mapping[str, tuple[Ask, Mapping[str, Plain]]] = {
     "engine": (lambda engine, question: engine.at_home(question), {}),
     "memory-only": (lambda engine, question: engine.at_home(question, reading=False), {}),
     "no-memory": (lambda engine, question: engine.at_home(question, memory=False), {}),
-    "second-call": (lambda engine, question: engine.at_home(question), {"inference.more-words": 320}),
+    "no-quotes": (lambda engine, question: engine.at_home(question), {"inference.quotes": False}),
     "answer-always": (lambda engine, question: engine.at_home(question), {"inference.abstain-below": 0.0}),
     "whole-passages": (lambda engine, question: engine.at_home(question), {"inference.words": 0}),
     "no-adapter": (lambda engine, question: engine.at_home(question), {"models.adapters": False}),

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.windows import (
     FEATURES,
     SHIPPED,
     Described,
     RankedText,
-    SentenceScorer,
     choose,
     content_words,
     describe,
@@ -93,7 +93,7 @@ def _wanted(gold: GoldQuestion, ranked: Sequence[RankedText], described: Describ
     return wanted
 
 
-def fit(sets: Sequence[Sequence[Marked]]) -> SentenceScorer:
+def fit(sets: Sequence[Sequence[Marked]]) -> Logistic:
     """Fit a logistic regression; each set and each of its questions weighs the same."""
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
@@ -104,10 +104,11 @@ def fit(sets: Sequence[Sequence[Marked]]) -> SentenceScorer:
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
     model = LogisticRegression(class_weight="balanced", max_iter=500)
     model.fit((values - mean) / deviation, wanted, sample_weight=weights)
-    return SentenceScorer(mean, deviation, model.coef_[0])
+    own = model.coef_[0] / deviation
+    return Logistic(features=FEATURES, weights=tuple(own.tolist()), bias=-float(own @ mean))
 
 
-def kept(marked: Sequence[Marked], scorer: SentenceScorer, words: int) -> float:
+def kept(marked: Sequence[Marked], scorer: Logistic, words: int) -> float:
     """Share of short answers that stand in the windows."""
     found = []
     for one in _short(marked):
@@ -158,9 +159,8 @@ def main() -> None:
     if arguments.write:
         scorer = fit(list(sets.values()))
         on = ", ".join(f"{name} {len(own)}" for name, own in sets.items())
-        content = {"fitted_on": f"training questions: {on}", "features": FEATURES}
-        numbers = {key: getattr(scorer, key).round(6).tolist() for key in ("mean", "deviation", "weights")}
-        replace_file(SHIPPED, (json.dumps(content | numbers, indent=1) + "\n").encode())
+        head = {"fitted_on": f"training questions: {on}", "fitted_by": "python -m simulations.answers.fit_windows"}
+        replace_file(SHIPPED, (json.dumps(head | scorer.model_dump(), indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

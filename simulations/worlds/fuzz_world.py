@@ -74,7 +74,6 @@ class FuzzWorld:
             "models.generator": "smollm2-135m",
             "models.context-tokens": 2048,
             "inference.max-answer-tokens": 1,
-            "inference.more-words": 0,
             "inference.ask-below": 1.0,
             "memory.tokens-per-kilotoken": 0,
             "gate.candidates": 1,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.engine import Engine, Look, Looks
-from fedrag_flwr.answering.judge import ANY, READ_FEATURES, Judge, Logistic, shipped_judge
+from fedrag_flwr.answering.judge import ANY, READ_FEATURES, Judge, shipped_judge
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
 from fedrag_flwr.device import EdgeDevice
@@ -70,7 +71,8 @@ def saying(engine: Engine, word: str) -> Engine:
 def always(confidence: float) -> Judge:
     """A judge that finds every answer as likely."""
     bias = float(np.log(confidence / (1.0 - confidence)))
-    return Judge({ANY: Logistic(READ_FEATURES, (0.0,) * len(READ_FEATURES), bias)}, shipped_judge().recall)
+    alike = Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
+    return Judge({ANY: alike}, shipped_judge().recall)
 
 
 # --- from memory ----------------------------------------------------------------------------------
@@ -162,24 +164,24 @@ def test_passages_are_read_where_memory_does_not_know(engine: Engine) -> None:
     assert 0.0 < answer.score < 1.0
 
 
-def test_where_the_model_finds_nothing_more_is_read_once_and_then_it_is_declined(engine: Engine) -> None:
-    few = replace(engine, limits=replace(engine.limits, words=12, more=60))
+def test_where_the_model_finds_nothing_it_is_asked_once_and_declined(engine: Engine) -> None:
+    few = replace(engine, limits=replace(engine.limits, words=12))
     answer = saying(few, "unknown").at_home(asked(COMMANDED))
-    assert (answer.text, answer.path, answer.score, answer.cost.llm_calls) == ("", "abstained", 0.0, 2)
-    assert "in a second call" in answer.explanation
-    read = sum(len(f"{unit.title} {unit.text}".split()) for unit in answer.evidence)
-    assert 12 < read <= 60
-    once = replace(few, limits=replace(few.limits, more=0))
-    assert saying(once, "unknown").at_home(asked(COMMANDED)).cost.llm_calls == 1
+    assert (answer.text, answer.path, answer.score, answer.cost.llm_calls) == ("", "abstained", 0.0, 1)
+    assert sum(len(f"{unit.title} {unit.text}".split()) for unit in answer.evidence) <= 12
 
 
-def test_a_second_call_does_not_displace_a_first_answer_that_is_as_likely(engine: Engine) -> None:
-    """Both are too unlikely to be given; what is told of is the likelier one, at the cost of both."""
-    unsure = replace(engine, judge=always(0.2), limits=replace(engine.limits, abstain_below=0.3, more=400))
-    answer = saying(unsure, "Windhover").at_home(asked(COMMANDED))
-    assert (answer.text, answer.path, answer.cost.llm_calls) == ("", "abstained", 2)
-    assert answer.score == pytest.approx(0.2)
-    assert [one.step for one in answer.decisions] == ["model", "confidence"]
+@pytest.mark.parametrize(
+    "question", ["How did Jonas Keel command?", "Why is the Windhover known?", "Who is Jonas Keel?"]
+)
+def test_open_questions_are_answered_by_a_quote_without_the_model(engine: Engine, question: str) -> None:
+    heard: list[str] = []
+    answer = saying(engine, "I made this up.").at_home(Question("q", question, "people"), heard=heard.append)
+    assert (answer.path, answer.cost.llm_calls) == ("cognizer", 0)
+    assert answer.text in answer.evidence[0].text
+    assert heard == [answer.text]
+    written = replace(engine, limits=replace(engine.limits, quotes=False))
+    assert saying(written, "I made this up.").at_home(Question("q", question, "people")).cost.llm_calls == 1
 
 
 @pytest.mark.parametrize(("abstain_below", "text"), [(0.0, "Windhover"), (0.6, "Windhover"), (0.7, "")])
@@ -432,7 +434,7 @@ def test_help_never_changes_homes_answer_for_a_less_likely_one(
 def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
     """A judge that counts how much of the question's names is told, and a question that home tells nothing of."""
     by_names = tuple(9.0 if name == "asked told" else 0.0 for name in READ_FEATURES)
-    judge = Judge({ANY: Logistic(READ_FEATURES, by_names, -5.0)}, shipped_judge().recall)
+    judge = Judge({ANY: Logistic(features=READ_FEATURES, weights=by_names, bias=-5.0)}, shipped_judge().recall)
     question = asked("Which frigate did Berta Quill have under her in 1690?")
     given_one = replace(GIVEN, text="Berta Quill had the frigate Halcyon under her in 1690.", title="Berta Quill")
     answer = saying(replace(engine, judge=judge), "Halcyon").finish(question, [given_one])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,10 @@ from fedrag_flwr.answering.judge import (
     RECALL_FEATURES,
     SHIPPED,
     Judge,
-    Logistic,
     read_features,
     recall_features,
 )
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.read import Draft
 from fedrag_flwr.answering.recall import Recalled
 from fedrag_flwr.errors import StoreCorruptError
@@ -66,10 +65,11 @@ def test_a_logistic_model_gives_a_probability_that_grows_with_its_odds(
     weighted: list[tuple[float, float]], bias: float
 ) -> None:
     weights, values = zip(*weighted, strict=True)
-    model = Logistic(tuple(map(str, range(len(weights)))), weights, bias)
-    assert 0.0 <= model.of(values) <= replace(model, bias=bias + 1.0).of(values) <= 1.0
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        model.of(values[1:])
+    names = tuple(map(str, range(len(weights))))
+    model = Logistic(features=names, weights=weights, bias=bias)
+    assert 0.0 <= model.of(values) <= Logistic(features=names, weights=weights, bias=bias + 1.0).of(values) <= 1.0
+    with pytest.raises(ValueError, match=r"weight for each feature"):
+        Logistic(features=names, weights=weights[1:], bias=bias)
 
 
 # (question, answer, what is then so of its features)
@@ -96,9 +96,9 @@ def test_what_the_features_tell(question: str, answer: str, expected: dict[str, 
 
 def test_a_model_that_nothing_was_fitted_for_has_the_general_judge() -> None:
     def sure(bias: float) -> Logistic:
-        return Logistic(READ_FEATURES, (0.0,) * len(READ_FEATURES), bias)
+        return Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
 
-    judge = Judge({ANY: sure(0.0), "abc": sure(9.0)}, Logistic(RECALL_FEATURES, (0.0,) * 3, 0.0))
+    judge = Judge({ANY: sure(0.0), "abc": sure(9.0)}, Logistic(features=RECALL_FEATURES, weights=(0.0,) * 3, bias=0.0))
     values = (0.0,) * len(READ_FEATURES)
     assert judge.of_draft(values, "xyz") == judge.of_draft(values, "") == judge.of_draft(values, "company") == 0.5
     assert judge.of_draft(values, "sha256:abc+adapter") > 0.99

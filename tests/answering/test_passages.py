@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.passages import distinct, given_texts, nearest, statement, windows, within
+from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.windows import RankedText
 from fedrag_flwr.records import EvidenceUnit
+from fedrag_flwr.retrieval.units import distinct, nearest, statement, within
 
 Said = tuple[str, str, str]  # origin, title and text
 WIDE, BORN, BRIDGE = "The sea is wide.", "He was born in Lindmoor.", "Tarn Bridge was opened in 1924."

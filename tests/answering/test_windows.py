@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, SentenceScorer, choose, describe, heading_of
+from fedrag_flwr.answering.logistic import Logistic
+from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, choose, describe, heading_of, read_scorer
 from fedrag_flwr.errors import StoreCorruptError
 
 QUESTION = "When was Tarn Bridge opened by Odile Varro?"
@@ -29,8 +30,8 @@ def passages(draw: st.DrawFn) -> RankedText:
 
 RANKED = st.lists(passages(), max_size=8)
 SCORERS = st.integers(0, 2**16).map(
-    lambda seed: SentenceScorer(
-        np.zeros(len(FEATURES)), np.ones(len(FEATURES)), np.random.default_rng(seed).normal(size=len(FEATURES))
+    lambda seed: Logistic(
+        features=FEATURES, weights=tuple(np.random.default_rng(seed).normal(size=len(FEATURES)).tolist()), bias=0.0
     )
 )
 
@@ -41,7 +42,7 @@ def words_of(ranked: list[RankedText], place: int, sentences: tuple[int, ...]) -
 
 
 @given(RANKED, st.integers(0, 200), SCORERS)
-def test_the_budget_holds_but_for_a_first_sentence(ranked: list[RankedText], most: int, scorer: SentenceScorer) -> None:
+def test_the_budget_holds_but_for_a_first_sentence(ranked: list[RankedText], most: int, scorer: Logistic) -> None:
     found = choose(QUESTION, ranked, most, scorer)
     used = sum(words_of(ranked, one.passage, one.sentences) for one in found)
     assert used <= most or [len(one.sentences) for one in found] == [1]
@@ -50,7 +51,7 @@ def test_the_budget_holds_but_for_a_first_sentence(ranked: list[RankedText], mos
 
 @given(RANKED, st.integers(0, 200), SCORERS)
 def test_what_is_read_stands_in_the_order_of_the_ranking_and_of_reading(
-    ranked: list[RankedText], most: int, scorer: SentenceScorer
+    ranked: list[RankedText], most: int, scorer: Logistic
 ) -> None:
     found = choose(QUESTION, ranked, most, scorer)
     assert [one.passage for one in found] == sorted({one.passage for one in found})
@@ -60,7 +61,7 @@ def test_what_is_read_stands_in_the_order_of_the_ranking_and_of_reading(
 
 
 @given(RANKED, SCORERS)
-def test_where_there_is_room_everything_is_read(ranked: list[RankedText], scorer: SentenceScorer) -> None:
+def test_where_there_is_room_everything_is_read(ranked: list[RankedText], scorer: Logistic) -> None:
     found = choose(QUESTION, ranked, 10_000, scorer)
     assert {(one.passage, number) for one in found for number in one.sentences} == {
         (place, number) for place, one in enumerate(ranked) for number in range(len(one.sentences))
@@ -113,20 +114,15 @@ def test_a_heading_is_a_title_without_its_document(title: str, heading: str) -> 
 
 def test_the_shipped_scorer_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
     told = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    scorer = SentenceScorer.load()
-    assert scorer.scores(np.zeros((3, len(FEATURES)))).shape == (3,)
-    assert (scorer.deviation > 0).all()
+    scorer = read_scorer(SHIPPED)
+    assert scorer.odds(np.zeros((3, len(FEATURES)))).shape == (3,)
     for number, text in enumerate(["", "[]", '{"features": ["cos', json.dumps(told | {"features": ["mood"]})]):
         (tmp_path / f"{number}.json").write_text(text, encoding="utf-8")
         with pytest.raises(StoreCorruptError, match=f"{number}.json"):
-            SentenceScorer.load(tmp_path / f"{number}.json")
-    for name in ("mean", "deviation", "weights"):
-        for wrong in ([1.0], [float("nan")] * len(FEATURES), ["high"] * len(FEATURES), 1.0, None):
-            (tmp_path / "torn.json").write_text(json.dumps(told | {name: wrong}), encoding="utf-8")
-            with pytest.raises(StoreCorruptError, match=r"torn\.json"):
-                SentenceScorer.load(tmp_path / "torn.json")
-    (tmp_path / "torn.json").write_text(json.dumps(told | {"deviation": [0.0] * len(FEATURES)}), encoding="utf-8")
+            read_scorer(tmp_path / f"{number}.json")
+    for wrong in ([1.0], [float("nan")] * len(FEATURES), ["high"] * len(FEATURES), 1.0, None):
+        (tmp_path / "torn.json").write_text(json.dumps(told | {"weights": wrong}), encoding="utf-8")
+        with pytest.raises(StoreCorruptError, match=r"torn\.json"):
+            read_scorer(tmp_path / "torn.json")
     with pytest.raises(StoreCorruptError):
-        SentenceScorer.load(tmp_path / "torn.json")
-    with pytest.raises(StoreCorruptError):
-        SentenceScorer.load(tmp_path / "missing.json")
+        read_scorer(tmp_path / "missing.json")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import NotFoundError, SettingError, StoreError
 from fedrag_flwr.evaluation import GoldQuestion, Manifest, PhaseTraffic, Traffic, judge, score_system
 from fedrag_flwr.evaluation.measures import COST, QUALITY

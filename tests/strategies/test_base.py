@@ -10,7 +10,7 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
-from fedrag_flwr.answering.isolate import isolated
+from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.settings import FederationSettings

@@ -1,0 +1,94 @@
+"""Quoting: questions that ask for more than a name or a number are answered in the documents' own words.
+
+A small model that explains in its own words is often wrong where the passage before it is right; its sentences stand in
+no document, and whoever reads them has to check each. A quote costs no call, and its citation bears every word.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedrag_flwr.answering.logistic import chances
+from fedrag_flwr.answering.windows import RankedText, describe, shipped_scorer
+
+SENTENCES, WORDS = 3, 100  # most of a quote; one long sentence may have more
+_BESIDE = 0.5  # what a further sentence adds to the best one's chance
+_PASSAGE = 0.2  # what the passage's log-odds add
+_OPENS_A_LIST = 0.5  # what a quote loses that ends where a list begins
+_LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
+
+_AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|will|would|has|have|had|must|may|might)\b"
+HOW_WHY = re.compile(
+    r"\b(?:why|how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often)\b)"
+    rf"(?! (?!{_AUXILIARY})\w+ {_AUXILIARY}))\b",  # "how close did", "how late is"
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"\W*(?:"
+    r"(?:describe|explain|define|summari[sz]e|outline|tell (?:me|us) (?:about|what)|do you have information)\b"
+    r"|what (?:causes|happens|(?:should|must|can|do|does) (?:i|we|you|one|people|patients|someone)|if|to)\b"
+    r"|what are (?:the |some |its |their )?(?:[\w-]+ )?[\w-]+s\b"
+    r")",
+    re.IGNORECASE,
+)
+_DEFINES = re.compile(
+    r"\W*(?:what|who) (?:is|are|was|were)(?: \(\w+\))? (?:an? )?(?!the\b|an?\b)(?P<thing>[^?]+)", re.I
+)
+_LINKS = re.compile(r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|\w+'s)\b")
+_LONGEST_NAME = 7  # words of what is defined
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Sentences of one passage that stand together.
+
+    Parameters
+    ----------
+    passage
+        Its place among the ranked passages.
+    text
+        The sentences.
+    chance
+        How likely the best of them bears an answer, in [0, 1].
+    """
+
+    passage: int
+    text: str
+    chance: float
+
+
+def is_open(question: str) -> bool:
+    """Whether a question asks how, why, what to do, for several things, or what something is."""
+    if HOW_WHY.search(question) or _OPEN.match(question):
+        return True
+    found = _DEFINES.match(question)
+    thing = found["thing"].strip() if found else ""
+    return bool(thing) and len(thing.split()) <= _LONGEST_NAME and not _LINKS.search(thing)
+
+
+def best_quote(question: str, ranked: Sequence[RankedText]) -> Quote | None:
+    """The sentences of a ranked passage that bear an answer best; None where there is nothing to quote."""
+    found = describe(question, ranked)
+    if not found.places:
+        return None
+    of = dict(zip(found.places, chances(shipped_scorer().odds(found.values)).tolist(), strict=True))
+    spans = [
+        (place, range(first, last))
+        for place, one in enumerate(ranked)
+        for first in range(len(one.sentences))
+        for last in range(first + 1, min(first + SENTENCES, len(one.sentences)) + 1)
+        if last == first + 1 or sum(len(text.split()) for text in one.sentences[first:last]) <= WORDS
+    ]
+
+    def worth(span: tuple[int, range]) -> float:
+        place, rows = span
+        own = [of[place, row] for row in rows]
+        odds = min(max(ranked[place].log_odds, _LEAST), _MOST)
+        torn = ranked[place].sentences[rows[-1]].rstrip().endswith(":")
+        return float(max(own) + _BESIDE * (math.fsum(own) - max(own)) + _PASSAGE * odds - _OPENS_A_LIST * torn)
+
+    place, rows = max(spans, key=worth)
+    return Quote(place, " ".join(ranked[place].sentences[row] for row in rows), max(of[place, row] for row in rows))

@@ -1,0 +1,118 @@
+"""Open questions are told from short ones by their form, and a quote is sentences of one passage as they stand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedrag_flwr.answering.quote import SENTENCES, WORDS, best_quote, is_open
+from fedrag_flwr.answering.windows import RankedText
+
+OPEN = [
+    "How do I descale the kettle?",
+    "The pump is stuck. How is it opened?",
+    "How to file a claim",
+    "Why was the mill closed?",
+    "What should I do if the alarm sounds?",
+    "What do we need to bring to the first lesson?",
+    "What happens when the badge is lost?",
+    "What causes rust?",
+    "What are the symptoms of heat stroke?",
+    "What are its opening hours?",
+    "What is a semaphore?",
+    "Who is Oda Renn?",
+    "What is (are) heat rash ?",
+    "Explain how the lock works.",
+    "Tell me about the boathouse.",
+    "Do you have information about the archive?",
+]
+SHORT = [
+    "How many boats does the club own?",
+    "How far is the ferry from the mill?",
+    "How close did the ship come to the shore?",
+    "How late is the desk open?",
+    "Who leads the HR department?",
+    "What is the capital of the county?",
+    "What is the phone number of the desk?",
+    "Which ferry crosses the lake?",
+    "When was the mill bought?",
+    "What did the club buy in 1934?",
+    "Is the chapel open on Sundays?",
+    "Who is older, Oda Renn or Mirko Delling?",
+    "What was founded in 1888?",
+    "What is the treasurer's name?",
+    "In which year did the show begin?",
+    "",
+    "?",
+]
+
+WORD = st.text("abcde", min_size=1, max_size=6)
+SENTENCE = st.builds(
+    lambda words, end: " ".join(words) + end, st.lists(WORD, min_size=1, max_size=60), st.sampled_from(".:")
+)
+
+
+@st.composite
+def passages(draw: st.DrawFn) -> RankedText:
+    sentences = draw(st.lists(SENTENCE, max_size=5))
+    cosines = draw(st.lists(st.floats(-1, 1), min_size=len(sentences), max_size=len(sentences)))
+    return RankedText(
+        draw(WORD), draw(st.text("ab ", max_size=5)), sentences, cosines, draw(st.floats(-50, 50)), "home"
+    )
+
+
+@pytest.mark.parametrize("question", OPEN)
+def test_a_question_for_more_than_a_name_is_open(question: str) -> None:
+    assert is_open(question)
+
+
+@pytest.mark.parametrize("question", SHORT)
+def test_a_question_for_a_name_or_a_number_is_not(question: str) -> None:
+    assert not is_open(question)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_one_or_the_other(question: str) -> None:
+    assert is_open(question) in (True, False)
+
+
+@given(st.lists(passages(), max_size=6))
+def test_a_quote_is_neighbouring_sentences_of_one_passage(ranked: list[RankedText]) -> None:
+    found = best_quote("How is the abc opened?", ranked)
+    assert (found is None) == all(not one.sentences for one in ranked)
+    if found is None:
+        return
+    own = ranked[found.passage].sentences
+    runs = [own[first : first + count] for count in range(1, SENTENCES + 1) for first in range(len(own) - count + 1)]
+    held = [run for run in runs if " ".join(run) == found.text]
+    assert held
+    assert len(held[0]) == 1 or len(found.text.split()) <= WORDS
+    assert 0.0 <= found.chance <= 1.0
+
+
+def test_the_sentences_that_tell_what_is_asked_are_quoted() -> None:
+    pump = RankedText(
+        "p",
+        "Pump room",
+        [
+            "The pump room lies below the hall.",
+            "To open the pump, turn the red valve to the left.",
+            "Then lift the lid with the hook.",
+        ],
+        [0.2, 0.8, 0.4],
+        2.0,
+        "home",
+    )
+    garden = RankedText("g", "Garden", ["The garden was laid out in 1951."], [0.1], -2.0, "home")
+    found = best_quote("How do I open the pump?", [pump, garden])
+    assert found is not None
+    assert found.passage == 0
+    assert "turn the red valve to the left" in found.text
+
+
+def test_a_quote_does_not_end_where_a_list_begins() -> None:
+    steps = ["To open the pump, do this:", "Turn the red valve.", "Lift the lid."]
+    found = best_quote("How do I open the pump?", [RankedText("p", "Pump", steps, [0.8, 0.5, 0.5], 2.0, "home")])
+    assert found is not None
+    assert found.text.endswith("Lift the lid.")
