@@ -224,9 +224,9 @@ def read_features(
     closed = draft.text.casefold() in {"yes", "no"}
     best = max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0)
     return (
-        max(draft.logprob, _LEAST) if math.isfinite(draft.logprob) else -1.0,
-        max(draft.least, _LEAST) if math.isfinite(draft.least) else -2.0,
-        max(draft.unknown, 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
+        max(min(draft.logprob, 0.0), _LEAST) if math.isfinite(draft.logprob) else -1.0,
+        max(min(draft.least, 0.0), _LEAST) if math.isfinite(draft.least) else -2.0,
+        max(min(draft.unknown, 0.0), 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
         min(len(draft.text.split()), 40) / 10,
         1.0 if closed else len(answer & told) / max(len(answer), 1),
         len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -30,7 +30,8 @@ FEATURES = (
 )
 _LEADS = 8  # sentences whose titles lead on
 _BESIDE = 0.5  # weight of a better neighbour's score in a sentence's: what stands beside the likeliest is read with it
-_FULL = 0.8  # of the budget: what would not fit any more ends the choice
+_LEAD = 3  # sentences at the start of a passage that are read with the one behind them
+_FIRST = 0.5  # what a passage's first sentence gains: it names what the others speak of
 _COUNTS = re.compile(r"\W*(?:when|how (?:many|much|long|far|old|tall)\b)|.*\b(?:year|date|number)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\s[A-Z][a-z]+ [A-Z]")
 _DIGIT = re.compile(r"\d")
@@ -113,19 +114,39 @@ def choose(question: str, passages: Sequence[RankedText], words: int, scorer: Lo
     if not found.places:
         return []
     scores = _smoothed((scorer or shipped_scorer()).odds(found.values), found.places)
-    chosen: dict[int, dict[int, float]] = {}
+    chosen: dict[int, set[int]] = {}
+    best: dict[int, float] = {}
     used = 0
     for row in np.argsort(-scores, kind="stable"):
         place, sentence = found.places[int(row)]
-        title = 0 if place in chosen else len(passages[place].title.split())
-        cost = len(passages[place].sentences[sentence].split()) + title
-        if chosen and used + cost > words:
-            if used > _FULL * words:
-                break
-            continue
+        own = chosen.get(place, set())
+        new = _up_to(sentence, own) - own
+        cost = _words(passages[place], new) + (0 if own else len(passages[place].title.split()))
+        if new and used + cost > words:
+            if chosen:
+                continue
+            new = {sentence}  # one sentence is read, whatever the budget
+            cost = _words(passages[place], new) + len(passages[place].title.split())
         used += cost
-        chosen.setdefault(place, {})[sentence] = float(scores[row])
-    return [Window(place, tuple(sorted(own)), max(own.values())) for place, own in sorted(chosen.items())]
+        chosen.setdefault(place, set()).update(new)
+        best.setdefault(place, float(scores[row]))
+    return [Window(place, tuple(sorted(own)), best[place]) for place, own in sorted(chosen.items())]
+
+
+def _up_to(sentence: int, own: Set[int]) -> set[int]:
+    """A sentence with those between it and the nearest chosen one, or before it at a passage's start.
+
+    A window without holes reads as it was written: a small model answers worse over torn text.
+    """
+    if own:
+        first, last = sorted((min(own, key=lambda other: abs(other - sentence)), sentence))
+    else:
+        first, last = 0 if sentence <= _LEAD else sentence, sentence
+    return set(range(first, last + 1))
+
+
+def _words(passage: RankedText, sentences: Iterable[int]) -> int:
+    return sum(len(passage.sentences[one].split()) for one in sentences)
 
 
 def _smoothed(scores: Floats, places: Sequence[tuple[int, int]]) -> Floats:
@@ -136,6 +157,7 @@ def _smoothed(scores: Floats, places: Sequence[tuple[int, int]]) -> Floats:
         beside = [row[passage, other] for other in (sentence - 1, sentence + 1) if (passage, other) in row]
         best = max((float(scores[other]) for other in beside), default=-np.inf)
         leaning[number] = max(float(scores[number]), (1 - _BESIDE) * float(scores[number]) + _BESIDE * best)
+        leaning[number] += _FIRST * (sentence == 0)
     return leaning
 
 
