@@ -19,7 +19,7 @@ from fedrag_flwr.answering.judge import (
     told,
     weighed,
 )
-from fedrag_flwr.answering.passages import WHOLE_WORDS, PassageOrder, Shelf, given_texts, log_odds_of, whole, windows
+from fedrag_flwr.answering.passages import WHOLE_WORDS, PassageOrder, Shelf, given_texts, whole, windows
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
@@ -169,7 +169,7 @@ class Engine:
         start = self.clock()
         asked = self.asked(question.text)
         draft = self.reader.recite(question.text)
-        return self._plain(question, asked, draft, (), (), start, "the model alone")
+        return self._plain(question, asked, draft, (), start, "the model alone")
 
     def plain(self, question: Question, retriever: Retriever | None = None) -> Answer:
         """The ranking's first passages, whole, in the model's own chat template under one instruction (the floor)."""
@@ -178,13 +178,11 @@ class Engine:
         most, order = self.limits.passages, retriever or self.order
         if order is None:
             units = self.shelf.nearest("paragraph", asked.vector, most)
-            odds = [log_odds_of(unit.score) for unit in units]
         else:
             found = order.rank(question.text, most)
             units = self.shelf.passages([one.passage_id for one in found], asked.vector)
-            odds = [one.score for one in found]
         draft = self.reader.plain(question.text, units)
-        return self._plain(question, asked, draft, units, odds, start, f"the model over {len(units)} whole passages")
+        return self._plain(question, asked, draft, units, start, f"the model over {len(units)} whole passages")
 
     def at_home(
         self, question: Question, *, memory: bool = True, reading: bool = True, heard: Heard | None = None
@@ -309,8 +307,7 @@ class Engine:
             units = windows(stem, ranked, self.limits.words or WHOLE_WORDS)
         else:
             units = whole(ranked[: self.limits.passages])
-        odds = [one.log_odds for one in ranked]
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, odds, self.judge, heard)
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, self.judge, heard)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""
@@ -321,9 +318,8 @@ class Engine:
             heard(found.text)
         chance = math.log(max(found.chance, 1e-6))
         draft = Draft(found.text, logprob=chance, least=chance, quoted=True)
-        odds = [one.log_odds for one in ranked]
         units = whole([ranked[found.passage]])
-        return weighed(asked.text, asked.analysis, draft, units, odds, self.judge, self.generator_id)
+        return weighed(asked.text, asked.analysis, draft, units, self.judge, self.generator_id)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""
@@ -338,12 +334,11 @@ class Engine:
         asked: Asked,
         draft: Draft,
         units: Sequence[EvidenceUnit],
-        odds: Sequence[float],
         start: float,
         said: str,
     ) -> Answer:
         """What the model said, kept as it is; its confidence only stands beside it."""
-        features = read_features(asked.text, asked.analysis, draft, units, odds)
+        features = read_features(asked.text, asked.analysis, draft, units)
         return Answer(
             question_id=question.id,
             text=draft.text,

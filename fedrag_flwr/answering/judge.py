@@ -17,7 +17,6 @@ from typing import Self
 
 from fedrag_flwr.answering.explain import LONG, NO_BEARER, NOTHING_READ, bearing_first, borne, in_words, sentences_of
 from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.passages import log_odds_of
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recalled, names_of
 from fedrag_flwr.answering.windows import content_words
@@ -32,13 +31,13 @@ from fedrag_flwr.text.support import forms
 
 SHIPPED = Path(__file__).with_name("confidence.json")
 READ_FEATURES = (
-    *("log-probability", "least", "unknown", "words", "borne", "names told", "asked told", "best told"),
-    *("log-odds", "gap", "wrong kind", "in question", "yes or no", "sentences", "quoted"),
+    *("log-probability", "least", "unknown", "names told", "asked told", "best told"),
+    *("wrong kind", "sentences", "quoted"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
 ANY = "any"  # the model of drafts by a generator that nothing was fitted for
 MOST_SOURCES = 64  # of an answer
-_LEAST, _MOST = -6.0, 6.0
+_LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
 _NUMERIC = frozenset({"DATE", "YEAR", "TIME", "CARDINAL", "QUANTITY", "PERCENT", "MONEY"})
 
@@ -107,7 +106,6 @@ def judged_over(
     units: Sequence[EvidenceUnit],
     reader: Reader,
     generator_id: str,
-    odds: Sequence[float] = (),
     judge: Judge | None = None,
     heard: Heard | None = None,
 ) -> Judged:
@@ -123,8 +121,6 @@ def judged_over(
         Asks the model.
     generator_id
         The model that writes.
-    odds
-        Log-odds of the ranked passages; where nobody ranked them, the units' cosines stand in.
     judge
         Gives confidence; None: the shipped one.
     heard
@@ -139,8 +135,7 @@ def judged_over(
         return Judged(draft, units, 0.0)
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    odds = odds or [log_odds_of(unit.score) for unit in units]
-    return weighed(question, analysis, draft, units, odds, judge, generator_id)
+    return weighed(question, analysis, draft, units, judge, generator_id)
 
 
 def weighed(
@@ -148,12 +143,11 @@ def weighed(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
-    odds: Sequence[float],
     judge: Judge,
     generator_id: str,
 ) -> Judged:
     """A draft with its confidence."""
-    features = read_features(question, analysis, draft, units, odds)
+    features = read_features(question, analysis, draft, units)
     return Judged(draft, units, judge.of_draft(features, generator_id), features)
 
 
@@ -213,33 +207,28 @@ def read_features(
     analysis: QuestionAnalysis,
     draft: Draft,
     units: Sequence[EvidenceUnit],
-    log_odds: Sequence[float],
 ) -> tuple[float, ...]:
     """What is known of an answer over units, in the order of `READ_FEATURES`."""
     texts = [under_title(unit.title, unit.text) for unit in units]
     told = set(told_words(" ".join(texts)))
     asked, names = content_words(question), names_of(question)
-    answer = content_words(draft.text) or frozenset(told_words(draft.text))
-    odds = sorted((max(min(one, _MOST), _LEAST) for one in log_odds), reverse=True) or [_LEAST]
-    closed = draft.text.casefold() in {"yes", "no"}
     best = max((len(asked & content_words(text)) / max(len(asked), 1) for text in texts), default=0.0)
     return (
-        max(min(draft.logprob, 0.0), _LEAST) if math.isfinite(draft.logprob) else -1.0,
-        max(min(draft.least, 0.0), _LEAST) if math.isfinite(draft.least) else -2.0,
-        max(min(draft.unknown, 0.0), 2 * _LEAST) / 2 if math.isfinite(draft.unknown) else -2.0,
-        min(len(draft.text.split()), 40) / 10,
-        1.0 if closed else len(answer & told) / max(len(answer), 1),
+        _bounded(draft.logprob, _LEAST, -1.0),
+        _bounded(draft.least, _LEAST, -2.0),
+        _bounded(draft.unknown, 2 * _LEAST, -4.0) / 2,
         len(names & {form for text in texts for form in forms(text)}) / len(names) if names else 1.0,
         len(asked & told) / max(len(asked), 1),
         best,
-        odds[0],
-        odds[0] - (odds[1] if len(odds) > 1 else _LEAST),
         float(_wrong_kind(analysis, draft.text)),
-        float(bool(answer) and answer <= asked and not closed),
-        float(closed),
         float(len(draft.text.split()) > LONG),
         float(draft.quoted),
     )
+
+
+def _bounded(logprob: float, least: float, untold: float) -> float:
+    """A log-probability no lower than the least; what stands for one that the model does not tell."""
+    return max(min(logprob, 0.0), least) if math.isfinite(logprob) else untold
 
 
 def _wrong_kind(analysis: QuestionAnalysis, text: str) -> bool:

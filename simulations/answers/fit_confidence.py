@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,14 @@ from typing import Any
 import numpy as np
 
 from fedrag_flwr.answering.judge import ANY, READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
+from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.files import replace_file
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.answers.made_up import made_up
+from simulations.answers.made_up import MARK, made_up
 from simulations.answers.scoring import judged
 from simulations.answers.sets import SETS, read_set
 from simulations.answers.tables import markdown
@@ -39,7 +39,9 @@ FOLDS = 8
 LEVELS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 NOTHING = ("unanswerable", "other name", "other relation", "a count")  # kinds of questions that nothing answers
 SEED = 11
-PULL = 0.05  # inverse strength of the pull of weights towards 0
+PULL = 0.1  # inverse strength of the pull of weights towards 0
+MADE_UP_WEIGHT = 0.3  # there are more of them than people ask
+OTHERS_WEIGHT = 0.25  # of the other sets' questions, most of which take two hops
 
 
 def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[str, Any]]:
@@ -79,27 +81,39 @@ def _draft(device: EdgeDevice, gold: GoldQuestion) -> dict[str, Any]:
     }
 
 
-def fit_logistic(values: Sequence[Sequence[float]], right: Sequence[bool]) -> tuple[list[float], float]:
-    """Weights and bias of a logistic regression over features of shape (n, features)."""
+def fit_reading(rows: Sequence[dict[str, Any]]) -> Logistic:
+    """The model of drafts that are answers."""
+    given = [row for row in rows if row["answered"]]
+    weigh = [
+        (MADE_UP_WEIGHT if MARK in row["id"] else 1.0) * (1.0 if row["set"] in MADE_UP else OTHERS_WEIGHT)
+        for row in given
+    ]
+    return fit_logistic(READ_FEATURES, [row["features"] for row in given], [row["right"] for row in given], weigh)
+
+
+def fit_logistic(
+    features: Sequence[str], values: Sequence[Sequence[float]], right: Sequence[bool], weigh: Sequence[float] | None
+) -> Logistic:
+    """A logistic regression over values of shape (n, features)."""
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
     x = np.array(values, dtype=np.float64)
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     deviation = np.where(deviation > 1e-9, deviation, 1.0)
-    model = LogisticRegression(C=PULL, max_iter=2_000).fit((x - mean) / deviation, np.array(right))
+    model = LogisticRegression(C=PULL, max_iter=2_000).fit((x - mean) / deviation, np.array(right), sample_weight=weigh)
     weights = model.coef_[0] / deviation
-    return weights.round(5).tolist(), round(float(model.intercept_[0] - weights @ mean), 5)
+    bias = round(float(model.intercept_[0] - weights @ mean), 5)
+    return Logistic(features=tuple(features), weights=tuple(weights.round(5).tolist()), bias=bias)
 
 
 def left_out(rows: Sequence[dict[str, Any]]) -> list[float]:
     """The confidence of each answered row by a model that was fitted without its fold; 0 where there is no answer."""
     found = [0.0] * len(rows)
     for fold in range(FOLDS):
-        fitted = [row for at, row in enumerate(rows) if at % FOLDS != fold and row["answered"]]
-        weights, bias = fit_logistic([row["features"] for row in fitted], [bool(row["right"]) for row in fitted])
+        model = fit_reading([row for at, row in enumerate(rows) if at % FOLDS != fold])
         for at, row in enumerate(rows):
             if at % FOLDS == fold and row["answered"]:
-                found[at] = 1 / (1 + math.exp(-bias - float(np.dot(weights, row["features"]))))
+                found[at] = model.of(row["features"])
     return found
 
 
@@ -151,12 +165,10 @@ def main() -> None:
 def write(rows: Sequence[dict[str, Any]]) -> None:
     """Fit on all rows, and put the models in the place of the shipped ones."""
     file = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    given = [row for row in rows if row["answered"]]
-    weights, bias = fit_logistic([row["features"] for row in given], [bool(row["right"]) for row in given])
-    file["reading"][ANY] = {"features": READ_FEATURES, "weights": weights, "bias": bias}
+    file["reading"][ANY] = fit_reading(rows).model_dump()
     known = [one for row in rows for one in row["memories"]]
-    weights, bias = fit_logistic([one[: len(RECALL_FEATURES)] for one in known], [one[-2] for one in known])
-    file["recall"] = {"features": RECALL_FEATURES, "weights": weights, "bias": bias}
+    values = [one[: len(RECALL_FEATURES)] for one in known]
+    file["recall"] = fit_logistic(RECALL_FEATURES, values, [one[-2] for one in known], None).model_dump()
     on = ", ".join(f"{name} {sum(row['set'] == name for row in rows)}" for name in SETS)
     file["fitted_on"] = f"training questions, some made so that nothing answers them: {on}"
     replace_file(SHIPPED, (json.dumps(file, indent=1) + "\n").encode())

@@ -31,6 +31,7 @@ _INVENTED = (
     *("Ostrel Vane", "Marrow Quill", "Tessaly Brund", "Corvin Hale", "Idris Fennel", "Sable Orrin", "Wexham Tarn"),
     *("Pell Harrow", "Brisa Kolm", "Odo Lanting"),
 )
+MARK = "~"  # in the id of a question that was made up
 _OPENS = re.compile(r"\b(who|which \w+|what \w+)\s+(\w+ed|built|wrote|made|won|led|gave|found|took|ran|drew)\b", re.I)
 
 
@@ -72,5 +73,5 @@ def _count(questions: Sequence[GoldQuestion], pipeline: Pipeline, draw: random.R
 
 
 def _without_answer(gold: GoldQuestion, text: str, kind: str) -> GoldQuestion:
-    name = f"{gold.question_id}~{kind.replace(' ', '-')}"
+    name = f"{gold.question_id}{MARK}{kind.replace(' ', '-')}"
     return replace(gold, question_id=name, text=text, answer="", aliases=(), kind=kind, documents=(), must=())

@@ -40,11 +40,11 @@ read = st.lists(
 )
 
 
-@given(texts, analyses, drafts, read, st.lists(finite, max_size=5))
+@given(texts, analyses, drafts, read)
 def test_an_answers_features_have_the_declared_length_and_are_finite(
-    question: str, analysis: QuestionAnalysis, draft: Draft, units: list[EvidenceUnit], odds: list[float]
+    question: str, analysis: QuestionAnalysis, draft: Draft, units: list[EvidenceUnit]
 ) -> None:
-    values = read_features(question, analysis, draft, units, odds)
+    values = read_features(question, analysis, draft, units)
     assert len(values) == len(READ_FEATURES)
     assert all(map(math.isfinite, values))
     judge = Judge.load()
@@ -74,24 +74,23 @@ def test_a_logistic_model_gives_a_probability_that_grows_with_its_odds(
 
 # (question, answer, what is then so of its features)
 TOLD: list[tuple[str, str, dict[str, float]]] = [
-    ("Who designed Tarn Bridge?", "Odile Varro", {"borne": 1.0, "names told": 1.0, "in question": 0.0}),
-    ("Who designed Tarn Bridge?", "Jonas Keel", {"borne": 0.0, "wrong kind": 0.0}),
-    ("Who designed Tarn Bridge?", "Tarn Bridge", {"borne": 1.0, "in question": 1.0}),
+    ("Who designed Tarn Bridge?", "Odile Varro", {"names told": 1.0}),
+    ("Who designed Tarn Bridge?", "Jonas Keel", {"wrong kind": 0.0}),
     ("Who designed the Quill Viaduct?", "Odile Varro", {"names told": 0.0}),
     ("When was Tarn Bridge designed?", "1924", {"wrong kind": 0.0}),
     ("When was Tarn Bridge designed?", "by Odile Varro", {"wrong kind": 1.0}),
-    ("Was Tarn Bridge designed in 1924?", "Yes", {"wrong kind": 0.0, "yes or no": 1.0, "borne": 1.0}),
-    ("Was Tarn Bridge designed in 1924?", "Odile Varro", {"wrong kind": 1.0, "yes or no": 0.0}),
+    ("Was Tarn Bridge designed in 1924?", "Yes", {"wrong kind": 0.0}),
+    ("Was Tarn Bridge designed in 1924?", "Odile Varro", {"wrong kind": 1.0}),
     ("How did it come to be?", "Odile Varro designed it, " * 4, {"sentences": 1.0}),
 ]
 
 
 @pytest.mark.parametrize(("question", "answer", "expected"), TOLD)
 def test_what_the_features_tell(question: str, answer: str, expected: dict[str, float], pipeline: Pipeline) -> None:
-    values = read_features(question, pipeline.question(question), Draft(answer, logprob=-0.5), [BRIDGE], [2.0, 1.0])
+    values = read_features(question, pipeline.question(question), Draft(answer, logprob=-0.5), [BRIDGE])
     told = dict(zip(READ_FEATURES, values, strict=True))
     assert {name: told[name] for name in expected} == expected
-    assert (told["log-probability"], told["log-odds"], told["gap"]) == (-0.5, 2.0, 1.0)
+    assert told["log-probability"] == -0.5
 
 
 def test_a_model_that_nothing_was_fitted_for_has_the_general_judge() -> None:
