@@ -18,7 +18,7 @@ from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings
 from simulations.answers.scoring import judged
-from simulations.answers.sets import EVERYTHING, SETS, read_set
+from simulations.answers.sets import EVERYTHING, MADE_UP, SETS, read_set
 from simulations.answers.world import open_world
 from simulations.bench.systems import order_of
 
@@ -185,4 +185,4 @@ def _said(row: AnswerRow, gold: GoldQuestion, answer: Answer) -> str:
 
 def known_sets() -> tuple[str, ...]:
     """The names of all sets."""
-    return tuple(SETS)
+    return *SETS, *MADE_UP

@@ -14,6 +14,8 @@ from fedrag_flwr.records import Document
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.sources.folder import FolderSource
 from fedrag_flwr.sources.partition import partition_documents, write_documents
+from fedrag_flwr.text.pipeline import SpacyPipeline
+from simulations.answers.made_up import made_up
 from simulations.corpora.domain_data import DomainQuestion, read_domains
 
 USED = 40  # dev rows of each multi-hop set that earlier tables asked
@@ -21,6 +23,7 @@ ROWS = 60  # questions that a table asks of each set but `demo` and `guides`
 TRAIN = {"hotpotqa": 100, "2wikimultihopqa": 60, "musique": 60, "openstax": 60, "medquad": 60}  # to fit on
 DEVICES = 5
 BESIDE = {"openstax": 10, "medquad": 60}  # documents that no question of the table asks about
+MOST_MADE_UP, SEED = 30, 11  # questions of a set that nothing answers
 EVERYTHING = "all"  # the device that holds all documents of a set
 
 
@@ -71,9 +74,10 @@ def read_set(name: str, data: Path, split: str) -> AnswerSet:
     SourceError
         Its data is missing.
     """
-    if name not in SETS:
-        raise SettingError("is no set", where=name, fix=f"known: {', '.join(SETS)}")
-    return SETS[name](data, split)
+    known = {**SETS, **MADE_UP}
+    if name not in known:
+        raise SettingError("is no set", where=name, fix=f"known: {', '.join(known)}")
+    return known[name](data, split)
 
 
 def _demo(data: Path, split: str) -> AnswerSet:
@@ -84,6 +88,16 @@ def _demo(data: Path, split: str) -> AnswerSet:
 def _guides(data: Path, split: str) -> AnswerSet:
     questions = tuple(one for one in read_gold(data / "guides" / "questions.jsonl") if one.split == split)
     return AnswerSet("guides", _folders(data / "guides"), questions)
+
+
+def _made_up(name: str) -> Callable[[Path, str], AnswerSet]:
+    """A set's documents with questions that nothing answers, made of its own."""
+
+    def read(data: Path, split: str) -> AnswerSet:
+        of = SETS[name](data, split)
+        return replace(of, questions=tuple(made_up(of.questions, SpacyPipeline(), MOST_MADE_UP, seed=SEED)))
+
+    return read
 
 
 def _folders(root: Path) -> dict[str, Sequence[Document]]:
@@ -165,4 +179,7 @@ SETS: Mapping[str, Callable[[Path, str], AnswerSet]] = {
     "guides": _guides,
     **{name: _multihop(name) for name in ("hotpotqa", "2wikimultihopqa", "musique")},
     **{name: _domains(name) for name in ("openstax", "medquad")},
+}
+MADE_UP: Mapping[str, Callable[[Path, str], AnswerSet]] = {
+    f"{name}-made-up": _made_up(name) for name in ("demo", "guides")
 }

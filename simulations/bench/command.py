@@ -76,7 +76,10 @@ def compare(
 @bench.command("answers")
 @with_errors
 def answers(
-    sets: Annotated[str, typer.Option(help="Names separated by commas; all without it.")] = "",
+    sets: Annotated[
+        str,
+        typer.Option(help="Names separated by commas; the seven without it. `list` names all."),
+    ] = "",
     systems: Annotated[str, typer.Option(help="Names separated by commas; `list` names all.")] = "plain,engine",
     data: Annotated[Path | None, typer.Option(help="The folder of evaluation data; else $FEDRAG_DATA.")] = None,
     split: Annotated[str, typer.Option(help="test to report, train to fit.")] = "test",
@@ -94,11 +97,12 @@ def answers(
     from fedrag_flwr.sources.benchmark import data_root
     from simulations.answers import tables as t
     from simulations.answers.bench import SYSTEMS, known_sets, run_sets
+    from simulations.answers.sets import SETS
 
-    if systems == "list":
-        out.print("\n".join(SYSTEMS))
+    if "list" in (sets, systems):
+        out.print("\n".join(SYSTEMS if systems == "list" else known_sets()))
         return
-    asked, chosen = _named(sets or ",".join(known_sets()), known_sets()), _named(systems, tuple(SYSTEMS))
+    asked, chosen = _named(sets or ",".join(SETS), known_sets()), _named(systems, tuple(SYSTEMS))
     if split not in ("train", "test"):
         raise SettingError("is no split", where=split, fix="train or test")
     folder = data or data_root()
