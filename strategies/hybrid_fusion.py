@@ -13,7 +13,6 @@ from flwr.serverapp import Grid
 
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import Reporter
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -27,6 +26,7 @@ from fedrag_flwr.records import (
     because,
     declined,
 )
+from fedrag_flwr.records.isolate import isolated
 from strategies.base import FederatedRag
 from strategies.courier import Letter
 

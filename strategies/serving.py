@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from fedrag_flwr.answering.server import answer_over
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.privacy.nearness import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
+from fedrag_flwr.records.isolate import isolated
 from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
 

@@ -15,7 +15,6 @@ from fedrag_flwr.device.doorkeeping import Doorkeeper
 from fedrag_flwr.device.engines import Engines, Memories
 from fedrag_flwr.device.giving import DeviceGiving
 from fedrag_flwr.device.graphing import DeviceGraph
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
 from fedrag_flwr.device.middles import PassageMiddles
@@ -59,6 +58,7 @@ from fedrag_flwr.records import (
     WalkRequest,
     silent,
 )
+from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.opening import SourceSet

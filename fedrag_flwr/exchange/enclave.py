@@ -21,7 +21,6 @@ import numpy as np
 
 from fedrag_flwr import wire
 from fedrag_flwr.answering.server import answer_over
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
 from fedrag_flwr.models.reranker import LateInteractionReranker
@@ -40,6 +39,7 @@ from fedrag_flwr.records import (
     SealedMessages,
     declined,
 )
+from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings, fedrag_home, is_endpoint
 from fedrag_flwr.text.segment import under_title
 from fedrag_flwr.toolbox import Toolbox, load_toolbox

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.isolate import settled
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
@@ -20,6 +19,7 @@ from fedrag_flwr.naming import new_id
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import Answer, Clock, Question
+from fedrag_flwr.records.isolate import settled
 from fedrag_flwr.service.answers import GivenAnswer, RecentAnswers, given
 from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices

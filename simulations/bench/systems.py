@@ -10,11 +10,11 @@ from typing import Protocol
 from client_app.app import app_of
 from fedrag_flwr.baselines import BASELINES, Baseline, Construction, Limits, build_baseline
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Question
+from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.plan import named
 from simulations.bench.world import World

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import NotFoundError, SettingError, StoreError
 from fedrag_flwr.evaluation import GoldQuestion, Manifest, PhaseTraffic, Traffic, judge, score_system
 from fedrag_flwr.evaluation.measures import COST, QUALITY
@@ -18,6 +17,7 @@ from fedrag_flwr.evaluation.report import render_report
 from fedrag_flwr.evaluation.rows import answer_rows
 from fedrag_flwr.evaluation.summary import summarise
 from fedrag_flwr.records import Answer, AnswerPath, Cost
+from fedrag_flwr.records.isolate import isolated
 from tests.evaluation.made_up_run import SYSTEMS, make_answers, make_gold, make_run
 
 

@@ -15,7 +15,14 @@ from simulations.answers.bench import AnswerRow, read_rows
 from simulations.answers.made_up import made_up
 from simulations.answers.scoring import is_right, judged
 from simulations.answers.sets import EVERYTHING, SETS, read_set
-from simulations.answers.tables import answer_table, calibration_error, kind_table, reliability_table
+from simulations.answers.tables import (
+    answer_table,
+    calibration_error,
+    kind_table,
+    level_table,
+    reliability_chart,
+    reliability_table,
+)
 
 LONG = (
     "The ferry stops in winter because ice closes the channel between the islands, and the harbour office sends a bus "
@@ -84,6 +91,10 @@ def test_an_unknown_set_is_refused() -> None:
     with pytest.raises(SettingError, match="known"):
         read_set("nothing", Path(), "test")
     assert len(SETS) == 7
+    made = read_set("demo-made-up", Path(), "test")
+    assert made.name == "demo", "it has the demo's store"
+    assert made.questions
+    assert not any(one.answer for one in made.questions)
 
 
 def row(system: str, name: str, verdict: str, confidence: float = 0.9) -> AnswerRow:
@@ -119,3 +130,15 @@ def test_calibration_is_perfect_where_confidence_is_the_share_that_is_right() ->
     assert calibration_error(wrong) == 1.0
     assert calibration_error([row("engine", "a", "declined")]) == 0.0
     assert "1.00 | 1.00" in reliability_table(sure)
+
+
+def test_a_level_declines_what_is_below_it_and_the_diagram_counts_answers() -> None:
+    rows = [row("always", "a", "right", 0.9), row("always", "b", "wrong", 0.2)]
+    rows.append(replace(row("always", "c", "wrong", 0.4), kind="unanswerable"))
+    table = level_table(rows, (0.0, 0.3, 0.5))
+    assert "| 0.00 | 1 | 2 | 0 % | 0 % |" in table
+    assert "| 0.30 | 1 | 1 | 50 % | 0 % |" in table
+    assert "| 0.50 | 1 | 0 | 50 % | 100 % |" in table
+    chart = reliability_chart(rows)
+    assert chart.startswith("<svg")
+    assert chart.count("1 answers") == 3

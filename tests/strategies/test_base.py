@@ -10,9 +10,9 @@ from flwr.app import Message
 from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
-from fedrag_flwr.device.isolate import isolated
 from fedrag_flwr.errors import FederationError, StoreFullError
 from fedrag_flwr.records import Answer, declined
+from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.roll_call import quorum_of
