@@ -88,13 +88,16 @@ def borne(text: str, units: Sequence[EvidenceUnit]) -> list[Borne]:
 
 
 def bearing_first(question: str, answer: str, units: Sequence[AnyText]) -> list[AnyText]:
-    """Units in the order in which they bear a short answer: those that hold its words, and most of the question's."""
+    """Units in the order in which they bear a short answer: most of what it adds to the question, then its words as
+    they stand, then most of the question's.
+    """
     said = f" {' '.join(told_words(answer))} "
     asked = content_words(question)
+    added = content_words(answer) - asked
 
-    def weight(unit: AnyText) -> tuple[bool, int]:
+    def weight(unit: AnyText) -> tuple[int, bool, int]:
         words = f" {' '.join(told_words(under_title(unit.title, unit.text)))} "
-        return said.strip() != "" and said in words, len(asked & _told(unit))
+        return len(added & _told(unit)), said.strip() != "" and said in words, len(asked & _told(unit))
 
     return sorted(units, key=weight, reverse=True)
 

@@ -21,7 +21,7 @@ _OPENS_A_LIST = 0.5  # what a quote loses that ends where a list begins
 _LEAST, _MOST = -6.0, 5.0  # of a passage's log-odds
 
 _AUXILIARY = r"(?:do|does|did|is|are|was|were|can|could|should|will|would|has|have|had|must|may|might)\b"
-HOW_WHY = re.compile(
+_HOW_WHY = re.compile(
     r"\b(?:why|how(?! (?:many|much|far|long|old|tall|high|deep|wide|fast|big|large|heavy|often)\b)"
     rf"(?! (?!{_AUXILIARY})\w+ {_AUXILIARY}))\b",  # "how close did", "how late is"
     re.IGNORECASE,
@@ -62,7 +62,7 @@ class Quote:
 
 def is_open(question: str) -> bool:
     """Whether a question asks how, why, what to do, for several things, or what something is."""
-    if HOW_WHY.search(question) or _OPEN.match(question):
+    if _HOW_WHY.search(question) or _OPEN.match(question):
         return True
     found = _DEFINES.match(question)
     thing = found["thing"].strip() if found else ""

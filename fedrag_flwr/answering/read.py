@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,13 @@ ANSWER = Grammar(
     r"""root ::= [^uU\n] rest | [uU] [^nN\n] rest | [uU] [nN] [^kK\n] rest
 rest ::= [^\n]*"""
 )
+
+
+_LEAD = re.compile(
+    r"(?:based on|according to|from) (?:the |this )?(?:provided |given )?"
+    r"(?:information|passages?|texts?|context|documents?)[^,.]{0,40}, ",
+    re.IGNORECASE,
+)  # what says only that something was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,8 @@ def _draft(said: Completion) -> Draft:
 def clean(text: str) -> str:
     """A generated answer as one line, without quotes around it and without the stop behind a few words."""
     line = " ".join(text.split()).strip('" ')
+    if lead := _LEAD.match(line):
+        line = line[lead.end() : lead.end() + 1].upper() + line[lead.end() + 1 :]
     if line.count(". ") == 0 and len(line.split()) <= 8:
         line = line.rstrip(".")
     return as_line(line)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedrag_flwr.answering.quote import HOW_WHY
+from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.memory.fusion.fusing import is_as_worded
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
@@ -99,8 +99,8 @@ class Recall:
         return next((one for one in knowing if one.match is agreed), None)
 
     def knowing(self, question: str, vector: Vector, analysis: QuestionAnalysis) -> list[Recalled]:
-        """All memories that each know the answer, best first; how and why are read, not recalled."""
-        if HOW_WHY.search(question) or not len(self.matcher):
+        """All memories that each know the answer, best first; open questions are read, not recalled."""
+        if is_open(question) or not len(self.matcher):
             return []
         found = self.quorum.heard(lambda k: self.top(vector, analysis, k), self.least, RECALLED)
         return [one for match in found if (one := self._knowing(question, analysis, match)) is not None]

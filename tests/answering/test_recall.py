@@ -103,6 +103,8 @@ UNKNOWN = {
         "How does the ferry cross Lake Orre?",
         "'How' is Lake Orre 41 metres deep?",
         "Why Lisbet?",
+        "What is a ferry?",
+        "What are the ferries of Lake Orre?",
     ],
     "nothing of it": [
         "What did the Duke of Pell eat at his wedding?",
