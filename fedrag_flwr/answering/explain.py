@@ -135,7 +135,7 @@ def why_declined(decisions: Sequence[Decision]) -> str:
     steps = {one.step for one in decisions}
     outcome = next((one.said for one in decisions if one.step == "outcome"), "")
     if "confidence" in steps or "gate" in steps:
-        return "An answer was found, but it is too unsure."
+        return "Nothing sure enough was found."
     if any(one.said == NOTHING_READ for one in decisions):
         return "Nothing in the documents is near the question."
     if "model" in steps or any(one.said == NO_BEARER for one in decisions):

@@ -119,12 +119,14 @@ def show(console: Console, answer: GivenAnswer, *, verbose: bool = False) -> Non
         console.print(
             Text(f"It waits for help as {answer.id}; see `fedrag inspect delivered` later.", "dim"), highlight=False
         )
-    if answer.answer or verbose:
-        for shown, one in enumerate(answer.evidence):
-            first = shown == 0 and bool(answer.answer)
-            console.print(Text(f"\n{one.place} ({one.document})", "" if first else "dim"), highlight=False)
-            text = _marked(one.text, answer.answer) if first else Text(one.text, "dim")
-            console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
+    count = len(answer.evidence) if verbose else max(len({one.number for one in answer.citations}), 1)
+    for shown, one in enumerate(answer.evidence[:count]):
+        first = shown == 0 and bool(answer.answer)
+        console.print(Text(f"\n{one.place} ({one.document})", "" if first else "dim"), highlight=False)
+        text = _marked(one.text, answer.answer) if first else Text(one.text, "dim")
+        console.print(Padding(text, (0, 0, 0, 2), expand=False), highlight=False)
+    if more := len(answer.evidence[count:]):
+        console.print(Text(f"\n--verbose shows {more} more that came near", "dim"), highlight=False)
     if verbose:
         _show_numbers(console, answer)
 

@@ -49,9 +49,9 @@ DECLINED = [
     ((because("model", "read", 0.7), because("evidence", NO_BEARER)), "The passages do not bear an answer."),
     (
         (because("model", "read", 0.2), because("confidence", "0.20 < 0.30")),
-        "An answer was found, but it is too unsure.",
+        "Nothing sure enough was found.",
     ),
-    ((because("gate", "trust 0.43 < 0.50"),), "An answer was found, but it is too unsure."),
+    ((because("gate", "trust 0.43 < 0.50"),), "Nothing sure enough was found."),
     ((because("memory", "memory does not know"),), "Memory does not know it."),
     ((because("outcome", "nobody could help"),), "Nobody could help."),
     (failure("q", "StoreError").decisions, "Failed: StoreError."),

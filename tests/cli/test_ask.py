@@ -60,7 +60,7 @@ CASES = [
     ),
     (
         answered(read("", 0.21, (READ, TOO_LOW)), DEPOSIT),
-        ["I do not know.", "An answer was found, but it is too unsure."],
+        ["I do not know.", "Nothing sure enough was found."],
     ),
     (answered(declined("q1", "nobody could help")), ["I do not know.", "Nobody could help."]),
 ]
@@ -75,7 +75,10 @@ def test_the_answer_and_where_it_comes_from_or_why_there_is_none(answer: GivenAn
 
 def test_the_passage_that_bears_the_answer_comes_first() -> None:
     for answer in (CASES[0][0], CASES[1][0]):
-        said = shown(answer)
+        short = shown(answer)
+        assert "Ada" not in short
+        assert "--verbose shows 1 more" in short
+        said = shown(answer, verbose=True)
         assert said.index("Lease › Deposit (lease)\n  The deposit is 900 euros.") < said.index("Keys (keys)\n  Ada")
 
 

@@ -241,7 +241,7 @@ def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
     asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", *SMALL, *UNSURE)
     shown = run(*asking)
     assert shown.exit_code == 0
-    assert shown.stdout.splitlines() == ["I do not know.", "An answer was found, but it is too unsure."]
+    assert shown.stdout.splitlines() == ["I do not know.", "Nothing sure enough was found."]
     assert "inference.abstain-below" in run(*asking, "--verbose").stdout
 
 
