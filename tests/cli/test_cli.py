@@ -241,7 +241,9 @@ def test_a_question_without_an_answer_is_said_so(built: Any) -> None:
     asking = ("ask", "What did the Duke of Pell eat?", "--name", "desk", *SMALL, *UNSURE)
     shown = run(*asking)
     assert shown.exit_code == 0
-    assert shown.stdout.splitlines() == ["I do not know.", "Nothing sure enough was found."]
+    first, why, *nearest = shown.stdout.splitlines()
+    assert (first, why) == ("I do not know.", "Nothing sure enough was found.")
+    assert nearest, "what came nearest is shown"
     assert "inference.abstain-below" in run(*asking, "--verbose").stdout
 
 
