@@ -276,6 +276,7 @@ class Engine:
     # --- steps ----------------------------------------------------------------------------------
 
     def asked(self, text: str) -> Asked:
+        """A question's text with its vector and analysis."""
         [vector] = self.encoder.encode([text])
         return Asked(text, vector, self.pipeline.question(text))
 
@@ -296,8 +297,9 @@ class Engine:
         )
 
     def _read(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None = None) -> Judged:
-        """A quote where the question is open; else what the model reads in the windows of ranked passages, or in the
-        first of them whole where there is no budget. Of what others gave windows are read, whatever the budget.
+        """A quote where the question is open; else what the model reads.
+
+        That is the first passages whole, or windows within a budget. What others gave is always read in windows.
         """
         stem, options = without_options(asked.text)
         if self.limits.quotes and not options and is_open(asked.text):

@@ -34,10 +34,9 @@ _OPEN = re.compile(
     r")",
     re.IGNORECASE,
 )
-_DEFINES = re.compile(
-    r"\W*(?:what|who) (?:is|are|was|were)(?: \(\w+\))? (?:an? )?(?!the\b|an?\b)(?P<thing>[^?]+)", re.I
-)
+_DEFINES = re.compile(r"\W*(?:what|who) (?:is|are|was|were) (?:an? )?(?!the\b|an?\b)(?P<thing>[^?]+)", re.I)
 _LINKS = re.compile(r"\b(?:of|in|for|by|to|on|at|from|with|that|which|who|whose|where|when|or|called|\w+ed|\w+'s)\b")
+_ASIDE = re.compile(r"\([^()]*\) ?")  # a remark in brackets asks nothing
 _LONGEST_NAME = 7  # words of what is defined
 
 
@@ -62,6 +61,7 @@ class Quote:
 
 def is_open(question: str) -> bool:
     """Whether a question asks how, why, what to do, for several things, or what something is."""
+    question = _ASIDE.sub("", question)
     if _HOW_WHY.search(question) or _OPEN.match(question):
         return True
     found = _DEFINES.match(question)

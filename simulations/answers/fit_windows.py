@@ -4,8 +4,8 @@
 
 A sentence is wanted where it stands in a gold document and tells the answer or the title of another gold document; of a
 gold document without such a sentence, the one that tells most of the question is. Each question weighs the same, and so
-does each set. Prints how many short answers stand in windows of some sizes, out of a set that was not fitted on, beside
-the first four passages. `--write` puts a model of all sets into the package.
+does each set. Prints how many short answers stand in windows of some sizes (in brackets: by a model not fitted on the
+set) and in the first four passages. `--write` puts a model of all sets into the package.
 """
 
 from __future__ import annotations
