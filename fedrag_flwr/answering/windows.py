@@ -21,7 +21,7 @@ from fedrag_flwr.answering.logistic import Floats, Logistic
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.numbers import told_words
-from fedrag_flwr.text.segment import document_title, subject_of
+from fedrag_flwr.text.segment import subject_of
 
 SHIPPED = Path(__file__).with_name("windows.json")
 FEATURES = (
@@ -229,8 +229,3 @@ def _add_leads(
 def content_words(text: str) -> frozenset[str]:
     """The words of a text that tell something, in the form in which they compare."""
     return frozenset(told_words(text)) - FUNCTION_WORDS
-
-
-def heading_of(title: str) -> str:
-    """A passage's running title without the document's own part."""
-    return title[len(document_title(title)) :].strip(" ›")

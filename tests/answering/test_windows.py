@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.answering.logistic import Logistic
-from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, choose, describe, heading_of, read_scorer
+from fedrag_flwr.answering.windows import FEATURES, SHIPPED, RankedText, choose, describe, read_scorer
 from fedrag_flwr.errors import StoreCorruptError
 
 QUESTION = "When was Tarn Bridge opened by Odile Varro?"
@@ -102,14 +102,6 @@ def test_a_title_leads_from_one_passage_to_another() -> None:
     led, on = values[:, FEATURES.index("led to")], values[:, FEATURES.index("leads on")]
     assert led[1] > 0.0 == led[2]
     assert on[0] > 0.0 == on[1]
-
-
-HEADINGS = [("", ""), ("Tarn Bridge", ""), ("Tarn Bridge › History", "History")]
-
-
-@pytest.mark.parametrize(("title", "heading"), HEADINGS)
-def test_a_heading_is_a_title_without_its_document(title: str, heading: str) -> None:
-    assert heading_of(title) == heading
 
 
 def test_the_shipped_scorer_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
