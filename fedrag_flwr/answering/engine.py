@@ -142,8 +142,6 @@ class Engine:
         Ranks passages; None: by the cosine of their vectors.
     judge
         Gives answers their confidence.
-    generator_id
-        The model that writes; the judge knows some.
     clock
         Seconds for timing.
     looks
@@ -158,7 +156,6 @@ class Engine:
     limits: Limits
     order: PassageOrder | None = None
     judge: Judge = field(default_factory=shipped_judge)
-    generator_id: str = ""
     clock: Clock = time.perf_counter
     looks: Looks = field(default_factory=Looks)
 
@@ -309,7 +306,7 @@ class Engine:
             units = windows(stem, ranked, self.limits.words or WHOLE_WORDS)
         else:
             units = whole(ranked[: self.limits.passages])
-        return judged_over(asked.text, asked.analysis, units, self.reader, self.generator_id, self.judge, heard)
+        return judged_over(asked.text, asked.analysis, units, self.reader, self.judge, heard)
 
     def _quoted(self, asked: Asked, ranked: Sequence[RankedText], heard: Heard | None) -> Judged:
         """What the documents say, in their own words."""
@@ -321,7 +318,7 @@ class Engine:
         chance = math.log(max(found.chance, 1e-6))
         draft = Draft(found.text, logprob=chance, least=chance, quoted=True)
         units = whole([ranked[found.passage]])
-        return weighed(asked.text, asked.analysis, draft, units, self.judge, self.generator_id)
+        return weighed(asked.text, asked.analysis, draft, units, self.judge)
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""
@@ -345,7 +342,7 @@ class Engine:
             question_id=question.id,
             text=draft.text,
             path="cognizer" if draft.text else "abstained",
-            score=self.judge.of_draft(features, self.generator_id) if draft.text else 0.0,
+            score=self.judge.of_draft(features) if draft.text else 0.0,
             decisions=(because("model", said if draft.text else f"{said} does not know"),),
             sources=tuple(f"{unit.origin}/{unit.id}" for unit in units),
             cost=draft.timed(self.clock() - start),

@@ -1,7 +1,7 @@
 """Judging: is an answer borne by what was read, and how likely is it right? One calibrated probability.
 
 A logistic model over what is known of an answer. It is fitted on training questions of all sets
-(simulations/answers/fit_confidence.py). A model by which answers are written may have weights of its own.
+(simulations/answers/fit_confidence.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,6 @@ READ_FEATURES = (
     *("wrong kind", "sentences", "quoted"),
 )
 RECALL_FEATURES = ("score", "similarity", "relation")
-ANY = "any"  # the model of drafts by a generator that nothing was fitted for
 MOST_SOURCES = 64  # of an answer
 _LEAST = -6.0  # of log-probabilities
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|half)\b", re.I)
@@ -49,12 +48,12 @@ class Judge:
     Parameters
     ----------
     reading
-        By the SHA-256 of the model that wrote, or `ANY`.
+        Of answers that a model wrote or that are quoted.
     recall
         Of answers from memory.
     """
 
-    reading: Mapping[str, Logistic]
+    reading: Logistic
     recall: Logistic
 
     @classmethod
@@ -62,17 +61,14 @@ class Judge:
         """Read the models; raises StoreCorruptError where the file holds none over these features."""
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            reading = {name: Logistic.model_validate(one).over(READ_FEATURES) for name, one in told["reading"].items()}
-            if ANY not in reading:
-                raise KeyError(ANY)
-            return cls(reading, Logistic.model_validate(told["recall"]).over(RECALL_FEATURES))
+            reading, recall = (Logistic.model_validate(told[name]) for name in ("reading", "recall"))
+            return cls(reading.over(READ_FEATURES), recall.over(RECALL_FEATURES))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreCorruptError("it holds no such model", where=path.name, fix="fit it anew") from error
 
-    def of_draft(self, features: Sequence[float], generator_id: str) -> float:
-        """How likely a draft is right, by the model that wrote it."""
-        fitted = next((one for name, one in self.reading.items() if name != ANY and name in generator_id), None)
-        return (fitted or self.reading[ANY]).of(features)
+    def of_draft(self, features: Sequence[float]) -> float:
+        """How likely a draft is right."""
+        return self.reading.of(features)
 
     def of_memory(self, recalled: Recalled) -> float:
         """How likely a memory's answer is right."""
@@ -105,7 +101,6 @@ def judged_over(
     analysis: QuestionAnalysis,
     units: Sequence[EvidenceUnit],
     reader: Reader,
-    generator_id: str,
     judge: Judge | None = None,
     heard: Heard | None = None,
 ) -> Judged:
@@ -119,8 +114,6 @@ def judged_over(
         What is read.
     reader
         Asks the model.
-    generator_id
-        The model that writes.
     judge
         Gives confidence; None: the shipped one.
     heard
@@ -135,7 +128,7 @@ def judged_over(
         return Judged(draft, units, 0.0)
     if options:
         return Judged(draft, units, math.exp(draft.logprob) if math.isfinite(draft.logprob) else 1 / len(options))
-    return weighed(question, analysis, draft, units, judge, generator_id)
+    return weighed(question, analysis, draft, units, judge)
 
 
 def weighed(
@@ -144,11 +137,10 @@ def weighed(
     draft: Draft,
     units: Sequence[EvidenceUnit],
     judge: Judge,
-    generator_id: str,
 ) -> Judged:
     """A draft with its confidence."""
     features = read_features(question, analysis, draft, units)
-    return Judged(draft, units, judge.of_draft(features, generator_id), features)
+    return Judged(draft, units, judge.of_draft(features), features)
 
 
 def told(question: Question, judged: Judged, home: str, abstain_below: float, seconds: float) -> Answer:

@@ -39,6 +39,6 @@ def answer_over(
     start = time.perf_counter()
     read = within(nearest(units, home), settings.inference.budget)
     reader = Reader(toolbox.generator, settings.inference.max_answer_tokens, settings.seed)
-    judged = judged_over(question.text, toolbox.pipeline.question(question.text), read, reader, toolbox.generator_id)
+    judged = judged_over(question.text, toolbox.pipeline.question(question.text), read, reader)
     answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)
     return answer.after(because("place", f"at the {where}")) if where else answer

@@ -57,8 +57,6 @@ class Reporter:
         Asks the model for the answer.
     encoder, pipeline
         Read the question and what was told.
-    generator_id
-        The model that writes.
     words
         Of what was told that the model reads.
     abstain_below
@@ -72,7 +70,6 @@ class Reporter:
     reader: Reader
     encoder: Encoder
     pipeline: Pipeline
-    generator_id: str
     words: int
     abstain_below: float
     writer: Writer = "model"
@@ -83,7 +80,7 @@ class Reporter:
         """What writes answers and reports under a run's settings."""
         asked = settings.inference
         reader = Reader(tools.generator, asked.max_answer_tokens, settings.seed)
-        return cls(reader, tools.encoder, tools.pipeline, tools.generator_id, asked.budget, asked.abstain_below, writer)
+        return cls(reader, tools.encoder, tools.pipeline, asked.budget, asked.abstain_below, writer)
 
     def input(self, question: str, units: Sequence[EvidenceUnit]) -> tuple[EvidenceUnit, ...]:
         """The sentences among which evidence is chosen: those of what was told that come nearest, each with its origin.
@@ -104,7 +101,7 @@ class Reporter:
         start = self.clock()
         analysis = self.pipeline.question(question.text)
         read = windows(question.text, given_texts(units), self.words)
-        judged = judged_over(question.text, analysis, read, self.reader, self.generator_id)
+        judged = judged_over(question.text, analysis, read, self.reader)
         report, cost, spared = self._report(question.text, units[:_MOST_NOTES])
         seconds = self.clock() - start - spared
         answer = told(question, judged, "", self.abstain_below, seconds).after(because("place", "at the server"))

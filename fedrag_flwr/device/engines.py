@@ -116,7 +116,6 @@ class Engines:
             tools.pipeline,
             limits,
             self._orders.chosen(),
-            generator_id=tools.generator_id,
         )
 
     def _support(self, item: MemoryItem) -> list[str]:

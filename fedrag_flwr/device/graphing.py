@@ -224,7 +224,6 @@ class DeviceGraph:
             encoder=tools.encoder,
             pipeline=tools.pipeline,
             reader=Reader(tools.generator, inference.max_answer_tokens, self.settings.seed),
-            generator_id=tools.generator_id,
             gate=Gate(signals, model),
             words=inference.budget,
             abstain_below=inference.abstain_below,

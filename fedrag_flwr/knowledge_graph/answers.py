@@ -37,8 +37,6 @@ class GraphAnswers:
         Read the question.
     reader
         Asks the model.
-    generator_id
-        The model that writes.
     gate
         Judges candidates.
     words
@@ -57,7 +55,6 @@ class GraphAnswers:
     encoder: Encoder
     pipeline: Pipeline
     reader: Reader
-    generator_id: str
     gate: Gate
     words: int
     abstain_below: float
@@ -123,7 +120,7 @@ class GraphAnswers:
         self, question: Question, analysis: QuestionAnalysis, units: Sequence[EvidenceUnit], start: float
     ) -> Answer:
         read = within(units, self.words)
-        judged = judged_over(question.text, analysis, read, self.reader, self.generator_id)
+        judged = judged_over(question.text, analysis, read, self.reader)
         return told(question, judged, self.device, self.abstain_below, self.clock() - start)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fedrag_flwr.answering.judge import ANY, READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
+from fedrag_flwr.answering.judge import READ_FEATURES, RECALL_FEATURES, SHIPPED, recall_features
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
@@ -165,7 +165,7 @@ def main() -> None:
 def write(rows: Sequence[dict[str, Any]]) -> None:
     """Fit on all rows, and put the models in the place of the shipped ones."""
     file = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    file["reading"][ANY] = fit_reading(rows).model_dump()
+    file["reading"] = fit_reading(rows).model_dump()
     known = [one for row in rows for one in row["memories"]]
     values = [one[: len(RECALL_FEATURES)] for one in known]
     file["recall"] = fit_logistic(RECALL_FEATURES, values, [one[-2] for one in known], None).model_dump()

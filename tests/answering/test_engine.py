@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fedrag_flwr.answering.engine import Engine, Look, Looks
-from fedrag_flwr.answering.judge import ANY, READ_FEATURES, Judge, shipped_judge
+from fedrag_flwr.answering.judge import READ_FEATURES, Judge, shipped_judge
 from fedrag_flwr.answering.logistic import Logistic
 from fedrag_flwr.answering.passages import WHOLE_WORDS
 from fedrag_flwr.answering.prompts import closed_book_prompt, plain_prompt
@@ -72,7 +72,7 @@ def always(confidence: float) -> Judge:
     """A judge that finds every answer as likely."""
     bias = float(np.log(confidence / (1.0 - confidence)))
     alike = Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
-    return Judge({ANY: alike}, shipped_judge().recall)
+    return Judge(alike, shipped_judge().recall)
 
 
 # --- from memory ----------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def test_help_never_changes_homes_answer_for_a_less_likely_one(
 def test_what_is_likelier_with_help_is_answered_with_it(engine: Engine) -> None:
     """A judge that counts how much of the question's names is told, and a question that home tells nothing of."""
     by_names = tuple(9.0 if name == "asked told" else 0.0 for name in READ_FEATURES)
-    judge = Judge({ANY: Logistic(features=READ_FEATURES, weights=by_names, bias=-5.0)}, shipped_judge().recall)
+    judge = Judge(Logistic(features=READ_FEATURES, weights=by_names, bias=-5.0), shipped_judge().recall)
     question = asked("Which frigate did Berta Quill have under her in 1690?")
     given_one = replace(GIVEN, text="Berta Quill had the frigate Halcyon under her in 1690.", title="Berta Quill")
     answer = saying(replace(engine, judge=judge), "Halcyon").finish(question, [given_one])

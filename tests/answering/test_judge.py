@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.answering.judge import (
-    ANY,
     READ_FEATURES,
     RECALL_FEATURES,
     SHIPPED,
@@ -47,9 +46,7 @@ def test_an_answers_features_have_the_declared_length_and_are_finite(
     values = read_features(question, analysis, draft, units)
     assert len(values) == len(READ_FEATURES)
     assert all(map(math.isfinite, values))
-    judge = Judge.load()
-    for name in ("", "some other model", *judge.reading):
-        assert 0.0 <= judge.of_draft(values, name) <= 1.0
+    assert 0.0 <= Judge.load().of_draft(values) <= 1.0
 
 
 @given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), st.floats(0.0, 1.0))
@@ -93,19 +90,9 @@ def test_what_the_features_tell(question: str, answer: str, expected: dict[str, 
     assert told["log-probability"] == -0.5
 
 
-def test_a_model_that_nothing_was_fitted_for_has_the_general_judge() -> None:
-    def sure(bias: float) -> Logistic:
-        return Logistic(features=READ_FEATURES, weights=(0.0,) * len(READ_FEATURES), bias=bias)
-
-    judge = Judge({ANY: sure(0.0), "abc": sure(9.0)}, Logistic(features=RECALL_FEATURES, weights=(0.0,) * 3, bias=0.0))
-    values = (0.0,) * len(READ_FEATURES)
-    assert judge.of_draft(values, "xyz") == judge.of_draft(values, "") == judge.of_draft(values, "company") == 0.5
-    assert judge.of_draft(values, "sha256:abc+adapter") > 0.99
-
-
 def test_the_shipped_judge_is_whole_and_a_torn_one_is_refused(tmp_path: Path) -> None:
     told = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    assert ANY in Judge.load().reading
+    assert Judge.load().reading.features == READ_FEATURES
     logistic = told["recall"]
     wrong: list[object] = [
         [],
@@ -117,8 +104,8 @@ def test_the_shipped_judge_is_whole_and_a_torn_one_is_refused(tmp_path: Path) ->
         told | {"recall": logistic | {"bias": "high"}},
         told | {"recall": logistic | {"features": ["mood", *RECALL_FEATURES[1:]]}},
         told | {"reading": [logistic]},
-        told | {"reading": {ANY: logistic}},
-        told | {"reading": {name: one for name, one in told["reading"].items() if name != ANY}},
+        told | {"reading": logistic},
+        {name: one for name, one in told.items() if name != "reading"},
     ]
     for number, content in enumerate([*map(json.dumps, wrong), "", SHIPPED.read_text(encoding="utf-8")[:-20], "\x00"]):
         (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")

@@ -55,7 +55,7 @@ class Script:
 
 def reporter(report: str, writer: Writer = "model", answer: str = "1924", abstain_below: float = 0.0) -> Reporter:
     reader = Reader(lambda: Script(answer, report), 24)
-    return Reporter(reader, load_encoder(threads=1), SpacyPipeline(), "script", 60, abstain_below, writer)
+    return Reporter(reader, load_encoder(threads=1), SpacyPipeline(), 60, abstain_below, writer)
 
 
 def told(report: str, writer: Writer = "model") -> tuple[str, int]:
