@@ -8,6 +8,7 @@ model that says a name at once is right less often than one that first says agai
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -15,18 +16,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedrag_flwr.answering.prompts import UNKNOWN
+from fedrag_flwr.answering.quote import is_open
 from fedrag_flwr.answering.windows import RankedText, choose, content_words
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.models.base import Generator, Prompt
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.numbers import told_words
+from fedrag_flwr.text.options import without_options
+from simulations.answers.made_up import FITTED, MARK, made_up
 from simulations.answers.scoring import is_right
 from simulations.answers.sets import EVERYTHING, SETS, read_set
 from simulations.answers.world import open_world
 
-USUAL, MORE = 150, 300  # words of windows
+USUAL, MORE = 220, 400  # words of windows
+SHARE = 0.6  # of the training questions; confidence is fitted on the others
+MADE_UP = {"demo": 50, "guides": 40}  # questions that nothing answers
 _MOST_WORDS = 60  # of an answer to how or why
+SEED = 7
 _OFTEN = {"demo": 3, "guides": 4}  # sets of windows for each question of small sets
 _TELLS = 4  # content words of a long gold that an answer to how or why tells
 _SHORT = 12  # most words of an answer that is put into a sentence
@@ -78,11 +85,20 @@ class Example:
     choice: bool = False
 
 
+def is_fitted(question_id: str) -> bool:
+    """Whether a model may be fitted on this training question; by its id alone, so that everybody agrees."""
+    drawn = hashlib.sha256(question_id.partition(MARK)[0].encode()).digest()
+    return int.from_bytes(drawn[:4], "big") < SHARE * 2**32
+
+
 def asked_of(name: str, data: Path, settings: Settings) -> Iterator[Asked]:
     """The training questions of a set with the passages that a device with all its documents ranks first."""
     found = read_set(name, data, "train")
     with open_world(found, settings, memories=False) as device:
-        for gold in found.together().questions:
+        questions = list(found.together().questions)
+        if name in MADE_UP:
+            questions += made_up(questions, device.toolbox.pipeline, MADE_UP[name], SEED, FITTED)
+        for gold in questions:
             ranked = device.engine.ranked(gold.text)
             yield Asked(name, gold, tuple(ranked), tuple(one.id.rpartition("#")[0] in gold.documents for one in ranked))
 
@@ -102,16 +118,15 @@ def examples(asked: Asked, draw: random.Random) -> Iterator[Example]:
 
 
 def _example(asked: Asked, words: int) -> Example:
-    windows = choose(asked.gold.text, asked.passages, words)
+    windows = choose(without_options(asked.gold.text)[0], asked.passages, words)
     units = []
     for one in windows:
         passage = asked.passages[one.passage]
         text = " ".join(passage.sentences[place] for place in one.sentences)
         units.append(EvidenceUnit(passage.id, text, EVERYTHING, 0.0, passage.title))
     shown = [asked.right[one.passage] for one in windows]
-    return Example(
-        asked.source, asked.gold.text, tuple(units), _answer(asked, units, shown), asked.gold.kind == "choice"
-    )
+    stem, options = without_options(asked.gold.text)
+    return Example(asked.source, stem, tuple(units), _answer(asked, units, shown), bool(options))
 
 
 def _answer(asked: Asked, units: Sequence[EvidenceUnit], shown: Sequence[bool]) -> str:
@@ -166,16 +181,15 @@ def _in_sentence(example: Example, generator: Generator) -> str:
     return words if right and len(new) <= _NEW_WORDS else answer
 
 
-def all_examples(data: Path, seed: int, held: float, settings: Settings) -> tuple[list[Example], list[Asked]]:
-    """Examples of all sets in random order, and the questions that are held back."""
-    draw = random.Random(seed)
+def all_examples(data: Path, settings: Settings) -> tuple[list[Example], list[Example]]:
+    """Examples of all sets in random order: those to fit on, and those of the questions that are held back."""
+    draw = random.Random(SEED)
     made: list[Example] = []
-    left: list[Asked] = []
+    left: list[Example] = []
     for name in SETS:
         for asked in asked_of(name, data, settings):
-            if draw.random() < held:
-                left.append(asked)
-            else:
-                made += examples(asked, draw)
+            if is_open(asked.gold.text):
+                continue  # answered by a quote
+            (made if is_fitted(asked.gold.question_id) else left).extend(examples(asked, draw))
     draw.shuffle(made)
     return made, left

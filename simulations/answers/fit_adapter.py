@@ -42,16 +42,15 @@ from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY, name_of
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from simulations.answers.examples import Example, all_examples, examples, in_sentences
+from simulations.answers.examples import SEED, SHARE, Example, all_examples, in_sentences
 
 if TYPE_CHECKING:
     import torch
 
-HELD = 0.1  # share of the questions that nothing is fitted on
+HELD = 80  # examples of other questions, over which the loss is told
 RANK, ALPHA, DROPOUT = 8, 16, 0.05
 BATCH, RATE, WARMING = 8, 2.5e-4, 20
 LOWEST = 1 / 3  # layers below this share of them stay as they are
-SEED = 7
 PROJECTIONS = {"q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output"}
 
 
@@ -208,9 +207,8 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(SEED)
     file = resolve(arguments.generator)
-    fitted, back = all_examples(arguments.data, SEED, HELD, Settings())
-    draw = random.Random(SEED)
-    held = [example for one in back for example in examples(one, draw)]
+    fitted, back = all_examples(arguments.data, Settings())
+    held = back[:HELD]
     said = GenerationCache(fedrag_home() / "benchmarks" / "sentences.sqlite")
     generator = LlamaGenerator(file, threads=arguments.threads, cache=said)
     fitted, held = in_sentences(fitted, generator), in_sentences(held, generator)
@@ -248,8 +246,8 @@ def main() -> None:
         "fitted_by": "python -m simulations.answers.fit_adapter",
         "model": file.name,
         "examples_of": dict(sorted(Counter(one.source for one in fitted).items())),
-        "held_back": sorted(one.gold.question_id for one in back),
         "split": "train",
+        "share": SHARE,
         "examples": len(asked),
         "steps": arguments.steps,
         "batch": BATCH,

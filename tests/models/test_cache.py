@@ -19,7 +19,7 @@ from fedrag_flwr.errors import StoreCorruptError, StoreError, StoreMismatchError
 from fedrag_flwr.models import Completion, GenerationCache, Grammar, Prompt
 
 PROMPT = Prompt("system", "user", (("q", "a"),))
-MADE = [Completion("Täxt\n", 10, 2, 0.5, logprob=-0.25)]
+MADE = [Completion("Täxt\n", 10, 2, 0.5, logprob=-0.25, least=-1.5)]
 
 
 def key(
