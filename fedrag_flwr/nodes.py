@@ -200,7 +200,7 @@ class Node:
             return told
         if is_deployed(self.own):
             raise SettingError("a device without a data-path needs a name", where="device-name", fix="set device-name")
-        folders, index = self._folders()
+        folders, index = self.folders(), self._place
         return folders[index].name if index < len(folders) else f"spare-{index}"
 
     def training_questions(self) -> list[TrainingQuestion]:
@@ -229,18 +229,29 @@ class Node:
         if is_deployed(self.own):
             path = self.own.get("data-path")
             return None if path is None else Path(str(path)).expanduser()
-        folders, index = self._folders()
+        folders, index = self.folders(), self._place
         return folders[index] if index < len(folders) else None
 
-    def _folders(self) -> tuple[list[Path], int]:
+    @property
+    def _place(self) -> int:
+        """Which of the folders a simulated device has."""
+        return int(str(self.own.get("partition-id", 0)))
+
+    def folders(self) -> list[Path]:
+        """The folders of a simulation's devices, in the order of their numbers.
+
+        Raises
+        ------
+        SettingError
+            There is no such folder.
+        """
         data = self.asked.data.root
         root = CORPUS if data == "demo" else Path(data).expanduser()
         if not root.is_dir():
             raise SettingError(
                 "the folder of the devices' documents is not there", where="data.root", fix="name a folder"
             )
-        folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-        return folders, int(str(self.own.get("partition-id", 0)))
+        return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def store_root(settings: Settings, name: str) -> Path:

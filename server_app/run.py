@@ -32,7 +32,7 @@ from strategies.overlay_walk import OverlayWalk
 from strategies.server_tools import ServerTools
 
 
-def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
+def run_systems(grid: Grid, run_id: str, settings: Settings, gold: Sequence[GoldQuestion] | None = None) -> Path:
     """Run the strategy and its baselines one after the other on the same devices, and write the results.
 
     Parameters
@@ -43,6 +43,8 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         Names the results folder; also bound into every message.
     settings
         Of the run.
+    gold
+        What to ask in place of the questions that the settings name.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def run_systems(grid: Grid, run_id: str, settings: Settings) -> Path:
         The journal or the results cannot be written; with `resume` the same run goes on from the answers that are kept.
     """
     started, start = datetime.now(UTC), time.monotonic()
-    gold = questions_of(settings)
+    gold = questions_of(settings) if gold is None else gold
     asked = [Question(question.question_id, question.text, question.home) for question in gold]
     tools = ServerTools(settings)
     outcomes: dict[str, RunOutcome] = {}

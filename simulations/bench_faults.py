@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fedrag_flwr.errors import FedragError, StoreFullError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import load_toolbox
 from server_app.journal import FILE as JOURNAL
@@ -31,7 +32,6 @@ from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
 from simulations.worlds.fuzz_world import DEVICES
 from simulations.worlds.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
-from simulations.worlds.local_grid import LocalGrid
 
 DAY = 86_400.0
 

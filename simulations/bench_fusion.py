@@ -24,6 +24,7 @@ from flwr.app import Message
 from flwr.common.serde import message_to_proto
 
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import assume_identity
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.store import MemoryStore
@@ -35,7 +36,6 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 from simulations.reporting.folders import out_folder
 from simulations.reporting.row_file import this_code
 from simulations.worlds.fusion_rounds import deal, upload
-from simulations.worlds.local_grid import assume_identity
 
 RUN = "1"
 ASKER = "device-without-documents"

@@ -21,12 +21,12 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.results import read_summary
 from fedrag_flwr.evaluation.summary import Summary
 from fedrag_flwr.evaluation.table import cost_table, kinds_table, quality_table
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root, read_multihop
 from fedrag_flwr.sources.partition import partition_documents, write_partition
 from server_app.run import run_systems
 from simulations.reporting.folders import out_folder
-from simulations.worlds.local_grid import LocalGrid
 
 FILE = "hotpotqa.jsonl.gz"
 COLUMNS = (

@@ -26,6 +26,7 @@ from client_app.app import app, app_of
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
@@ -37,7 +38,6 @@ from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.kept_devices import KeptDevices, notes_of
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}

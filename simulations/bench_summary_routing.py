@@ -28,12 +28,12 @@ from client_app.app import app
 from fedrag_flwr.cli.console import changed
 from fedrag_flwr.evaluation.metrics import accuracy, f1
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, agreement, count_wins
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer
 from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
 from simulations.reporting.folders import out_folder
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
 from strategies.outcome import RunOutcome

@@ -20,10 +20,10 @@ from client_app.app import app
 from fedrag_flwr.demo import QUESTIONS
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.gold import read_gold
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from simulations.reporting.folders import out_folder
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, SummaryRouting, make_strategy
 
 DEVICES = 5

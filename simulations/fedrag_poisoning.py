@@ -28,6 +28,7 @@ from client_app.app import app
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.evaluation.verdicts import judge
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.toolbox import load_toolbox
@@ -36,7 +37,6 @@ from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import this_code
 from simulations.worlds.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
-from simulations.worlds.local_grid import LocalGrid
 from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")

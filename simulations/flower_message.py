@@ -13,8 +13,8 @@ from pathlib import Path
 from flwr.app import Context, Message, RecordDict
 
 from client_app.app import app
+from fedrag_flwr.local_grid import assume_identity
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.worlds.local_grid import assume_identity
 
 RUN = 1
 _NODE = 100

@@ -28,11 +28,11 @@ from rich.table import Table
 from fedrag_flwr import errors, wire
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.handling import respond
+from fedrag_flwr.local_grid import LocalGrid, assume_identity
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.wire_bytes import from_bytes
 from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
-from simulations.worlds.local_grid import LocalGrid, assume_identity
 from simulations.worlds.mutations import mutated
 from strategies.courier import Courier
 

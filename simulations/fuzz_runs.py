@@ -20,11 +20,11 @@ from rich.table import Table
 from client_app.app import app
 from fedrag_flwr.errors import FederationError, WireError
 from fedrag_flwr.handling import place_of
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import to_bytes
 from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, RUNS, FuzzWorld
-from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.mutations import mutated
 from strategies import ServerTools, make_strategy
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from flwr.proto.message_pb2 import Message as MessageProto
 
 from client_app.app import app
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.worlds.local_grid import LocalGrid
 
 
 @dataclass(frozen=True, slots=True)

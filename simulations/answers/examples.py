@@ -31,7 +31,7 @@ from simulations.answers.world import open_world
 
 USUAL, MORE = 220, 400  # words of windows
 SHARE = 0.6  # of the training questions; confidence is fitted on the others
-MADE_UP = {"demo": 50, "guides": 40}  # questions that nothing answers
+MADE_UP = {"demo": 30, "guides": 20}  # questions that nothing answers
 _MOST_WORDS = 60  # of an answer to how or why
 SEED = 7
 _OFTEN = {"demo": 3, "guides": 4}  # sets of windows for each question of small sets
@@ -109,11 +109,11 @@ def examples(asked: Asked, draw: random.Random) -> Iterator[Example]:
     if found[0].answer == UNKNOWN and any(asked.right):
         found = [_example(asked.near_gold(draw), USUAL)]
     for _ in range(_OFTEN.get(asked.source, 1)):
-        if draw.random() < 0.4:
+        if asked.gold.answer and draw.random() < 0.4:
             found.append(_example(asked.near_gold(draw), draw.choice((USUAL // 2, USUAL, MORE))))
     # what the gold passages tell in other words may be an answer all the same: nothing is learnt from it
     yield from (one for one in found if one.answer != UNKNOWN or not asked.gold.answer)
-    if any(asked.right) and draw.random() < 0.3:
+    if any(asked.right) and draw.random() < 0.2:
         yield replace(_example(asked.without_gold(), USUAL), answer=UNKNOWN)
 
 

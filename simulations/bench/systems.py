@@ -12,6 +12,7 @@ from fedrag_flwr.baselines import BASELINES, Baseline, Construction, Limits, bui
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.evaluation.traffic import Traffic
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.records import Answer, BuildReport, Question
 from fedrag_flwr.records.isolate import isolated
@@ -19,7 +20,6 @@ from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.plan import named
 from simulations.bench.world import World
 from simulations.worlds.kept_devices import KeptDevices, overhear
-from simulations.worlds.local_grid import LocalGrid
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.centralized import Centralized
 

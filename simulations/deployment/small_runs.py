@@ -13,10 +13,10 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import FederationError
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.evaluation.rows import AnswerRow
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.deployment.federation import APP
-from simulations.worlds.local_grid import LocalGrid
 
 DEVICES = tuple(sorted(folder.name for folder in CORPUS.iterdir() if folder.is_dir()))
 STRATEGIES = ("memory-fusion", "summary-routing", "topic-walk", "hybrid-fusion")

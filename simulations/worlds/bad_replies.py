@@ -10,11 +10,11 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from client_app.app import app
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_columns import RAW
 from simulations.worlds.bad_input_world import TEXT, Bench, Shown, caught
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 

@@ -18,13 +18,13 @@ from flwr.clientapp import ClientApp
 from client_app.app import app
 from fedrag_flwr.evaluation.results import read_answers
 from fedrag_flwr.handling import respond
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
 from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld, OpenHost
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 Told = list[tuple[str, str]]  # question and answer

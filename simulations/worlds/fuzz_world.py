@@ -14,6 +14,7 @@ from flwr.proto.message_pb2 import Message as MessageProto
 
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.records import Question
@@ -22,7 +23,6 @@ from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.wire_bytes import to_bytes
 from server_app.serving import Serving
 from simulations.worlds.kill_world import TEXTS
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 
 RUN = "1"

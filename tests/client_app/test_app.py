@@ -11,6 +11,7 @@ from flwr.app import ConfigRecord, Message, RecordDict
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.nodes import Node, store_root
 from fedrag_flwr.privacy.outgoing import FILE as OUTGOING
@@ -33,7 +34,6 @@ from fedrag_flwr.records import (
     ShareRequest,
 )
 from fedrag_flwr.settings import Plain
-from simulations.worlds.local_grid import LocalGrid
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 RUN = "1"

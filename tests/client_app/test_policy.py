@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import OWN, Node, local_settings
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -32,7 +33,6 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain, Settings
 from server_app.run import run_systems
-from simulations.worlds.local_grid import LocalGrid
 
 R = TypeVar("R")
 Config = dict[str, Plain]

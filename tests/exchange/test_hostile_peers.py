@@ -21,6 +21,7 @@ from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.enclave import Enclave, EnclaveProcess
 from fedrag_flwr.exchange.routing import restored
 from fedrag_flwr.exchange.sums import GroupSums, tagged_term
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportDoor
@@ -43,7 +44,6 @@ from fedrag_flwr.records import (
     SumTerm,
 )
 from simulations.forged_ciphertexts import FORGERIES, forge
-from simulations.worlds.local_grid import LocalGrid
 from strategies.courier import Courier
 from strategies.private_sums import PrivateSums
 from tests.spoiling import spoilt

@@ -12,10 +12,10 @@ from flwr.app import Message
 from fedrag_flwr import wire
 from fedrag_flwr.device.waiting import GIVEN_UP
 from fedrag_flwr.errors import SettingError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import OpenQuestion, Question, WaitingBatch
 from fedrag_flwr.settings import Plain
 from server_app.serving import serve
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools
 from tests.strategies.federation import DEVICES, Federation, graphed
 from tests.strategies.waiting import put, serving

@@ -9,9 +9,9 @@ import pytest
 
 from client_app.app import app
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import BuildReport, BuildRequest
 from fedrag_flwr.settings import Plain
-from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.service_process import ServiceProcess
 from tests.service.running import SETTINGS, running
 

@@ -24,6 +24,7 @@ from fedrag_flwr.cli import app as command_line
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.handling import respond
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import Node
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -37,7 +38,6 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.worlds.local_grid import LocalGrid
 from simulations.worlds.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
 from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION

@@ -13,6 +13,7 @@ from client_app.app import app_of
 from fedrag_flwr import wire
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import StoreError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -31,7 +32,6 @@ from fedrag_flwr.records import (
 from simulations.bench.plan import BenchPlan
 from simulations.bench.world import make_world
 from simulations.worlds.kept_devices import KeptDevices, notes_of
-from simulations.worlds.local_grid import LocalGrid
 from tests.simulations.tiny_data import write_data
 from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
 

@@ -15,11 +15,11 @@ from flwr.app import Message
 
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import run_systems
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, SummaryRouting
 
 Tamper = Callable[[Message], Message | None]

@@ -10,8 +10,8 @@ from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import DescribeRequest, DeviceCard
-from simulations.worlds.local_grid import LocalGrid
 from strategies.allowance import MOST_UNASKED, Allowance
 from strategies.courier import Courier, Letter
 from strategies.steps import steps

@@ -15,6 +15,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, RecordDic
 from client_app.app import app
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FederationError, WireError
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -31,7 +32,6 @@ from fedrag_flwr.records import (
     because,
 )
 from fedrag_flwr.wire_columns import RAW
-from simulations.worlds.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools, make_strategy
 from strategies.courier import Courier, Letter
 from strategies.outcome import RunOutcome

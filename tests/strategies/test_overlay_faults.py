@@ -11,9 +11,9 @@ from flwr.app import Message
 
 from client_app.app import app
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import EvidenceUnit, Question, WalkReply
 from fedrag_flwr.settings import Plain
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
 from tests.strategies.federation import DEVICES, Federation, FirstRun, toolbox

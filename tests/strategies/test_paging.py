@@ -13,8 +13,8 @@ from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import START, Cursor, Delta, ImportReport, MemoryItem, ShareRequest
-from simulations.worlds.local_grid import LocalGrid
 from strategies import MemoryFusion, ServerTools
 from strategies.outcome import RunOutcome
 from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper

@@ -9,9 +9,9 @@ from flwr.app import Message
 
 from client_app.app import app
 from fedrag_flwr import wire
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from tests.strategies.federation import Federation, FirstRun, toolbox
 

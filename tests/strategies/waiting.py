@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from server_app.serving import Serving
-from simulations.worlds.local_grid import LocalGrid
 from strategies import ServerTools, make_strategy
 from tests.strategies.federation import Federation, Tamper, toolbox
 

@@ -1,0 +1,1 @@
+"""The front door: devices and federations for Python, in this process."""

@@ -1,0 +1,105 @@
+"""A device from Python: it builds, answers, streams, and its documents come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from fedrag_flwr import Answer, Device
+from fedrag_flwr.errors import NotFoundError, SettingError, SourceError, StoreError
+
+SMALL = "smollm2-135m"
+
+
+@pytest.fixture
+def device(home: Path, folders: Path) -> Iterator[Device]:
+    with Device("bridges", documents=folders / "bridges", models_generator=SMALL) as device:
+        device.build()
+        yield device
+
+
+def test_it_answers_with_evidence_from_its_documents(device: Device) -> None:
+    answer = device.ask("Who designed Tarn Bridge?")
+    assert isinstance(answer, Answer)
+    assert answer.text == "Odile Varro"
+    assert answer.path == "memorizer"
+    assert answer.evidence[0].document == "tarn"
+    assert "Odile Varro" in answer.evidence[0].text
+    assert 0.0 < answer.confidence <= 1.0
+    assert answer.origin.startswith("From memory: ")
+    assert str(answer) == f"Odile Varro\n{answer.origin}"
+    assert answer
+    assert "<mark>Odile Varro</mark>" in answer._repr_html_()
+
+
+def test_text_of_documents_is_escaped_in_a_notebook(device: Device, folders: Path) -> None:
+    file = folders / "bridges" / "mill.md"
+    file.write_text("# Mill\n\nThe mill <b>wheel</b> & the `<script>` tag belong to Imke Harn.\n", encoding="utf-8")
+    device.build()
+    assert "<script>" not in device.ask("Who owns the mill wheel tag?")._repr_html_()
+
+
+def test_an_answer_is_streamed_while_it_is_written(device: Device) -> None:
+    stream = device.stream("Which kinds of vehicle can cross the river there today?")
+    texts = list(stream)
+    assert len(texts) > 1
+    assert all(len(later) > len(earlier) for earlier, later in pairwise(texts))
+    assert stream.answer.question == "Which kinds of vehicle can cross the river there today?"
+    assert list(stream) == []
+
+
+def test_what_goes_wrong_in_a_stream_is_raised_where_the_answer_is_read(device: Device) -> None:
+    stream = device.stream("   ")
+    assert list(stream) == []
+    with pytest.raises(SettingError, match="no question"):
+        _ = stream.answer
+
+
+def test_documents_come_and_go(home: Path, folders: Path, tmp_path: Path) -> None:
+    with Device("own", models_generator=SMALL) as device:
+        device.add(folders / "bridges" / "tarn.md", folders / "railways" / "viaduct.md")
+        assert set(device.documents["document"]) == {"tarn", "viaduct"}
+        assert device.ask("Who built the Quill Viaduct?").text == "Ottilie Brackenridge"
+        assert len(device.memories) == device.edge.describe().items
+        with pytest.raises(SourceError, match="replace=True"):
+            device.add(folders / "bridges" / "tarn.md")
+        with pytest.raises(NotFoundError, match="vault"):
+            device.remove("viaduct", "vault")
+        assert set(device.documents["document"]) == {"tarn", "viaduct"}
+        device.remove("viaduct")
+        assert set(device.documents["document"]) == {"tarn"}
+        assert "Ottilie" not in device.ask("Who built the Quill Viaduct?").text
+        assert device.ranked("Who designed Tarn Bridge?")["title"][0].startswith("Tarn Bridge")
+        device.remove("tarn")
+        assert device.documents.empty
+    assert (folders / "bridges" / "tarn.md").exists()  # copies went, not the files
+
+
+@pytest.mark.parametrize(("file", "named"), [("missing.md", "no such file"), ("movie.mp4", "kind that is not read")])
+def test_files_that_cannot_be_added_are_named(home: Path, tmp_path: Path, file: str, named: str) -> None:
+    (tmp_path / "movie.mp4").write_bytes(b"x")
+    with Device("own", models_generator=SMALL) as device, pytest.raises(SourceError, match=named):
+        device.add(tmp_path / file)
+
+
+def test_a_device_without_memory_says_what_to_do(home: Path, folders: Path) -> None:
+    with Device("bridges", documents=folders / "bridges") as device:
+        with pytest.raises(StoreError, match=r"build\(\)"):
+            device.ask("Who designed Tarn Bridge?")
+        with pytest.raises(StoreError, match=r"build\(\)"):
+            device.stream("Who designed Tarn Bridge?")
+    with pytest.raises(SourceError, match="no such folder"):
+        Device("bridges", documents=folders / "nowhere")
+    with pytest.raises(SettingError, match="device-name"):
+        Device("../bridges")
+
+
+def test_a_rebuilt_device_and_one_opened_again_answer_alike(home: Path, folders: Path) -> None:
+    with Device("bridges", documents=folders / "bridges", models_generator=SMALL) as device:
+        first = device.build()
+        assert device.build(rebuild=True).items == first.items
+    with Device("bridges", models_generator=SMALL) as again:
+        assert again.ask("Who designed Tarn Bridge?").text == "Odile Varro"
