@@ -1,4 +1,4 @@
-"""Pictures of the page at a device, for docs/page.md: a real service over the demo's documents, in headless Chromium.
+"""Pictures of the page at a device, for docs/how-to/operate.md: a real service over the demo's documents.
 
     python -m simulations.page_screenshots [--out docs/pictures] [--chromium /usr/bin/chromium]
 

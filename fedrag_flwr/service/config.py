@@ -102,7 +102,9 @@ def read_config(path: Path) -> DeviceConfig:
     try:
         told = tomllib.loads(body.decode())
     except ValueError as error:
-        raise SettingError("the config is not TOML", where=path.name, fix="compare with docs/service.md") from error
+        raise SettingError(
+            "the config is not TOML", where=path.name, fix="compare with docs/how-to/operate.md"
+        ) from error
     return device_config(told, path.name)
 
 
@@ -121,7 +123,7 @@ def device_config(told: Mapping[str, object], where: str = "device config") -> D
     except ValidationError as error:
         key = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise SettingError(
-            f"'{key}': {error.errors()[0]['msg'].lower()}", where=where, fix="see docs/service.md"
+            f"'{key}': {error.errors()[0]['msg'].lower()}", where=where, fix="see docs/how-to/operate.md"
         ) from None
     settings = dict(_flat(told.get("settings", {}), where))
     if is_endpoint(str(settings.get("models.generator", ""))):  # only the device itself may name who reads its passages
