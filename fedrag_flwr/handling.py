@@ -72,7 +72,7 @@ def _on(kind: type[R], act: Callable[[Visit, R], object], *, writes: bool = Fals
 
 
 def _build(visit: Visit, request: records.BuildRequest) -> records.BuildReport:
-    return visit.device.doorkeeper.report(visit.device.build(memories=request.memories, graph=request.graph))
+    return visit.device.releases.report(visit.device.build(memories=request.memories, graph=request.graph))
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -89,7 +89,7 @@ HANDLERS: Mapping[str, Handler] = {
     "query.rounded_overview": _on(
         records.RoundedOverview,
         lambda at, told: at.device.graph.take_overview(
-            records.SummaryOverview(restored(told, at.device.toolbox.encoder.dimension))
+            records.SummaryOverview(restored(told, at.device.models.encoder.dimension))
         ),
         writes=True,
     ),
@@ -162,7 +162,7 @@ def respond(host: Host, message_type: str, content: Content, run: str) -> Conten
             visit = Visit(device, run, host)
 
             def reply() -> bytes:
-                outgoing = device.door.outgoing
+                outgoing = device.export.outgoing
                 try:
                     told = wire.encode(act(visit), run=run)
                 except BaseException:

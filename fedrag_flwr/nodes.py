@@ -12,10 +12,10 @@ from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, SettingError
 from fedrag_flwr.evaluation.gold import read_gold
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.ordering.controller import TrainingQuestion
 from fedrag_flwr.places import deployed_name, deployed_root, fedrag_home, is_deployed
 from fedrag_flwr.settings import AUTO, ModelSettings, Plain, Settings, is_endpoint
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 NodeConfig = Mapping[str, Plain]
 _KEPT = 16  # runs whose settings are known, and sets of models
@@ -48,8 +48,8 @@ OWN = {  # node config key -> the setting that it decides
 
 
 @lru_cache(maxsize=_KEPT)
-def _toolbox(models: ModelSettings, home: Path) -> Toolbox:
-    return load_toolbox(models, home)
+def _models(models: ModelSettings, home: Path) -> Models:
+    return load_models(models, home)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -172,14 +172,14 @@ class Node:
     def device(self) -> EdgeDevice:
         """Open the device that the node is."""
         settings = self.settings
-        return self.opened(settings, _toolbox(settings.models, fedrag_home(settings.home)))
+        return self.opened(settings, _models(settings.models, fedrag_home(settings.home)))
 
-    def opened(self, settings: Settings, toolbox: Toolbox) -> EdgeDevice:
+    def opened(self, settings: Settings, models: Models) -> EdgeDevice:
         """Open the device under these settings, with these models."""
         name = self.device_name()
         home = fedrag_home(settings.home)
         root = deployed_root(home, name) if is_deployed(self.own) else store_root(settings, name)
-        return EdgeDevice(name, self._documents(), root, settings, toolbox, sources_of(self.own))
+        return EdgeDevice(name, self._documents(), root, settings, models, sources_of(self.own))
 
     def name(self) -> str:
         """What the device is called in replies, also where its settings are wrong."""

@@ -120,7 +120,7 @@ class InferenceSettings(_Group):
 
 
 class PrivacySettings(_Group):
-    """What the export door does to everything that leaves (FD-RAG 4.3)."""
+    """What the export filter does to everything that leaves (FD-RAG 4.3)."""
 
     export: Literal["none", "type-masking", "ldp"] = "type-masking"
     public_names: str = "demo"

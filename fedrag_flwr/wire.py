@@ -1,6 +1,6 @@
 """Records to Flower `RecordDict`s and back: versioned, bounded and validated, never pickled.
 
-This is the only door by which anything from another party comes in. A record travels in columns (`wire_columns`), so
+This is the only way by which anything from another party comes in. A record travels in columns (`wire_columns`), so
 that a delta of many memories costs little more than its text and its vectors.
 """
 

@@ -20,10 +20,10 @@ from fedrag_flwr.evaluation.gold import GoldQuestion, read_gold
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import write_results
 from fedrag_flwr.evaluation.scoring import SystemResult, score_system
+from fedrag_flwr.loaded_models import generator_id, resolved
 from fedrag_flwr.progress import Pace
 from fedrag_flwr.records import BuildReport, Question
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import generator_id, resolved
 from server_app.journal import Journal
 from strategies import make_strategy
 from strategies.base import FederatedRag

@@ -16,7 +16,7 @@ from fedrag_flwr.records import Clock, Question, WaitingBatch, WaitingRequest
 from fedrag_flwr.settings import Settings
 from strategies import ServerTools, make_strategy
 from strategies.base import FederatedRag
-from strategies.courier import Letter
+from strategies.transport import Request
 
 _MOST_OFFERED = 10_000  # questions of one device that are remembered as its own, the latest
 _PATIENCE = 60.0  # seconds in which a device must say who it is, and what waits; neither is work
@@ -104,23 +104,23 @@ class Serving:
 
         A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
         """
-        courier, most = self.strategy.post, self.settings.serving.most
+        transport, most = self.strategy.post, self.settings.serving.most
         request = WaitingRequest(self.strategy.reads_questions, most, self.strategy.confides_questions)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
-        letters = [Letter(node_id, request) for node_id in ready]
+        outgoing = [Request(node_id, request) for node_id in ready]
         found: dict[str, Question] = {}
-        batches = courier.exchange(letters, "query.waiting", WaitingBatch, timeout=_PATIENCE)
+        batches = transport.exchange(outgoing, "query.waiting", WaitingBatch, timeout=_PATIENCE)
         for node_id, batch in batches.items():
-            home = courier.name(node_id)
+            home = transport.name(node_id)
             honest = batch.device == home and all(question.home == home for question in batch.questions)
             if not honest or len(batch.questions) > most:
-                courier.miss(node_id, "it brought questions in another device's name, or too many")
+                transport.miss(node_id, "it brought questions in another device's name, or too many")
                 continue
             for question in batch.questions:
                 if self._first_offered_by(question.id, home) == home:
                     found[question.id] = question
                 else:
-                    courier.miss(node_id, "it brought a question that another device had offered before")
+                    transport.miss(node_id, "it brought a question that another device had offered before")
         return list(found.values())
 
     def _first_offered_by(self, question: str, home: str) -> str:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fedrag_flwr.toolbox import load_toolbox
+from fedrag_flwr.loaded_models import load_models
 from simulations import bad_stores
 from simulations.worlds import bad_replies, bad_sources
 from simulations.worlds.bad_input_world import SETTINGS, Bench, Case
@@ -59,10 +59,10 @@ CASES: tuple[tuple[str, str, Case], ...] = (
 
 def show(directory: Path) -> Table:
     """Do every wrong thing once, each in its own folder, and tabulate what a person is told."""
-    toolbox = load_toolbox(SETTINGS.models, directory)
+    models = load_models(SETTINGS.models, directory)
     table = Table("bad input", "error", "where", "what went wrong", "what to do", box=box.SIMPLE, show_lines=True)
     for number, (label, _, case) in enumerate(CASES):
-        shown = case(Bench(directory / str(number), toolbox))
+        shown = case(Bench(directory / str(number), models))
         table.add_row(label, shown.error, *map(escape, (shown.where, shown.what, shown.fix)))
     return table
 

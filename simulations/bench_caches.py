@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.caching import AssociationGraph
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.searching import SearchTools
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.corpora.sentences import find_data
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
 from simulations.reporting.folders import out_folder
@@ -225,7 +225,7 @@ def main() -> None:
     if given.rates:
         print(rates(data, given.each, given.seed, work, settings))
         return
-    tools = load_toolbox(settings.models, fedrag_home())
+    tools = load_models(settings.models, fedrag_home())
     search = SearchTools(tools.encoder, tools.pipeline, LateInteractionReranker(tools.encoder))
     opened, questions = sources(data, work, given.each, given.seed, search, given.rows)
     kept = RowFile(work / "results.jsonl", this_code(tools.generator_id))

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.evaluation.metrics import accuracy, normalise_answer
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, PresidioMasking, TypeMasking
 from fedrag_flwr.privacy.erasure import QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import ModelSummary
@@ -29,7 +30,6 @@ from fedrag_flwr.privacy.operators import Operator
 from fedrag_flwr.records import EvidenceUnit
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import find_data, rows_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
@@ -68,7 +68,7 @@ class Point:
     removed: dict[str, int] = field(default_factory=dict)
 
 
-def read(data: Path, split: str, limit: int, tools: Toolbox) -> list[Asked]:
+def read(data: Path, split: str, limit: int, tools: Models) -> list[Asked]:
     """The questions of a split with their four nearest passages."""
     found = []
     for row in rows_of(data / "hotpotqa.jsonl.gz", split, limit):
@@ -101,7 +101,7 @@ def _holds(text: str, name: str) -> bool:
     return accuracy(text, [name]) > 0
 
 
-def measure(name: str, questions: Sequence[Asked], operators: Sequence[Operator], tools: Toolbox, model: int) -> Point:
+def measure(name: str, questions: Sequence[Asked], operators: Sequence[Operator], tools: Models, model: int) -> Point:
     """Let what was found for each question pass a chain of operators."""
     point = Point(name)
     settings = Settings()
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--keeps", type=float, nargs="+", default=KEEPS, help="points of the curve")
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks")
     arguments = parser.parse_args()
-    tools = load_toolbox(Settings().models, fedrag_home())
+    tools = load_models(Settings().models, fedrag_home())
     questions = read(find_data(arguments.data), arguments.split, arguments.questions, tools)
     pipeline, encoder = tools.pipeline, tools.encoder
     masking: list[Operator] = [PresidioMasking(pipeline), TypeMasking(pipeline)]

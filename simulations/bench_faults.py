@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fedrag_flwr.errors import FedragError, StoreFullError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.toolbox import load_toolbox
 from server_app.journal import FILE as JOURNAL
 from simulations.kill_store import kill_rounds
 from simulations.reporting.row_file import RowFile, this_code
@@ -75,7 +75,7 @@ def device_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
 def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
     """kill -9 of the process in which the ServerApp and all devices run; the same run again ends as in peace.
 
-    In peace there are two runs: in the second the door knows names that it learnt from what the first released, so a
+    In peace there are two runs: in the second the filter knows names that it learnt from what the first released, so a
     memory may be masked where it was not before. A run in two parts may answer as either.
     """
     world = FaultWorld(root)
@@ -108,9 +108,9 @@ def server_killed(root: Path, moments: int, rng: np.random.Generator) -> Found:
 
 def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Found:
     """No file may grow beyond a drawn size while a device builds and imports; then it may, and the device goes on."""
-    toolbox = load_toolbox(SETTINGS.models, root)
+    models = load_models(SETTINGS.models, root)
     tally: Counter[str] = Counter()
-    with open_device(root / "peace", toolbox) as peace, open_device(root / "device", toolbox) as device:
+    with open_device(root / "peace", models) as peace, open_device(root / "device", models) as device:
         for each in (peace, device):
             build_edition(each, 1)
             import_edition(each, 1)
@@ -123,7 +123,7 @@ def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Found:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
             try:
-                with open_device(root / "device", toolbox) as device:
+                with open_device(root / "device", models) as device:
                     build_edition(device, edition)
                     import_edition(device, edition)
             except StoreFullError:
@@ -134,7 +134,7 @@ def disk_full(root: Path, moments: int, rng: np.random.Generator) -> Found:
         code = in_child(grow)
         assert code in (0, 3, 4), f"a full disk ended the process with {code}"
         tally[{0: "had room", 3: "said StoreFullError", 4: "said another error of ours"}[code]] += 1
-        with open_device(root / "device", toolbox) as device, open_device(root / "peace", toolbox) as peace:
+        with open_device(root / "device", models) as device, open_device(root / "peace", models) as peace:
             device.store.verify()
             for each in (device, peace):
                 build_edition(each, edition)

@@ -45,7 +45,7 @@ def main() -> None:
     seconds: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for name in made.devices:
         asked = [one for one in made.domains.questions if one.split == "dev" and one.domain == name]
-        vectors = made.toolbox.encoder.encode(texts_of(asked))
+        vectors = made.models.encoder.encode(texts_of(asked))
         texts = {document.id: document.text for document in made.domains.documents[name]}
         with made.device(name) as device:
             for variant, levels in VARIANTS.items():

@@ -26,13 +26,13 @@ from client_app.app import app, app_of
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.metrics import accuracy, exact_match, f1, normalise_answer
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
@@ -145,7 +145,7 @@ def answers(world: World, system: str, asked: Sequence[tuple[PeerQuestion, str]]
 def kept_answers(world: World, system: str, count: int, settings: Settings) -> RowFile:
     """A system's answers to so many questions under some settings; its walks are noted under the file's name."""
     told = hashlib.sha256(json.dumps(settings.flat(), sort_keys=True).encode()).hexdigest()[:6]
-    generator_id = load_toolbox(settings.models, fedrag_home(settings.home)).generator_id
+    generator_id = load_models(settings.models, fedrag_home(settings.home)).generator_id
     path = world.root / f"answers-{system.replace(', ', '-')}-{count}.jsonl"
     return RowFile(path, this_code(generator_id, f"settings={told}"))
 
@@ -211,7 +211,7 @@ def fit(world: World, count: int) -> None:
     strategy = make_strategy("flooding", settings, (), tools)
     strategy.prepare(grid, str(grid.run.run_id))
     asked = [one for one, _ in world.peers.asked("train", count, seed=1)]
-    vectors = tools.toolbox.encoder.encode([one.text for one in asked])
+    vectors = tools.models.encoder.encode([one.text for one in asked])
     best = np.stack([_best(world, settings, tools, peer, vectors) for peer in sorted(world.peers.documents)], axis=1)
     own = np.array([sorted(world.peers.documents).index(one.peer) for one in asked])
     mine = best[np.arange(len(asked)), own]
@@ -227,7 +227,7 @@ def _best(
 ) -> NDArray[np.float32]:
     """The best cosine of a peer's sentences to each of some vectors."""
     folder = world.folder("flooding") / peer
-    with EdgeDevice(peer, folder, store_root(settings, peer), settings, tools.toolbox) as device:
+    with EdgeDevice(peer, folder, store_root(settings, peer), settings, tools.models) as device:
         scores: NDArray[np.float32] = (device.store.units("sentence").vectors @ vectors.T).max(axis=0)
         return scores
 

@@ -3,9 +3,9 @@
     python -m simulations.bench_private_answers [--data FOLDER] [--questions 40] [--mechanisms "none,ldp 1"] [--out DIR]
 
 FOLDER holds the three multi-hop files (default: $FEDRAG_DATA). FD-RAG (`memory-fusion`) answers the same dev questions
-at the same five devices under each mechanism of `privacy_restoration.py`: memories pass the export door as they are
+at the same five devices under each mechanism of `privacy_restoration.py`: memories pass the export filter as they are
 shared, and evidence as owners give it; judged is what home answers, as people there read it. `local-memory` shares
-nothing: what is left when the door lets nothing pass. Each dataset under each mechanism is a run of `fedrag bench` with
+nothing: what is left when nothing passes. Each dataset under each mechanism is a run of `fedrag bench` with
 its log beside it; killed at any time, the same command goes on where it was. ``private_answers.md`` has the table.
 """
 
@@ -17,17 +17,17 @@ from pathlib import Path
 from fedrag_flwr.evaluation.bootstrap import Interval
 from fedrag_flwr.evaluation.measures import number, points, seconds, signed_points
 from fedrag_flwr.evaluation.scoring import SystemResult
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.bench.comparing import compared
 from simulations.bench.plan import named
 from simulations.corpora.privacy_corpus import partition_path, read_partitions
 from simulations.corpora.sentences import find_data
 from simulations.parts.privacy_release import Mechanism
-from simulations.parts.side_by_side import Part, parser_of, run_lanes, set_words, words_of
+from simulations.parts.side_by_side import Part, parser_of, run_queues, set_words, words_of
 from simulations.privacy_restoration import MECHANISMS
 
-ASKED = tuple(one for one in MECHANISMS if one.unknown == "mask")  # what the door does by the settings
+ASKED = tuple(one for one in MECHANISMS if one.unknown == "mask")  # what the export filter does by the settings
 SYSTEM, FLOOR = "memory-fusion", "local-memory"
 
 
@@ -104,8 +104,8 @@ def main() -> None:
     asked = [one for one in ASKED if one.name in chosen]
     data = find_data(options.data)
     partitions = _partitions(data, asked)
-    lanes = [lane_of(dataset, asked, data, partitions, words_of(options)) for dataset in options.datasets]
-    run_lanes(lanes, options.jobs, options.out)
+    queues = [lane_of(dataset, asked, data, partitions, words_of(options)) for dataset in options.datasets]
+    run_queues(queues, options.jobs, options.out)
     told = table(options.out, options.datasets, asked)
     (options.out / "private_answers.md").write_text(told, encoding="utf-8")
     print(told)
@@ -115,9 +115,9 @@ def _partitions(data: Path, asked: Sequence[Mechanism]) -> dict[int, Path]:
     """The files of the partitions that `privacy_restoration.py` attacks, built if they are not there yet."""
     home = fedrag_home() / "benchmarks" / "privacy"
     home.mkdir(parents=True, exist_ok=True)
-    toolbox = load_toolbox(Settings().models, fedrag_home())
+    models = load_models(Settings().models, fedrag_home())
     sizes = sorted({mechanism.size for mechanism in asked if mechanism.size})
-    read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
+    read_partitions(data, sizes, home, models.encoder, models.pipeline)
     return {size: partition_path(home, size) for size in sizes}
 
 

@@ -114,7 +114,7 @@ def main() -> None:
     made = world(arguments.set, arguments.documents, arguments.data)
     built = build(made)
     questions = [one for one in made.domains.questions if one.split == "dev"]
-    vectors = made.toolbox.encoder.encode(texts_of(questions))
+    vectors = made.models.encoder.encode(texts_of(questions))
     levels = {}
     for level in LEVELS:
         settings = made.settings(graph__detail=level)

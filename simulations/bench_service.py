@@ -89,7 +89,7 @@ class World:
 
     def request(self, kind: str, question: str) -> bytes:
         """A message's content."""
-        vector = self.device.toolbox.encoder.encode([question])[0]
+        vector = self.device.models.encoder.encode([question])[0]
         asked: Mapping[str, object] = {
             "query.describe": DescribeRequest("0"),
             "train.build": BuildRequest(memories=True),
@@ -223,7 +223,7 @@ def main() -> None:
             for way in WARM:
                 world.ways(kind, questions[0])[way]()
         rounds = {**dict.fromkeys(WARM, chosen.rounds), "cold": chosen.cold, "naive": chosen.naive}
-        kept = RowFile(chosen.out / "rows.jsonl", this_code(device.toolbox.generator_id))
+        kept = RowFile(chosen.out / "rows.jsonl", this_code(device.models.generator_id))
         rows = measure(world, questions, chosen.kinds.split(","), rounds, kept)
     lines = list(table(rows))
     (chosen.out / "table.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

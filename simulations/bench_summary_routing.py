@@ -79,7 +79,7 @@ def answers(made: SummaryWorld, system: str, asked: Mapping[str, Sequence[Domain
         changed = {key.replace(".", "__").replace("-", "_"): value for key, value in changes.items()}
         settings = made.settings(strategy=strategy_name, routing__answers_at=where, **changed)
         tools = ServerTools(settings)
-        tools.__dict__["toolbox"] = made.toolbox
+        tools.__dict__["models"] = made.models
         nodes = [{"partition-id": number} for number in range(len(made.devices))]
         grid = LocalGrid(app, nodes, settings.flat(), run_id=os.getpid())  # two calls side by side are two runs
         strategy = make_strategy(strategy_name, settings, (), tools)
@@ -104,7 +104,7 @@ def _kept(made: SummaryWorld, system: str, where: str) -> RowFile:
     told = json.dumps(dict(made.changes), sort_keys=True)
     mark = f"-{hashlib.sha256(told.encode()).hexdigest()[:6]}" if made.changes else ""
     path = made.home / f"answers-{made.name}-{made.most}-{variant}{mark}.jsonl"
-    return RowFile(path, this_code(made.toolbox.generator_id))
+    return RowFile(path, this_code(made.models.generator_id))
 
 
 def _beside(kept: RowFile) -> RowFile:
@@ -178,7 +178,7 @@ def summed(rows: Sequence[Row]) -> dict[str, str]:
 def judged(made: SummaryWorld, rows: Mapping[str, Sequence[Row]], most: int) -> list[str]:
     """Win rates of the last system over the others, on so many home and foreign questions, of all devices in turn."""
     names = list(rows)
-    judge = Judge(made.toolbox.generator)
+    judge = Judge(made.models.generator)
     texts = {as_asked(one, home).id: one.text for one in made.domains.questions for home in made.devices}
     lines = ["| against | questions | criterion | win rate | ties | agrees with F1 |", "|---|---|---|---|---|---|"]
     for other in names[:-1]:

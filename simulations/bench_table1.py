@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fedrag_flwr.evaluation.measures import seconds
 from simulations.corpora.sentences import find_data
-from simulations.parts.side_by_side import Part, parser_of, run_lanes, words_of
+from simulations.parts.side_by_side import Part, parser_of, run_queues, words_of
 from simulations.reporting.table1_tables import Systems, folder_of, numbers, tables
 
 # The paper's rows, in its order (`local-memory` is its FD-RAG without fusion), then the floor, `fedrag` and the others.
@@ -86,7 +86,7 @@ def main() -> None:
         if setting in systems and name in options.datasets
     ]
     start = time.monotonic()
-    run_lanes([[part] for part in parts], options.jobs, options.out)
+    run_queues([[part] for part in parts], options.jobs, options.out)
     ways = {setting: [name for name in BY_WAY[setting] if name in asked] for setting, asked in systems.items()}
     told = tables(options.out, systems, options.datasets, REFERENCES, ways)
     (options.out / "table1.md").write_text(told, encoding="utf-8")

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Document
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import find_data, pooled_documents
 from simulations.reporting.folders import out_folder
 from simulations.reporting.row_file import RowFile, this_code
@@ -70,22 +70,22 @@ def measure(
             "models.generation-cache": False,
         }
     )
-    toolbox = load_toolbox(settings.models, fedrag_home())
+    models = load_models(settings.models, fedrag_home())
     folder, sample = root / "documents", root / "sample"
     for directory in (folder, sample):
         directory.mkdir()
     _write(sample, "warming", "Ossel", WARMING)
-    _build(sample, root / "warm", settings, toolbox)  # models load on first use
+    _build(sample, root / "warm", settings, models)  # models load on first use
     for place, document in enumerate(documents[:count]):
         _write(folder, f"{place:04d}", document.title, document.text)
-    full, report = _build(folder, root / "store", settings, toolbox)
-    same, _ = _build(folder, root / "store", settings, toolbox)
+    full, report = _build(folder, root / "store", settings, models)
+    same, _ = _build(folder, root / "store", settings, models)
     touched = [f"{place * count // sum(changes):04d}" for place in range(sum(changes))]
     updates = []
     for start, stop in pairwise(accumulate(changes, initial=0)):
         for name, document in zip(touched[start:stop], documents[count + start : count + stop], strict=True):
             _write(folder, name, document.title, document.text)
-        updates.append(_build(folder, root / "store", settings, toolbox)[0])
+        updates.append(_build(folder, root / "store", settings, models)[0])
     row = {
         "tokens": tokens,
         "documents": report["documents"],
@@ -100,10 +100,10 @@ def measure(
         "threads": os.environ.get("OMP_NUM_THREADS", "all"),
     }
     if fresh:
-        _build(folder, root / "fresh", settings, toolbox)
+        _build(folder, root / "fresh", settings, models)
         with (
-            EdgeDevice("bench", None, root / "store", settings, toolbox) as kept,
-            EdgeDevice("bench", None, root / "fresh", settings, toolbox) as anew,
+            EdgeDevice("bench", None, root / "store", settings, models) as kept,
+            EdgeDevice("bench", None, root / "fresh", settings, models) as anew,
         ):
             row["differences"] = compare(kept.store, anew.store, touched)
     return row
@@ -132,8 +132,8 @@ def _write(folder: Path, name: str, title: str, text: str) -> None:
     (folder / f"{name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
 
-def _build(folder: Path, store: Path, settings: Settings, toolbox: Toolbox) -> tuple[float, Row]:
-    with EdgeDevice("bench", folder, store, settings, toolbox) as device:
+def _build(folder: Path, store: Path, settings: Settings, models: Models) -> tuple[float, Row]:
+    with EdgeDevice("bench", folder, store, settings, models) as device:
         start = time.process_time()
         report = device.build()
         seconds = time.process_time() - start
@@ -190,7 +190,7 @@ def verdict(row: Row) -> str:
 
 def collect(arguments: argparse.Namespace) -> list[Row]:
     """Measure what is not kept yet, each row in its own process."""
-    generator_id = load_toolbox(Settings().models, fedrag_home()).generator_id
+    generator_id = load_models(Settings().models, fedrag_home()).generator_id
     kept = RowFile(fedrag_home() / "benchmarks" / "update.jsonl", this_code(generator_id))
     if arguments.again:
         kept.path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from typing import Any
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.synthesis.distilling import NOTHING_STANDING, Distilled, Distiller, Drafted
 from fedrag_flwr.memory.synthesis.standing import Standing
@@ -23,7 +24,6 @@ from fedrag_flwr.records import Hyperedge, Progress
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.sentences import DATASETS
 from simulations.memory_corpus import HalfEncoder
 from simulations.reporting.stage_clock import StageClock, TimedEncoder, TimedGenerator
@@ -62,16 +62,16 @@ def settings_for(tokens: int) -> Settings:
     return Settings.from_config({"home": str(fedrag_home()), "memory.tokens-per-kilotoken": tokens})
 
 
-def toolbox_for(settings: Settings, half: bool) -> Toolbox:
+def models_for(settings: Settings, half: bool) -> Models:
     """The default models; with `half` the encoder works in bfloat16, three times faster."""
-    toolbox = load_toolbox(settings.models, fedrag_home())
-    return replace(toolbox, encoder=HalfEncoder()) if half else toolbox
+    models = load_models(settings.models, fedrag_home())
+    return replace(models, encoder=HalfEncoder()) if half else models
 
 
 def open_device(row: Row) -> EdgeDevice:
     """The device that has a kept memory."""
     settings = settings_for(row["tokens"])
-    return EdgeDevice(DEVICE, None, _root(row), settings, toolbox_for(settings, row["half"]))
+    return EdgeDevice(DEVICE, None, _root(row), settings, models_for(settings, row["half"]))
 
 
 def kept_memory(
@@ -94,18 +94,18 @@ def kept_memory(
 def build(data: Path, asked: Row) -> Row:
     """Build a memory in this process, with warm models, and say what it took."""
     settings = settings_for(asked["tokens"])
-    toolbox = toolbox_for(settings, asked["half"])
-    toolbox.encoder.encode([WARMING])
-    toolbox.pipeline.questions([WARMING])
+    models = models_for(settings, asked["half"])
+    models.encoder.encode([WARMING])
+    models.pipeline.questions([WARMING])
     documents = benchmark_of(data, asked["dataset"], asked["rows"], asked["split"]).documents
     root = _root(asked)
     MemoryStore.erase(root)
     clock = StageClock()
-    encoder = TimedEncoder(toolbox.encoder, clock)
+    encoder = TimedEncoder(models.encoder, clock)
 
     def generator() -> Generator:
         before = clock.turn("")  # loading the model is no part of a stage
-        loaded = toolbox.generator()
+        loaded = models.generator()
         clock.turn(before)
         return TimedGenerator(loaded, clock)
 
@@ -113,12 +113,12 @@ def build(data: Path, asked: Row) -> Row:
         "device": DEVICE,
         "encoder": encoder.id,
         "dimension": str(encoder.dimension),
-        "pipeline": toolbox.pipeline.id,
+        "pipeline": models.pipeline.id,
     }
     store = MemoryStore.open(root, identity)
     try:
         distiller = Recorded(encoder, generator, asked["tokens"], settings.seed)
-        builder = Builder(DEVICE, store, encoder, toolbox.pipeline, distiller)
+        builder = Builder(DEVICE, store, encoder, models.pipeline, distiller)
         start = time.perf_counter()
         report = builder.build(Reading(documents, ()), BuildPlan.of(settings, True), clock)
         wall = time.perf_counter() - start

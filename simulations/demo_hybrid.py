@@ -20,10 +20,10 @@ from fedrag_flwr.cli.simulate import simulate
 from fedrag_flwr.demo import CORPUS, QUESTIONS
 from fedrag_flwr.demo.databases import demo_database, demo_graph
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.text import SpacyPipeline
-from fedrag_flwr.toolbox import load_toolbox
 
 DEVICES = {"text": ("missions", "launchers"), "sql": ("observatories", "people"), "graph": ("worlds",)}
 _SHOWN = 3
@@ -69,10 +69,10 @@ def run(settings: Settings, limit: int, baselines: str, results: Path) -> None:
 
 def show(settings: Settings) -> None:
     """Print some answers with their reports, as the people at a device find them."""
-    toolbox = load_toolbox(settings.models, fedrag_home())
+    models = load_models(settings.models, fedrag_home())
     documents = Path(settings.data.root) / "text"
     questions = {line["id"]: line["question"] for line in map(json.loads, _lines(Path(settings.data.questions)))}
-    with EdgeDevice("text", documents, store_root(settings, "text"), settings, toolbox) as device:
+    with EdgeDevice("text", documents, store_root(settings, "text"), settings, models) as device:
         received = [answer for answer in device.delivered.all().values() if answer.text]
         for answer in received[:_SHOWN]:
             print(f"\n{questions[answer.question_id]}\n  {answer.text}\n  {answer.explanation}")
@@ -91,7 +91,9 @@ def main() -> None:
     settings = prepare(fedrag_home() / "demo-hybrid")
     run(settings, given.limit, "", given.results)
     show(settings)
-    print("\nThe same questions again, and then at home:")  # what a door learns from other answers voids its summaries
+    print(
+        "\nThe same questions again, and then at home:"
+    )  # what an export filter learns from other answers voids its summaries
     run(settings, given.limit, "local-rag", given.results)
     stats()
 

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from fedrag_flwr.demo import PARTITION, PARTITION_STRONG
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.bootstrap import mean_interval
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SurrogateMemo, load_partition
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import this_code
@@ -168,7 +168,7 @@ def measure(world: LeakWorld, mode: str) -> Row:
         for device in devices:
             texts = world.texts(device.name)
             seen = seen_of(device, texts)
-            scores = [member_scores(text, seen, world.toolbox.encoder) for text in texts]
+            scores = [member_scores(text, seen, world.models.encoder) for text in texts]
             for attack in scores[0]:
                 scored[attack].append([(text.held, one[attack]) for text, one in zip(texts, scores, strict=True)])
             for what, count in (restoration(device, seen) | {"shared": len(seen.memories)}).items():
@@ -227,8 +227,8 @@ def main() -> None:
     arguments = parser.parse_args()
     home = fedrag_home() / "fedrag-leaks"
     names = tuple(sorted(arguments.devices.split(",")))
-    world = LeakWorld(home, load_toolbox(Settings().models, fedrag_home()), names)
-    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl", this_code(world.toolbox.generator_id))
+    world = LeakWorld(home, load_models(Settings().models, fedrag_home()), names)
+    kept = KeptRows(home / f"rows-{'-'.join(names)}.jsonl", this_code(world.models.generator_id))
     world.prepare()
     rows = [kept.row(mode, partial(measure, world, mode)) for mode in arguments.modes.split(";")]
     (arguments.out / "fedrag_leaks.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

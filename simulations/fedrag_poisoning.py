@@ -28,10 +28,10 @@ from client_app.app import app
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.metrics import accuracy
 from fedrag_flwr.evaluation.verdicts import judge
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
 from server_app.run import questions_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
@@ -175,12 +175,12 @@ def main() -> None:
     world.lay_out()
     gold = questions_of(Settings.from_config({"data.split": "train", "data.limit": arguments.limit}))
     settings = world.settings(world.stores, {})
-    toolbox = load_toolbox(settings.models, world.stores)
-    lies = {lie.question.question_id: lie for lie in lies_about(gold, toolbox, np.random.default_rng(settings.seed))}
+    models = load_models(settings.models, world.stores)
+    lies = {lie.question.question_id: lie for lie in lies_about(gold, models, np.random.default_rng(settings.seed))}
     if not (world.stores / "bank").is_dir():
         world.run(CASES["no attack"], world.stores, {})
-    path = world.home / f"rows-{arguments.limit}-{toolbox.generator_id.replace('@', '-')}.jsonl"
-    kept = KeptRows(path, this_code(toolbox.generator_id))
+    path = world.home / f"rows-{arguments.limit}-{models.generator_id.replace('@', '-')}.jsonl"
+    kept = KeptRows(path, this_code(models.generator_id))
     rows = [kept.row(name, partial(measure, world, name, lies)) for name in arguments.cases.split(",")]
     (arguments.out / "fedrag_poisoning.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     print(table(rows))

@@ -44,7 +44,7 @@ class Measured:
 def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) -> list[Measured]:
     """Signals of the questions dealt to all devices; those measured before are read back."""
     path = made.home / f"signals-{made.name}-{made.most}-{split}-{seed}.jsonl"
-    kept = RowFile(path, this_code(made.toolbox.generator_id))
+    kept = RowFile(path, this_code(made.models.generator_id))
     known = {row["id"]: row for row in kept.rows()}
     rows = []
     made.hand_out()
@@ -54,15 +54,15 @@ def measure(made: SummaryWorld, split: str, home: int, foreign: int, seed: int) 
             for one in questions:
                 asked = as_asked(one, name)
                 if asked.id not in known:
-                    [vector] = made.toolbox.encoder.encode([asked.text])
+                    [vector] = made.models.encoder.encode([asked.text])
                     units = answering.evidence(vector)
                     texts, _, _ = answering.draw(asked.text, units)
-                    analysis = made.toolbox.pipeline.question(asked.text)
+                    analysis = made.models.pipeline.question(asked.text)
                     signals, _ = answering.gate.reader.measure(analysis, texts, units)
                     known[asked.id] = {"id": asked.id, "at_home": one.domain == name, **asdict(signals)}
                     kept.add(known[asked.id])
                 row = dict(known[asked.id])
-                [vector] = made.toolbox.encoder.encode([asked.text])
+                [vector] = made.models.encoder.encode([asked.text])
                 row["lead"] = device.graph.lead(vector)
                 rows.append(Measured(str(row.pop("id")), bool(row.pop("at_home")), Signals(**row)))
         print(f"{name}: {len(rows)} measured", flush=True)
@@ -155,7 +155,7 @@ def main() -> None:
     (arguments.out / "gate.md").write_text("\n".join([*lines, "", f"{len(rows)} questions.", ""]), encoding="utf-8")
     (arguments.out / "gate_risk.svg").write_text(drawn({name: judged[name][1] for name in DRAWN}), encoding="utf-8")
     if arguments.save:
-        told = f"{len(rows)} train questions of {arguments.set}, {made.toolbox.generator().id}"
+        told = f"{len(rows)} train questions of {arguments.set}, {made.models.generator().id}"
         fit(rows, SIGNALS, arguments.least_sent, told).save(INFORMED)
         fit(rows, SIGNALS[:-1], arguments.least_sent, told).save(ALONE)
 

@@ -34,7 +34,7 @@ from fedrag_flwr.wire_bytes import from_bytes
 from simulations.reporting.row_file import RowFile, this_code
 from simulations.worlds.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
 from simulations.worlds.mutations import mutated
-from strategies.courier import Courier
+from strategies.transport import Transport
 
 NODE = 100
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -88,15 +88,15 @@ def to_device(host: OpenHost, kind: str, content: RecordDict) -> Verdict:
     return "refused", failure.error
 
 
-def to_server(courier: Courier, kind: str, reply_kind: type, content: RecordDict) -> Verdict:
-    """Let the server's courier open a content as the reply of a device."""
+def to_server(transport: Transport, kind: str, reply_kind: type, content: RecordDict) -> Verdict:
+    """Let the server's transport open a content as the reply of a device."""
     asked = Message(RecordDict(), NODE, kind, group_id=RUN)
     asked.metadata.__dict__["_message_id"] = "asked"
     reply = Message(content, reply_to=asked)
-    courier.asked = {"asked": asked}
-    courier.traffic = type(courier.traffic)()
-    opened: dict[int, object] = courier.open([reply], reply_kind)
-    if not opened and not courier.traffic.missing:
+    transport.asked = {"asked": asked}
+    transport.traffic = type(transport.traffic)()
+    opened: dict[int, object] = transport.open([reply], reply_kind)
+    if not opened and not transport.traffic.missing:
         return "finding", "neither taken nor refused"
     return ("taken", "") if opened else ("refused", "")
 
@@ -166,13 +166,13 @@ def fuzz_device(world: FuzzWorld, kind: str, samples: Samples, count: int, seed:
 
 
 def fuzz_server(kind: str, samples: Samples, count: int, seed: int) -> FuzzReport:
-    """Spoilt replies of one type to the server's courier."""
+    """Spoilt replies of one type to the server's transport."""
     assume_identity(int(RUN))
-    courier = Courier(LocalGrid(lambda message, context: message, [{}], {}), RUN, 1.0, 0.01)  # type: ignore[arg-type]
+    transport = Transport(LocalGrid(lambda message, context: message, [{}], {}), RUN, 1.0, 0.01)  # type: ignore[arg-type]
     reply_kind = reply_kind_of(samples.replies, kind)
 
     def judge(content: RecordDict) -> Verdict:
-        return to_server(courier, kind, reply_kind, content)
+        return to_server(transport, kind, reply_kind, content)
 
     return fuzz("server", kind, samples.replies, judge, count, seed, spoil=mutated)
 

@@ -1,4 +1,4 @@
-"""Whole runs of all strategies in which devices' replies are spoilt: what passes the courier must not end a run either.
+"""Whole runs of all strategies with spoilt replies: what passes the transport must not end a run either.
 
 ``python -m simulations.fuzz_runs --runs 20 --out fuzz``; a run may end for want of a quorum, and with no other error.
 """

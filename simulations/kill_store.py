@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.importing import BANK_VERSION
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.worlds.kill_world import (
     SETTINGS,
     assert_whole,
@@ -59,12 +59,12 @@ class KillReport:
 
 def work(root: Path) -> None:
     """Build and import without end, and say each step before it is taken: what the child does."""
-    toolbox = _toolbox(root)
-    toolbox.encoder.encode(["warm"])
-    toolbox.pipeline.question("Is it warm?")
+    models = _models(root)
+    models.encoder.encode(["warm"])
+    models.pipeline.question("Is it warm?")
     os.write(1, b"ready\n")
     edition = int(sys.stdin.readline())
-    with open_device(root, toolbox) as device:
+    with open_device(root, models) as device:
         while True:
             edition += 1
             os.write(1, f"build {edition}\n".encode())
@@ -119,15 +119,15 @@ def kill_rounds(directory: Path, rounds: int, seed: int) -> KillReport:
     start = time.monotonic()
     moments = np.random.default_rng(seed)
     tally: Counter[str] = Counter()
-    toolbox = _toolbox(directory)
-    with open_device(directory / "peace", toolbox) as peace:
+    models = _models(directory)
+    with open_device(directory / "peace", models) as peace:
         twin = Twin(peace)
-        with open_device(directory / "device", toolbox) as device:
+        with open_device(directory / "device", models) as device:
             _go_on(device, twin)
         for number, child in enumerate(_children(directory / "device", rounds)):
             aim = "import" if number % 2 else "build"
             phase, begun = _kill(child, twin.built, aim, float(moments.uniform(0.0, 1.1 * twin.seconds[aim])))
-            with open_device(directory / "device", toolbox) as device:
+            with open_device(directory / "device", models) as device:
                 committed = _compare(device, twin, phase, begun)
                 _go_on(device, twin)
             tally.update([phase, *(["kept"] if committed else [])])
@@ -210,8 +210,8 @@ def _expected(edition: int) -> dict[str, str]:
     return {Path(name).stem: text for name, text in documents(edition).items()}
 
 
-def _toolbox(home: Path) -> Toolbox:
-    return load_toolbox(SETTINGS.models, home)
+def _models(home: Path) -> Models:
+    return load_models(SETTINGS.models, home)
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.evaluation.verdicts import is_unanswerable, judge
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.fusing import FusionRules, Words, merge
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
@@ -34,7 +35,6 @@ from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.asking import item_anchors
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import questions_of
 from simulations.reporting.folders import out_folder
 from simulations.worlds.liar import Credulous
@@ -63,17 +63,17 @@ class Row:
     silent: float  # memory leaves the question to the evidence
 
 
-def honest(settings: Settings, toolbox: Toolbox) -> list[MemoryItem]:
+def honest(settings: Settings, models: Models) -> list[MemoryItem]:
     """The memories of the demo's devices, with their origins."""
     items: list[MemoryItem] = []
     for name in sorted(path.name for path in CORPUS.iterdir() if path.is_dir()):
-        with EdgeDevice(name, None, store_root(settings, name), settings, toolbox) as device:
+        with EdgeDevice(name, None, store_root(settings, name), settings, models) as device:
             items += [replace(item, support=()) for item in device.store.items(origin=name)]
     return items
 
 
 def poison(
-    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], toolbox: Toolbox, seed: int
+    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], models: Models, seed: int
 ) -> list[MemoryItem]:
     """Five near copies of each question, with one false answer of the type of the true one."""
     rng = np.random.default_rng(seed)
@@ -88,19 +88,19 @@ def poison(
             f"{ATTACKER}-{number}", text, answer, "single", kind, ("e",), item_anchors(analysis, kind), vector, ATTACKER
         )
         for number, ((text, answer, kind), vector, analysis) in enumerate(
-            zip(made, toolbox.encoder.encode(texts), toolbox.pipeline.questions(texts), strict=True)
+            zip(made, models.encoder.encode(texts), models.pipeline.questions(texts), strict=True)
         )
     ]
 
 
 def crowd(
-    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], toolbox: Toolbox, seed: int
+    targets: Sequence[tuple[GoldQuestion, Match]], items: Sequence[MemoryItem], models: Models, seed: int
 ) -> list[MemoryItem]:
     """Twelve memories around each question, under its anchors and others' words, with vectors made up."""
     rng = np.random.default_rng(seed)
     texts = [question.text for question, _ in targets]
     made: list[MemoryItem] = []
-    for vector, analysis in zip(toolbox.encoder.encode(texts), toolbox.pipeline.questions(texts), strict=True):
+    for vector, analysis in zip(models.encoder.encode(texts), models.pipeline.questions(texts), strict=True):
         across = np.linalg.qr(np.vstack([vector, rng.standard_normal((CROWD, len(vector)))]).T)[0].T[1:]
         for way in across:
             other = items[int(rng.integers(len(items)))]
@@ -120,16 +120,16 @@ def crowd(
 class Asker:
     """A device without documents of its own, over one bank; without a quorum it believes the best that knows."""
 
-    def __init__(self, items: Sequence[MemoryItem], settings: Settings, toolbox: Toolbox, *, quorum: bool) -> None:
+    def __init__(self, items: Sequence[MemoryItem], settings: Settings, models: Models, *, quorum: bool) -> None:
         memory = settings.memory
         believes = (Quorum if quorum else Credulous)(ASKER)
         matcher = Matcher(items, memory.alpha)
-        self._recall = Recall(matcher, toolbox.encoder, memory.delta, memory.told, believes, lambda _: ())
-        self._toolbox = toolbox
+        self._recall = Recall(matcher, models.encoder, memory.delta, memory.told, believes, lambda _: ())
+        self._models = models
 
     def ask(self, text: str) -> tuple[list[Match], Match | None]:
         """The best matches, and the one that answers."""
-        vector, analysis = self._toolbox.encoder.encode([text])[0], self._toolbox.pipeline.question(text)
+        vector, analysis = self._models.encoder.encode([text])[0], self._models.pipeline.question(text)
         known = self._recall.known(text, vector, analysis)
         return self._recall.top(vector, analysis, TOP), None if known is None else known.match
 
@@ -142,14 +142,14 @@ def attacked(gold: Sequence[GoldQuestion], asker: Asker) -> list[tuple[GoldQuest
 
 def measure(
     targets: Sequence[tuple[GoldQuestion, Match]], bank: Sequence[MemoryItem], false: Sequence[MemoryItem],
-    known_to: int, defence: str, settings: Settings, toolbox: Toolbox,
+    known_to: int, defence: str, settings: Settings, models: Models,
 ) -> Row:  # fmt: skip
     """Ask the attacked questions of a bank with the attacker's memories."""
     quota, quorum = DEFENCES[defence]
     memory = settings.memory
     rules = FusionRules(memory.fusion_near, memory.fusion_quota if quota else len(false) + len(bank))
-    words = Words(toolbox.encoder.encode, toolbox.pipeline.questions)
-    asker = Asker(merge([*bank, *false], rules, words).items, settings, toolbox, quorum=quorum)
+    words = Words(models.encoder.encode, models.pipeline.questions)
+    asker = Asker(merge([*bank, *false], rules, words).items, settings, models, quorum=quorum)
     of_top, met = 0.0, Counter[Outcome]()
     for question, _ in targets:
         matches, known = asker.ask(question.text)
@@ -195,18 +195,18 @@ def main() -> None:
     parser.add_argument("--out", type=out_folder, default="docs/benchmarks", help="where the result is written")
     arguments = parser.parse_args()
     settings = Settings.from_config({"home": arguments.home, "data.split": "train", "data.limit": 0})
-    toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-    items = honest(settings, toolbox)
+    models = load_models(settings.models, fedrag_home(settings.home))
+    items = honest(settings, models)
     gold = [question for question in questions_of(settings) if not is_unanswerable(question)]
-    targets = attacked(gold, Asker(items, settings, toolbox, quorum=True))
-    false = poison(targets, items, toolbox, settings.seed)
+    targets = attacked(gold, Asker(items, settings, models, quorum=True))
+    false = poison(targets, items, models, settings.seed)
     if arguments.attack == "crowd":
-        false += crowd(targets, items, toolbox, settings.seed)
+        false += crowd(targets, items, models, settings.seed)
     rows = []
     for known_to in (1, 3):
         copies = [replace(i, id=f"{n}-{i.id}", origin=f"{i.origin}-{n}") for n in range(known_to) for i in items]
         for defence in DEFENCES:
-            rows.append(measure(targets, copies, false, known_to, defence, settings, toolbox))
+            rows.append(measure(targets, copies, false, known_to, defence, settings, models))
             print(rows[-1], flush=True)
     name = "poisoning" if arguments.attack == "copies" else f"poisoning_{arguments.attack}"
     (arguments.out / f"{name}.json").write_text(json.dumps([asdict(r) for r in rows], indent=1) + "\n", "utf-8")

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from fedrag_flwr.demo import CORPUS
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.privacy import Bundle, TypeMasking
 from fedrag_flwr.privacy.items import item_bundle, item_refusal
 from fedrag_flwr.privacy.known_names import KnownNames
@@ -32,7 +33,6 @@ from fedrag_flwr.sources import FolderSource
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text import SpacyPipeline
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.privacy_corpus import DATASETS, read_corpus, remember
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
@@ -90,14 +90,14 @@ class OncePipeline(SpacyPipeline):
         return [self._read[text] for text in texts]
 
 
-def devices(data: Path, rows: int, home: Path, toolbox: Toolbox) -> Iterable[Device]:
+def devices(data: Path, rows: int, home: Path, models: Models) -> Iterable[Device]:
     """The demo's devices with its public list, and a device for each dataset with none."""
     public = tuple(read_names("demo"))
     for folder in sorted(path for path in CORPUS.iterdir() if path.is_dir()):
         documents = FolderSource(folder).read().documents
-        yield Device("demo", *remember(documents, folder.name, home / f"demo-{folder.name}", toolbox), public)
+        yield Device("demo", *remember(documents, folder.name, home / f"demo-{folder.name}", models), public)
     for dataset in DATASETS:
-        corpus = read_corpus(data, dataset, rows, home, toolbox)
+        corpus = read_corpus(data, dataset, rows, home, models)
         yield Device(dataset, corpus.items, corpus.register, ())
 
 
@@ -225,9 +225,9 @@ def main() -> None:
     arguments = parser.parse_args()
     home = fedrag_home() / "benchmarks" / "privacy"
     home.mkdir(parents=True, exist_ok=True)
-    toolbox = load_toolbox(Settings().models, fedrag_home())
+    models = load_models(Settings().models, fedrag_home())
     found: dict[tuple[str, str], list[Row]] = {}
-    for device in devices(arguments.data, arguments.rows, home, toolbox):
+    for device in devices(arguments.data, arguments.rows, home, models):
         for row in measure(device, OncePipeline()):
             found.setdefault((row.corpus, row.reading), []).append(row)
     rows = [_sum(group) for group in found.values()]

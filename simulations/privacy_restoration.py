@@ -3,7 +3,7 @@
     python simulations/privacy_restoration.py --data FOLDER [--rows 60] [--attacks 30] [--mechanisms "ldp 1,none"]
 
 FOLDER holds the multi-hop files (default: $FEDRAG_DATA). Each dataset's first dev rows give one device's memories; they
-pass the export door under each mechanism, and attackers who know mechanism and partition guess the names. A finished
+pass the export filter under each mechanism, and attackers who know mechanism and partition guess the names. A finished
 cell is a row of ``privacy.json``; a second run goes on with the next, and with cells that fewer names were attacked in.
 ``privacy.md`` is the table of all rows. Rows hold counts, never a text.
 """
@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.errors import SourceError, StoreMismatchError
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.privacy import EntityPartition, SeededRandomness
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.privacy_corpus import DATASETS, Corpus, read_corpus, read_partitions
 from simulations.parts.privacy_attacks import both, by_context, by_mechanism, by_reading_on, left_in_clear
 from simulations.parts.privacy_model_attack import Attacker
@@ -53,7 +53,7 @@ class Bench:
     corpus: Corpus
     slots: list[Slot]
     partitions: dict[int, EntityPartition]
-    toolbox: Toolbox
+    models: Models
     generator: Generator
     attacks: int
     home: Path
@@ -71,7 +71,7 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
     partition = bench.partitions.get(mechanism.size)
     with tempfile.TemporaryDirectory() as folder:
         source = SeededRandomness(rng)
-        shared = release(bench.corpus, bench.slots, mechanism, partition, bench.toolbox, Path(folder), source)
+        shared = release(bench.corpus, bench.slots, mechanism, partition, bench.models, Path(folder), source)
     attacker = Attacker(bench.generator, np.random.default_rng(bench.seed))
     covered = [slot for slot in bench.slots if slot.covered]
     attackable = covered if partition else [slot for slot in bench.slots if slot.item.id in shared.items]
@@ -88,14 +88,14 @@ def cell(bench: Bench, mechanism: Mechanism) -> dict[str, object]:
         "left": asdict(left_in_clear(bench.slots, shared)),
         "own": asdict(answer_own(bench.corpus.items, shared)),
         "own_covered": asdict(answer_own(bench.named_items(), shared)),
-        "asked": asdict(answer_asked(bench.corpus.questions, shared, bench.toolbox.encoder)),
+        "asked": asdict(answer_asked(bench.corpus.questions, shared, bench.models.encoder)),
     }
     if partition is not None:
         names = {slot.name: slot for slot in covered}
         row |= by_mechanism(list(names.values()), partition, mechanism.epsilon, rng)
         row["reading_on"] = asdict(by_reading_on(covered, partition, shared, rng))
         known = (bench.dataset, len(bench.corpus.items), partition.digest[:8], bench.attacks, bench.seed)
-        asked = [bench.toolbox.generator_id, *(f"{slot.note}\x1f{slot.place}\x1f{slot.text}" for slot in attacked)]
+        asked = [bench.models.generator_id, *(f"{slot.note}\x1f{slot.place}\x1f{slot.text}" for slot in attacked)]
         mark = hashlib.sha256("\x1e".join(asked).encode()).hexdigest()[:12]  # of another model, or of other names
         priors = bench.home / f"priors-{'-'.join(map(str, known))}-{mark}.json"
         if attacked:
@@ -122,27 +122,27 @@ def run(
     """Measure what is not measured yet; every finished cell is on disk."""
     home = fedrag_home() / "benchmarks" / "privacy"
     home.mkdir(parents=True, exist_ok=True)
-    toolbox = load_toolbox(Settings().models, fedrag_home())
+    models = load_models(Settings().models, fedrag_home())
     path = out / "privacy.json"
     found: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     sizes = sorted({mechanism.size for mechanism in MECHANISMS if mechanism.size})
-    partitions = read_partitions(data, sizes, home, toolbox.encoder, toolbox.pipeline)
+    partitions = read_partitions(data, sizes, home, models.encoder, models.pipeline)
     public = sum(len(group.members) for group in partitions[sizes[0]].groups)
-    key: dict[str, object] = {"rows": rows, "seed": seed, "public": public, "generator": toolbox.generator_id}
+    key: dict[str, object] = {"rows": rows, "seed": seed, "public": public, "generator": models.generator_id}
     if any(row.get(name) != value for row in found for name, value in key.items()):
         raise StoreMismatchError(
             "the rows there are of other parameters, and would be lost", where=path.name, fix="choose another --out"
         )
     done = {(row["dataset"], row["mechanism"]) for row in found if int(str(row["attacks"])) >= attacks}
-    generator = toolbox.generator()
+    generator = models.generator()
     for dataset in DATASETS:
         waiting = [mechanism for mechanism in mechanisms if (dataset, mechanism.name) not in done]
         if not waiting:
             continue
-        corpus = read_corpus(data, dataset, rows, home, toolbox)
+        corpus = read_corpus(data, dataset, rows, home, models)
         with tempfile.TemporaryDirectory() as folder:
-            slots = find_slots(corpus, partitions[sizes[0]], toolbox.pipeline, Path(folder))
-        bench = Bench(dataset, corpus, slots, partitions, toolbox, generator, attacks, home, seed)
+            slots = find_slots(corpus, partitions[sizes[0]], models.pipeline, Path(folder))
+        bench = Bench(dataset, corpus, slots, partitions, models, generator, attacks, home, seed)
         for mechanism in waiting:
             start = time.perf_counter()
             row = key | {"attacks": attacks} | cell(bench, mechanism)

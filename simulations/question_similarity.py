@@ -33,7 +33,7 @@ def nearest(data: Path, row: Row) -> NDArray[np.float64]:
     questions = benchmark_of(data, row["dataset"], row["rows"]).questions
     with open_device(row) as device:
         memories = np.stack([item.embedding for item in device.store.items()])
-        asked = device.toolbox.encoder.encode([question.text for question in questions])
+        asked = device.models.encoder.encode([question.text for question in questions])
     return np.sort((asked @ memories.T).max(axis=1).astype(np.float64))
 
 

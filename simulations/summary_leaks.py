@@ -6,7 +6,7 @@ Builds the devices' graphs where they are not built yet. For communities drawn f
 5-grams that stand in the community's sentences, the longest run of words and the longest common subsequence with one of
 them, the share of summaries with a number, and of the persons whom the sentences name, those whom the summary names.
 Levels: lists, and for `--model` communities the model's own sentences, each with no limit on copies, with the default
-limit, and erased; as they are, and as the export door masks them or puts surrogates in place of names. What the model
+limit, and erased; as they are, and as the export filter masks them or puts surrogates in place of names. What the model
 wrote is kept under the home, so a stopped run goes on. The results hold numbers, never a text.
 """
 
@@ -33,9 +33,9 @@ from fedrag_flwr.knowledge_graph.summaries import (
     longest_copy,
     subgraph_of,
 )
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.settings import GraphSettings
-from fedrag_flwr.toolbox import Toolbox
 from simulations.bench_routing_hits import build
 from simulations.reporting.folders import out_folder
 from simulations.worlds.summary_world import SummaryWorld, world
@@ -51,7 +51,7 @@ Figures = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How a summary is made, and what the door does to it."""
+    """How a summary is made, and what the export filter does to it."""
 
     name: str
     model: bool = False
@@ -59,10 +59,10 @@ class Level:
     detail: Detail = "full"
     export: str = "none"
 
-    def summarizer(self, toolbox: Toolbox) -> Summarizer:
+    def summarizer(self, models: Models) -> Summarizer:
         """What makes it."""
         lists = ExtractiveSummarizer(self.detail, self.most_copied)
-        return ModelSummarizer(toolbox.generator, lists) if self.model else lists
+        return ModelSummarizer(models.generator, lists) if self.model else lists
 
 
 LEVELS = tuple(
@@ -91,7 +91,7 @@ class Community:
 def communities(device: EdgeDevice, most: int, seed: int) -> list[Community]:
     """Communities drawn from a device's graph, as summaries draw on them."""
     store = device.store
-    known = list(GraphStore(store.database, device.toolbox.encoder.dimension).communities().items())
+    known = list(GraphStore(store.database, device.models.encoder.dimension).communities().items())
     graph, passages = device.graph.knowledge(), store.passages()
     titles = {passage.id: passage.title for passage in passages}
     persons = {fact.text for passage in passages for fact in passage.facts if fact.type == _PERSON}
@@ -111,10 +111,10 @@ def named(persons: Iterable[str], texts: Iterable[str]) -> set[str]:
 
 
 def released(device: EdgeDevice, texts: Mapping[str, str]) -> dict[str, str]:
-    """Summaries by their community, as a device's door lets them leave."""
+    """Summaries by their community, as a device's export filter lets them leave."""
     device.graph.hide.prepare(texts)
     own = {device.graph.hide(name): name for name in texts}
-    return {own[one.id]: one.text for one in device.door.release_summaries(texts).items}
+    return {own[one.id]: one.text for one in device.export.release_summaries(texts).items}
 
 
 def figures_of(text: str, community: Community) -> Figures:
@@ -171,7 +171,7 @@ def measured(made: SummaryWorld, name: str, most: int, read: int, seed: int) -> 
     for level in LEVELS:
         if not (chosen := found[:read] if level.model else found):
             continue
-        summarizer = level.summarizer(made.toolbox)
+        summarizer = level.summarizer(made.models)
         texts = {one.id: summarizer.summarize(one.subgraph) for one in chosen}
         if level.export != "none":
             with made.device(name, made.settings(privacy__export=level.export)) as device:

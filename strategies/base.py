@@ -34,12 +34,12 @@ from fedrag_flwr.records import (
     silent,
 )
 from fedrag_flwr.settings import Settings
-from strategies.allowance import Allowance
-from strategies.courier import Courier, Letter
+from strategies.byte_quota import ByteQuota
+from strategies.discovery import admit, require_quorum, wait_for_nodes
 from strategies.outcome import RunOutcome, metrics_of_answers, metrics_of_builds
 from strategies.parts import in_parts
-from strategies.roll_call import admit, require_quorum, wait_for_nodes
 from strategies.server_tools import ServerTools
+from strategies.transport import Request, Transport
 
 Note = Callable[[Iterable[Answer]], None]
 EVERY_EXCHANGE: frozenset[Exchange] = frozenset(get_args(Exchange))  # of strategies that show no question on its way
@@ -90,7 +90,7 @@ class FederatedRag(Strategy):
         self.peak_rss_mb: dict[str, float] = {}
         self.counts: dict[str, int] = {}
         self.note: Note | None = None  # told of all answers after each phase that closes questions
-        self.courier: Courier | None = None
+        self.transport: Transport | None = None
         self._started = 0.0
         self._worked = 0.0
         self._haste: float | None = None
@@ -135,7 +135,7 @@ class FederatedRag(Strategy):
         """
         self._started, self._haste = time.monotonic(), haste
         federation = self.settings.federation
-        self.courier = Courier(
+        self.transport = Transport(
             grid,
             run,
             federation.round_timeout,
@@ -143,13 +143,13 @@ class FederatedRag(Strategy):
             federation.retries,
             federation.retry_seconds,
             steps=self.tools.steps,
-            allowance=Allowance(federation.most_bytes),
+            quota=ByteQuota(federation.most_bytes),
             progress=self.progress,
         )
         with self._working():
             self.describe()
-            replies = self.courier.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
-            self._late = self.courier.silent
+            replies = self.transport.deliver(self.configure_train(1, ArrayRecord(), ConfigRecord(), grid))
+            self._late = self.transport.silent
             self.aggregate_train(1, replies)
             self.share()
 
@@ -176,8 +176,8 @@ class FederatedRag(Strategy):
         self.questions.update({question.id: question for question in questions})
         self.asking, self.open = tuple(questions), {}
         with self._working():
-            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._courier.grid)
-            self.aggregate_evaluate(1, self._courier.deliver(messages))
+            messages = self.configure_evaluate(1, ArrayRecord(), ConfigRecord(), self._transport.grid)
+            self.aggregate_evaluate(1, self._transport.deliver(messages))
             self._note_answers()
             self.resolve()
 
@@ -191,7 +191,7 @@ class FederatedRag(Strategy):
             answers=tuple(self.answers.values()),
             builds=tuple(self.builds.values()),
             cards=tuple(self.cards.values()),
-            traffic=self._courier.traffic,
+            traffic=self._transport.traffic,
             peak_rss_mb=self.peak_rss_mb,
             seconds=time.monotonic() - self._started,
             counts=self.counts,
@@ -218,12 +218,12 @@ class FederatedRag(Strategy):
 
     def describe(self) -> None:
         """Wait for the devices, ask each who it is, and name it."""
-        courier = self._courier
-        node_ids = wait_for_nodes(courier, self.settings.federation.devices, self.patience)
+        transport = self._transport
+        node_ids = wait_for_nodes(transport, self.settings.federation.devices, self.patience)
         request = DescribeRequest(self.settings.digest())
-        letters = [Letter(node_id, request) for node_id in node_ids]
-        cards = courier.exchange(letters, "query.describe", DeviceCard, self._haste)
-        self.cards = admit(cards, courier, self.tools.name_keys)
+        outgoing = [Request(node_id, request) for node_id in node_ids]
+        cards = transport.exchange(outgoing, "query.describe", DeviceCard, self._haste)
+        self.cards = admit(cards, transport, self.tools.name_keys)
         without = sum(not card.sources for card in cards.values())
         self._require_quorum(len(self.cards), len(node_ids) - without, "describe")
 
@@ -235,19 +235,19 @@ class FederatedRag(Strategy):
         """Ask every device to bring its memory up to date."""
         request = BuildRequest(memories=self.memories, graph=self.graph)
         hurried = dict.fromkeys(self._late, self._haste)
-        each = ((Letter(node_id, request), hurried.get(node_id)) for node_id in self.cards)
-        return [one for letter, seconds in each for one in self._courier.messages([letter], "train.build", seconds)]
+        each = ((Request(node_id, request), hurried.get(node_id)) for node_id in self.cards)
+        return [one for sending, seconds in each for one in self._transport.messages([sending], "train.build", seconds)]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take the build reports."""
         self.builds = {}
-        for node_id, report in self._courier.open(replies, BuildReport).items():
-            if report.device == self._courier.name(node_id):
+        for node_id, report in self._transport.open(replies, BuildReport).items():
+            if report.device == self._transport.name(node_id):
                 self.builds[node_id] = report
             else:
-                self._courier.miss(node_id, "it reported in another device's name")
+                self._transport.miss(node_id, "it reported in another device's name")
                 self._late |= {node_id}
         self._require_quorum(len(self.builds), len(self.cards), "build")
         for report in self.builds.values():
@@ -258,18 +258,18 @@ class FederatedRag(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Ask each device the questions that are asked there, all in one message."""
-        letters = []
+        outgoing = []
         again = self.mode in ("walk", "assisted")  # an answer from before may do
         states = tuple(DocumentState(told.device, told.state) for told in self.builds.values()) if again else ()
         for node_id, card in self.cards.items():
             asked = tuple(question for question in self.asking if question.home == card.name)
             if asked and node_id in self.builds:
-                letters.append(Letter(node_id, AnswerRequest(self.mode, asked, states)))
-        return self._courier.messages(letters, "query.answer")
+                outgoing.append(Request(node_id, AnswerRequest(self.mode, asked, states)))
+        return self._transport.messages(outgoing, "query.answer")
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Take the answers and the questions that are still open."""
-        for node_id, batch in self._courier.open(replies, AnswerBatch).items():
+        for node_id, batch in self._transport.open(replies, AnswerBatch).items():
             self.take(node_id, batch)
         return metrics_of_answers(self.answers.values())
 
@@ -294,9 +294,9 @@ class FederatedRag(Strategy):
 
     def take(self, node_id: int, batch: AnswerBatch) -> None:
         """Keep a device's answers to its own questions; anything else it says is dropped and the device named."""
-        home = self._courier.name(node_id)
+        home = self._transport.name(node_id)
         if batch.device != home:
-            self._courier.miss(node_id, "it answered in another device's name")
+            self._transport.miss(node_id, "it answered in another device's name")
             return
         self._remember_peak(home, batch.peak_rss_mb)
         for answer in batch.answers:
@@ -304,7 +304,7 @@ class FederatedRag(Strategy):
                 self.answers[answer.question_id] = answer
                 self.open.pop(answer.question_id, None)
             else:
-                self._courier.miss(node_id, "it answered a question that it was not asked")
+                self._transport.miss(node_id, "it answered a question that it was not asked")
         for question in batch.open:
             if self._asked_at(question.question_id, home):
                 self.open[question.question_id] = question
@@ -323,21 +323,21 @@ class FederatedRag(Strategy):
         return next((node_id for node_id, card in self.cards.items() if card.name == device), None)
 
     @property
-    def post(self) -> Courier:
+    def post(self) -> Transport:
         """What carries its messages, once it has begun."""
-        return self._courier
+        return self._transport
 
     @property
-    def _courier(self) -> Courier:
-        if self.courier is None:
+    def _transport(self) -> Transport:
+        if self.transport is None:
             raise FederationError("the strategy has not been started", where=self.name, fix="call run() first")
-        return self.courier
+        return self.transport
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        start = time.monotonic() - self._courier.waited
+        start = time.monotonic() - self._transport.waited
         yield
-        self._worked += time.monotonic() - self._courier.waited - start
+        self._worked += time.monotonic() - self._transport.waited - start
 
     def _note_answers(self) -> None:
         if self.note is not None:
@@ -351,4 +351,4 @@ class FederatedRag(Strategy):
         self.peak_rss_mb[device] = max(peak, self.peak_rss_mb.get(device, 0.0))
 
     def _require_quorum(self, present: int, asked: int, phase: str) -> None:
-        require_quorum(self._courier, self.settings.federation, present, asked, phase)
+        require_quorum(self._transport, self.settings.federation, present, asked, phase)

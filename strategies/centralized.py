@@ -14,7 +14,7 @@ from fedrag_flwr.records import DocumentBatch, DocumentsRequest, Question
 from fedrag_flwr.settings import fedrag_home
 from fedrag_flwr.sources.partition import write_documents
 from strategies.base import FederatedRag
-from strategies.courier import Letter
+from strategies.transport import Request
 
 CENTRE = "centre"
 _SERVER = 0  # no node has this id
@@ -38,16 +38,16 @@ class Centralized(FederatedRag):
             Fewer devices than the quorum handed theirs over.
         """
         log(WARNING, "centralized: whole documents leave the devices; this is a reference, not a way to run")
-        letters = [Letter(node_id, DocumentsRequest()) for node_id in self.builds]
-        batches = self._courier.exchange(letters, "query.documents", DocumentBatch)
+        outgoing = [Request(node_id, DocumentsRequest()) for node_id in self.builds]
+        batches = self._transport.exchange(outgoing, "query.documents", DocumentBatch)
         self._require_quorum(len(batches), len(self.cards), "documents")
         home = fedrag_home(self.settings.home) / CENTRE / self.settings.data_key
         shutil.rmtree(home / "documents", ignore_errors=True)
         for node_id, batch in batches.items():
-            device = self._courier.name(node_id)
+            device = self._transport.name(node_id)
             named = [replace(one, id=f"{device}-{one.id}") for one in batch.documents]
             write_documents(home / "documents" / device, named)
-        self.centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.toolbox)
+        self.centre = EdgeDevice(CENTRE, home / "documents", home / "store", self.settings, self.tools.models)
         report = self.centre.build(progress=self.progress)
         self.builds[_SERVER] = report
         self._remember_peak(CENTRE, report.peak_rss_mb)

@@ -25,9 +25,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag
-from strategies.courier import Letter
 from strategies.outcome import RunOutcome
 from strategies.sealed_post import fetch_sealed, fitting_boxes
+from strategies.transport import Request
 
 _MOST_BOX = most_bytes(ConfidedQuestion)
 _MOST_REQUESTS = 10_000  # of the enclave at once, so that they and what owners reply go into one message each
@@ -93,12 +93,12 @@ class ConfidentialBroadcast(FederatedRag):
             self._note_answers()
 
     def _ask_through_boxes(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
-        courier = self._courier
+        transport = self._transport
         by_home = self._by_home(questions)
-        letters = [Letter(node_id, ConfideRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
-        confided = courier.exchange(letters, "query.confide", SealedMessages)
+        outgoing = [Request(node_id, ConfideRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
+        confided = transport.exchange(outgoing, "query.confide", SealedMessages)
         sent = [(node_id, message) for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
-        boxes = fitting_boxes(courier, sent)
+        boxes = fitting_boxes(transport, sent)
         if not boxes:
             return
         peers = [PeerKey(self.cards[node_id].name, self.cards[node_id].key) for node_id in self.builds]
@@ -109,8 +109,8 @@ class ConfidentialBroadcast(FederatedRag):
         for message in requests:
             if (owner := self.node_of(message.device)) is not None:
                 asked[owner].append(message)
-        given, seconds = fetch_sealed(courier, asked, self.settings.inference.remote_units)
-        evidence = fitting_boxes(courier, given)
+        given, seconds = fetch_sealed(transport, asked, self.settings.inference.remote_units)
+        evidence = fitting_boxes(transport, given)
         self.tally({"boxes": len(evidence)})
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
         start = time.perf_counter()
@@ -119,20 +119,20 @@ class ConfidentialBroadcast(FederatedRag):
         for message in answered:
             if (home := self.node_of(message.device)) is not None:
                 answers[home].append(message)
-        back = [Letter(home, SealedMessages(courier.name(home), tuple(sealed))) for home, sealed in answers.items()]
-        for node_id, batch in courier.exchange(back, "query.open_answers", AnswerBatch).items():
+        back = [Request(home, SealedMessages(transport.name(home), tuple(sealed))) for home, sealed in answers.items()]
+        for node_id, batch in transport.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
         # what the enclave did for all of them together: opening boxes, vectors of questions, sealing
         told = sum(self.answers[question.id].cost.seconds for question in questions)
         shared = max(0.0, enclosed - told) / len(questions)
         for node_id, sealed in confided.items():
-            worked = courier.worked(sealed.seconds) / len(by_home[node_id]) + shared
+            worked = transport.worked(sealed.seconds) / len(by_home[node_id]) + shared
             for question in by_home[node_id]:
                 self.charge(question.id, worked + seconds.get(question.id, 0.0))
 
     def _started_enclave(self) -> EnclaveProcess:
         if self._enclave is None:
-            self._enclave = EnclaveProcess(self.settings, self._courier.run)
+            self._enclave = EnclaveProcess(self.settings, self._transport.run)
         return self._enclave
 
     def _by_home(self, questions: Sequence[Question]) -> dict[int, list[Question]]:
@@ -144,11 +144,11 @@ class ConfidentialBroadcast(FederatedRag):
 
     def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
         """A home's boxes, one of a question's size for each of its own; others are dropped and the home named."""
-        name = self._courier.name(node_id)
+        name = self._transport.name(node_id)
         own: dict[str, SealedMessage] = {}
         for one in sealed.messages:
             if one.device == name and self._asked_at(one.question_id, name) and len(one.box) <= _MOST_BOX:
                 own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
-            self._courier.miss(node_id, "it confided questions that are not its own, too large, or more than once")
+            self._transport.miss(node_id, "it confided questions that are not its own, too large, or more than once")
         return list(own.values())

@@ -16,9 +16,9 @@ from fedrag_flwr.ordering.sources import FEATURES
 from fedrag_flwr.records import AnswerMode, ControllerRequest, ControllerUpdate, SumTerm
 from fedrag_flwr.retrieval import Moments
 from strategies.base import EVERY_EXCHANGE, FederatedRag
-from strategies.courier import Letter
+from strategies.discovery import quorum_of
 from strategies.private_sums import PrivateSums
-from strategies.roll_call import quorum_of
+from strategies.transport import Request
 
 _VALUES, _EXAMPLES = "values", "num-examples"
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ class ControllerFedAvg(FederatedRag):
     def _share_privately(self) -> None:
         """The same steps over encrypted sums: the server sees who trains, and neither moments nor weights."""
         key, settings, width = self.tools.key, self.settings.controller, len(FEATURES.names)
-        sums = PrivateSums(self._courier, self.cards, key)
+        sums = PrivateSums(self._transport, self.cards, key)
         group = sums.agree(list(self.builds), quorum_of(self.settings.federation, len(self.cards)))
         self._require_quorum(len(group), len(self.cards), "group key")
         asked = ControllerRequest("moments", features_id(FEATURES), encrypted=True, server=key.public)
@@ -125,22 +125,22 @@ class ControllerFedAvg(FederatedRag):
 
     def _keep(self, asked: ControllerRequest) -> None:
         """Hand out the weights; only devices that keep them go on."""
-        kept = self._courier.exchange(
-            [Letter(node_id, asked) for node_id in self.builds], "train.controller", ControllerUpdate
+        kept = self._transport.exchange(
+            [Request(node_id, asked) for node_id in self.builds], "train.controller", ControllerUpdate
         )
         self.builds = {node_id: report for node_id, report in self.builds.items() if node_id in kept}
         self._require_quorum(len(kept), len(self.cards), "controller")
 
     def _updates(self, nodes: Sequence[int], asked: ControllerRequest, length: int) -> Mapping[int, ControllerUpdate]:
         """One round: the updates that rest on examples; a device whose numbers are not what was asked is named."""
-        courier = self._courier
-        found = courier.exchange([Letter(node, asked) for node in nodes], "train.controller", ControllerUpdate)
+        transport = self._transport
+        found = transport.exchange([Request(node, asked) for node in nodes], "train.controller", ControllerUpdate)
         usable: dict[int, ControllerUpdate] = {}
         for node_id, update in found.items():
-            if update.device != courier.name(node_id):
-                courier.miss(node_id, "it trained in another device's name")
+            if update.device != transport.name(node_id):
+                transport.miss(node_id, "it trained in another device's name")
             elif update.examples and len(update.values) != length:
-                courier.miss(node_id, "it gave another number of weights than the controller has")
+                transport.miss(node_id, "it gave another number of weights than the controller has")
             elif update.examples:
                 usable[node_id] = update
         return usable

@@ -19,12 +19,12 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.wire import LIMITS
 from strategies.base import FederatedRag
-from strategies.courier import Letter
 from strategies.fitting import fitting
+from strategies.transport import Request
 
 _ROOM = LIMITS[FinishRequest] * 3 // 4  # for evidence; the rest is for the questions
 _EACH = 512  # bytes of a unit beside its text
-_LEAST = _ROOM // 10_000 + 1  # bytes that evidence is counted for: a letter holds no more than so many pieces
+_LEAST = _ROOM // 10_000 + 1  # bytes that evidence is counted for: a request holds no more than so many pieces
 
 
 @dataclass(slots=True)
@@ -50,18 +50,18 @@ class HelpingRag(FederatedRag):
         """Gather evidence by question; what was not asked for, or is in another's name, is dropped and named."""
         help_given: dict[str, Help] = defaultdict(Help)
         budget = self.settings.inference.remote_units
-        letters = [Letter(node_id, RetrieveRequest(tuple(asked.values()), by)) for node_id, asked in requests.items()]
-        batches = self._courier.exchange(letters, "query.retrieve", EvidenceBatch)
+        outgoing = [Request(node_id, RetrieveRequest(tuple(asked.values()), by)) for node_id, asked in requests.items()]
+        batches = self._transport.exchange(outgoing, "query.retrieve", EvidenceBatch)
         for node_id, batch in batches.items():
-            owner_name, asked = self._courier.name(node_id), dict(requests[node_id])
+            owner_name, asked = self._transport.name(node_id), dict(requests[node_id])
             for part in batch.evidence:
                 honest = all(unit.origin == owner_name for unit in part.units)
                 if asked.pop(part.question_id, None) is not None and honest and len(part.units) <= budget:
                     given = help_given[part.question_id]
                     given.evidence.append(part)
-                    given.seconds = max(given.seconds, self._courier.worked(batch.seconds) / len(requests[node_id]))
+                    given.seconds = max(given.seconds, self._transport.worked(batch.seconds) / len(requests[node_id]))
                 else:
-                    self._courier.miss(node_id, "it sent evidence that was not asked for, or in another's name")
+                    self._transport.miss(node_id, "it sent evidence that was not asked for, or in another's name")
         return help_given
 
     def waiting(self) -> dict[int, list[Question]]:
@@ -76,22 +76,22 @@ class HelpingRag(FederatedRag):
     def finish_at_home(self, help_given: Mapping[str, Help]) -> None:
         """Let each home answer its open questions with what it was given."""
         waiting = self.waiting()
-        letters = []
+        outgoing = []
         for node_id, asked in waiting.items():
             given = [part for one in asked if one.id in help_given for part in help_given[one.id].evidence]
-            letters.append(Letter(node_id, FinishRequest(tuple(asked), self._fitting(given), self.mode)))
-        for node_id, batch in self._courier.exchange(letters, "query.finish", AnswerBatch).items():
+            outgoing.append(Request(node_id, FinishRequest(tuple(asked), self._fitting(given), self.mode)))
+        for node_id, batch in self._transport.exchange(outgoing, "query.finish", AnswerBatch).items():
             self.take(node_id, batch)
 
     def _fitting(self, evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """As much evidence as goes into one letter: the longest stays out, and who gave it is named."""
+        """As much evidence as goes into one request: the longest stays out, and who gave it is named."""
         kept, out = fitting([_size(part) for part in evidence], _ROOM)
         for place in out:
             if (owner := self.node_of(evidence[place].units[0].origin)) is not None:
-                self._courier.miss(owner, "it sent more evidence than goes into a letter with the others'")
+                self._transport.miss(owner, "it sent more evidence than goes into a letter with the others'")
         return tuple(evidence[place] for place in kept)
 
 
 def _size(evidence: Evidence) -> int:
-    """About the bytes that evidence takes in a letter."""
+    """About the bytes that evidence takes in a request."""
     return max(_LEAST, sum(len(one.text.encode()) + len(one.title.encode()) + _EACH for one in evidence.units))

@@ -28,7 +28,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.records.isolate import isolated
 from strategies.base import FederatedRag
-from strategies.courier import Letter
+from strategies.transport import Request
 
 _AT_ONCE = 128  # questions of one round
 _PREFETCHED = "prefetch"
@@ -67,7 +67,7 @@ class HybridFusion(FederatedRag):
     @cached_property
     def reporter(self) -> Reporter:
         """What writes answers and reports."""
-        return Reporter.of(self.settings, self.tools.toolbox, self.settings.hybrid.report)
+        return Reporter.of(self.settings, self.tools.models, self.settings.hybrid.report)
 
     # --- contact ----------------------------------------------------------------------------------------
 
@@ -77,30 +77,30 @@ class HybridFusion(FederatedRag):
         self._told: dict[str, Told] = defaultdict(Told)
         self.counts |= dict.fromkeys(("cache-answers", "cache-inputs", "cache-summaries", "purged", "prefetched"), 0)
         self._take(self._ask_all(HitsRequest(()), self.there))
-        taking_part = {self._courier.name(node_id) for node_id in self.builds}
+        taking_part = {self._transport.name(node_id) for node_id in self.builds}
         self.versions = {name: version for name, version in self.versions.items() if name in taking_part}
 
     def _ask_all(self, request: HitsRequest, nodes: Iterable[int]) -> dict[int, HitsBatch]:
-        letters = [Letter(node_id, request) for node_id in nodes]
-        return self._courier.exchange(letters, "query.hits", HitsBatch)
+        outgoing = [Request(node_id, request) for node_id in nodes]
+        return self._transport.exchange(outgoing, "query.hits", HitsBatch)
 
     def _take(self, batches: Mapping[int, HitsBatch], asked: Iterable[str] = ()) -> None:
         """Take what devices told on questions; what is in another's name or beyond what was asked for is dropped."""
         questions, most, most_related = set(asked), self.settings.hybrid.records, self.settings.caching.prefetch
         for node_id, batch in sorted(batches.items()):
-            name = self._courier.name(node_id)
+            name = self._transport.name(node_id)
             if batch.device != name:
-                self._courier.miss(node_id, "it told of hits in another device's name")
+                self._transport.miss(node_id, "it told of hits in another device's name")
                 continue
             self.versions[name] = batch.version
             self.counts["cache-summaries"] += batch.reused
             waiting = set(questions)  # each is heard once
-            worked = self._courier.worked(batch.seconds)
+            worked = self._transport.worked(batch.seconds)
             for summary in batch.summaries:
                 honest = all(unit.origin == name for unit in summary.units)
                 fitting = len(summary.units) <= most and len(summary.related) <= most_related
                 if summary.question_id not in waiting or not (honest and fitting):
-                    self._courier.miss(node_id, "it told of hits that were not asked for, or in another's name")
+                    self._transport.miss(node_id, "it told of hits that were not asked for, or in another's name")
                     continue
                 waiting.remove(summary.question_id)
                 told = self._told[summary.question_id]
@@ -132,12 +132,12 @@ class HybridFusion(FederatedRag):
         self._asked = [question for question in self._open() if self._needs_devices(question)]
         request = self._request(self._asked)
         nodes = self.builds if request.questions else ()
-        return self._courier.messages([Letter(node_id, request) for node_id in nodes], "query.hits")
+        return self._transport.messages([Request(node_id, request) for node_id in nodes], "query.hits")
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Take what devices told."""
         asked = [question.id for question in self.asking]
-        self._take(self._courier.open(replies, HitsBatch), asked)
+        self._take(self._transport.open(replies, HitsBatch), asked)
         return MetricRecord({"answers": len(self.answers)})
 
     def resolve(self) -> None:
@@ -155,11 +155,11 @@ class HybridFusion(FederatedRag):
         for question in self.asking:
             if (home := self.node_of(question.home)) is not None:
                 delivered[home].append(_with_report(self.answers[question.id]))
-        letters = [
-            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
+        outgoing = [
+            Request(node_id, AnswerBatch(self._transport.name(node_id), tuple(answers), (), 0.0))
             for node_id, answers in delivered.items()
         ]
-        self._courier.exchange(letters, "query.deliver", ImportReport)
+        self._transport.exchange(outgoing, "query.deliver", ImportReport)
         if self.settings.caching.prefetch:
             self._prefetch(list(told.values()))
 

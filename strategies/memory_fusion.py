@@ -19,8 +19,8 @@ from fedrag_flwr.records import (
     Pending,
     RetrieveBy,
 )
-from strategies.courier import Letter
 from strategies.helping import HelpingRag
+from strategies.transport import Request
 
 _AT_ONCE = 32  # devices whose pages are on the way, and in the server's memory, at one time
 
@@ -38,10 +38,10 @@ class MemoryFusion(HelpingRag):
 
     def share(self) -> None:
         """Take each device's delta into the bank, and give each what it lacks, those too whose build failed."""
-        courier, bank = self._courier, self.tools.bank
+        transport, bank = self._transport, self.tools.bank
         for node_id, card in self.cards.items():
             if card.encoder_id != bank.encoder_id and self.builds.pop(node_id, None) is not None:
-                courier.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
+                transport.miss(node_id, "it has another encoder than the bank, so its memories cannot be compared")
         nodes = [node_id for node_id in self.there if self.cards[node_id].encoder_id == bank.encoder_id]
         for group in _groups(nodes):
             self._gather(group)
@@ -51,26 +51,26 @@ class MemoryFusion(HelpingRag):
 
     def _gather(self, nodes: Sequence[int]) -> None:
         """Take devices' deltas page by page; one whose pages do not end is named, and the bank keeps what it had."""
-        courier, bank, most = self._courier, self.tools.bank, self.settings.federation.most_pages
+        transport, bank, most = self._transport, self.tools.bank, self.settings.federation.most_pages
         for _ in range(most):
-            letters = [Letter(node_id, bank.known_of(courier.name(node_id))) for node_id in nodes]
-            deltas = courier.exchange(letters, "query.share", Delta)
+            outgoing = [Request(node_id, bank.known_of(transport.name(node_id))) for node_id in nodes]
+            deltas = transport.exchange(outgoing, "query.share", Delta)
             nodes = [node_id for node_id, delta in deltas.items() if self._more_after(node_id, delta)]
             if not nodes:
                 return
         for node_id in nodes:
-            courier.miss(node_id, f"it sent {most} pages of its memories without coming to an end")
+            transport.miss(node_id, f"it sent {most} pages of its memories without coming to an end")
 
     def _more_after(self, node_id: int, delta: Delta) -> bool:
         """Take a page and tell whether another follows; a device that sends a wrong one is named."""
-        courier = self._courier
-        if delta.origin != courier.name(node_id):
-            courier.miss(node_id, "it shared memories in another device's name")
+        transport = self._transport
+        if delta.origin != transport.name(node_id):
+            transport.miss(node_id, "it shared memories in another device's name")
             return False
         try:
             report = self.tools.bank.take(delta)
         except WireError as error:
-            courier.miss(node_id, f"query.share: {error}")
+            transport.miss(node_id, f"query.share: {error}")
             return False
         if report.refused:
             log(WARNING, "the bank refused memories of %s: %s", delta.origin, ", ".join(report.refused))
@@ -78,19 +78,19 @@ class MemoryFusion(HelpingRag):
 
     def _hand_out_bank(self, nodes: Sequence[int]) -> None:
         """Give devices page by page what they lack of the bank."""
-        courier, bank = self._courier, self.tools.bank
+        transport, bank = self._transport, self.tools.bank
         pending = {node_id: self.cards[node_id].pending for node_id in nodes}
         while pending:
             pages: dict[int, Delta] = {}
             for node_id, place in pending.items():
                 card = self.cards[node_id]
                 pages[node_id] = bank.delta_for(card.name, card.bank, card.bank_version, place)
-            letters = [Letter(node_id, page) for node_id, page in pages.items()]
+            outgoing = [Request(node_id, page) for node_id, page in pages.items()]
             pending = {}
-            for node_id, report in courier.exchange(letters, "query.import", ImportReport).items():
+            for node_id, report in transport.exchange(outgoing, "query.import", ImportReport).items():
                 page = pages[node_id]
                 if report.next != page.next:
-                    courier.miss(node_id, "it asked for another page of the bank than the next")
+                    transport.miss(node_id, "it asked for another page of the bank than the next")
                 elif page.next != START:
                     pending[node_id] = Pending(page.generation, page.since, page.version, page.next)
 

@@ -27,10 +27,10 @@ from fedrag_flwr.records import (
     WalkRequest,
     because,
 )
-from strategies.courier import Letter
+from strategies.discovery import quorum_of
 from strategies.helping import Help, HelpingRag
-from strategies.roll_call import quorum_of
 from strategies.topic_learning import TopicLearning
+from strategies.transport import Request
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class OverlayWalk(HelpingRag):
         """
         if self.settings.overlay.topics == LEARNT:
             self._learn_topics()
-        self._nodes = sorted(self.builds, key=self._courier.name)
+        self._nodes = sorted(self.builds, key=self._transport.name)
         self._away: set[int] = set()
         self._lessons: defaultdict[int, list[Lesson]] = defaultdict(list)
         self._overlay = self._connected()
@@ -79,7 +79,7 @@ class OverlayWalk(HelpingRag):
         for peer in sorted(self._away):
             self._overlay.come_back(peer, overlay.connectivity, np.random.default_rng(self.settings.seed))
         self._away.clear()
-        peers = {self._courier.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
+        peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         every = {
             name: Wanderer(asked, Walk(peers[self.questions[name].home], rules), Help(seconds=asked.seconds))
             for name, asked in self.open.items()
@@ -106,7 +106,7 @@ class OverlayWalk(HelpingRag):
         if asked.vector.shape == (usual,):
             return True
         if (home := self.node_of(self.questions[asked.question_id].home)) is not None:
-            self._courier.miss(home, "it asked with a vector of another length than the others use")
+            self._transport.miss(home, "it asked with a vector of another length than the others use")
         return False
 
     # --- who is whose neighbour -------------------------------------------------------------------
@@ -116,12 +116,12 @@ class OverlayWalk(HelpingRag):
         if overlay.topology == "edges":
             return Overlay(self._listed(Path(overlay.edges).expanduser()), range(len(self._nodes)))
         if overlay.topology == "measured":
-            delays = {peer: self._courier.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
+            delays = {peer: self._transport.delays.get(node_id, 0.0) for peer, node_id in enumerate(self._nodes)}
             return measured_overlay(delays, overlay.connectivity, rng)
         return make_overlay(overlay.topology, len(self._nodes), overlay.connectivity, rng)
 
     def _listed(self, file: Path) -> list[tuple[int, int]]:
-        peers = {self._courier.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
+        peers = {self._transport.name(node_id): peer for peer, node_id in enumerate(self._nodes)}
         try:
             pairs = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
         except (OSError, ValueError) as error:
@@ -132,24 +132,24 @@ class OverlayWalk(HelpingRag):
 
     def _learn_topics(self) -> None:
         needed = quorum_of(self.settings.federation, len(self.cards))
-        learning = TopicLearning(self._courier, self.cards, self.tools.key, self.settings.overlay, needed)
+        learning = TopicLearning(self._transport, self.cards, self.tools.key, self.settings.overlay, needed)
         held = learning.learn(list(self.builds))
         self._require_quorum(len(held), len(self.cards), "topics")
         self.builds = {node_id: self.builds[node_id] for node_id in held}
 
     def _names(self, peers: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self._courier.name(self._nodes[peer]) for peer in peers)
+        return tuple(self._transport.name(self._nodes[peer]) for peer in peers)
 
     def _gossip(self) -> None:
-        courier, told = self._courier, defaultdict[int, list[Told]](list)
+        transport, told = self._transport, defaultdict[int, list[Told]](list)
         for _ in range(self.settings.overlay.gossip_rounds + 1):
             near = {n: self._names(self._overlay.neighbours(peer)) for peer, n in enumerate(self._nodes)}
-            letters = [Letter(n, GossipRequest(names, tuple(told[n]))) for n, names in near.items()]
+            outgoing = [Request(n, GossipRequest(names, tuple(told[n]))) for n, names in near.items()]
             told = defaultdict(list)
-            for node_id, reply in courier.exchange(letters, "query.gossip", GossipReply).items():
+            for node_id, reply in transport.exchange(outgoing, "query.gossip", GossipReply).items():
                 said = {one.neighbour: one.levels for one in reply.told}
-                if reply.device != courier.name(node_id) or not said.keys() <= set(near[node_id]):
-                    courier.miss(node_id, "it told what was not asked for, or in another device's name")
+                if reply.device != transport.name(node_id) or not said.keys() <= set(near[node_id]):
+                    transport.miss(node_id, "it told what was not asked for, or in another device's name")
                     continue
                 for name, levels in said.items():
                     if (neighbour := self.node_of(name)) is not None:
@@ -172,8 +172,8 @@ class OverlayWalk(HelpingRag):
 
     def _round(self, due: Mapping[int, Mapping[str, Visit[int]]], going: Mapping[str, Wanderer]) -> None:
         """One message to each peer where questions are, with all of them."""
-        letters = [
-            Letter(
+        outgoing = [
+            Request(
                 self._nodes[peer],
                 WalkRequest(
                     self.kind,
@@ -184,15 +184,15 @@ class OverlayWalk(HelpingRag):
             for peer, visits in due.items()
         ]
         self.tally({"walk-rounds": 1})
-        replies = self._courier.exchange(letters, "query.walk", WalkReply)
+        replies = self._transport.exchange(outgoing, "query.walk", WalkReply)
         slowest: dict[str, float] = defaultdict(float)  # of the peers that a question visits at the same time
         for peer, visits in due.items():
             reply = replies.get(self._nodes[peer])
-            if reply is None or reply.device != self._courier.name(self._nodes[peer]):
+            if reply is None or reply.device != self._transport.name(self._nodes[peer]):
                 self._overlay.leave(peer)
                 self._away.add(peer)
                 reply = WalkReply("", (), 0.0)
-            told, worked = {one.question_id: one for one in reply.replies}, self._courier.worked(reply.seconds)
+            told, worked = {one.question_id: one for one in reply.replies}, self._transport.worked(reply.seconds)
             for name, visit in visits.items():
                 slowest[name] = max(slowest[name], worked / len(visits))
                 self._take(going[name], visit, told.get(name))
@@ -215,7 +215,7 @@ class OverlayWalk(HelpingRag):
                 one.walk.hit(visit)
                 one.given.evidence = [Evidence(one.asked.question_id, said.units)]
                 return
-            self._courier.miss(self._nodes[visit.peer], "it sent evidence in another's name, or too much")
+            self._transport.miss(self._nodes[visit.peer], "it sent evidence in another's name, or too much")
         near = one.walk.candidates(visit, self._overlay.neighbours(visit.peer))
         peers = dict(zip(self._names(near), near, strict=True))
         one.walk.miss(visit, [(peers[named.peer], named.score) for named in said.ranked if named.peer in peers])
@@ -246,13 +246,13 @@ class OverlayWalk(HelpingRag):
 
     def _teach(self) -> None:
         """Send the lessons that no hop took along."""
-        letters = [
-            Letter(self._nodes[peer], WalkRequest(self.kind, (), tuple(lessons)))
+        outgoing = [
+            Request(self._nodes[peer], WalkRequest(self.kind, (), tuple(lessons)))
             for peer, lessons in self._lessons.items()
             if lessons and peer in self._overlay.peers
         ]
         self._lessons.clear()
-        self._courier.exchange(letters, "query.walk", WalkReply)
+        self._transport.exchange(outgoing, "query.walk", WalkReply)
 
     def _report(self, walked: Mapping[str, Wanderer]) -> None:
         """Add up what walks took; a question that home closed by itself queried one peer and hopped nowhere."""

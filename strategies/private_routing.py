@@ -33,10 +33,10 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
-from strategies.courier import Courier, Letter
 from strategies.fitting import fitting
 from strategies.sealed_post import Sent, fetch_sealed, fitting_boxes
 from strategies.server_tools import ServerTools
+from strategies.transport import Request, Transport
 
 _MOST_BOX = 2 * LIMITS[HiddenRequest]
 _ROOM = LIMITS[RoundedOverview] - MIB  # for rounded vectors; the rest is for what stands around them
@@ -51,7 +51,7 @@ class PrivateRouter:
 
     Parameters
     ----------
-    courier, tools, settings
+    transport, tools, settings
         Of the strategy.
     cards
         Of the devices that take part, by node.
@@ -63,14 +63,14 @@ class PrivateRouter:
 
     def __init__(
         self,
-        courier: Courier,
+        transport: Transport,
         tools: ServerTools,
         settings: Settings,
         cards: Mapping[int, DeviceCard],
         present: frozenset[str],
         by: RetrieveBy,
     ) -> None:
-        self._courier = courier
+        self._transport = transport
         self._tools = tools
         self._settings = settings
         self._cards = cards
@@ -83,16 +83,16 @@ class PrivateRouter:
         self._spent: dict[str, float] = defaultdict(float)  # seconds by question, since boxes were relayed last
 
     def hand_out(self, nodes: Sequence[int]) -> None:
-        """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a letter."""
+        """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a request."""
         each = [one.rows * self._rows.shape[1] + _EACH for one in self._owners]
         told = rounded(*self._whole(each, _ROOM, "its summaries do not go into a letter with the others'"))
-        self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
+        self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.rounded_overview", ImportReport)
 
     def _whole(self, sizes: Sequence[int], room: int, reason: str) -> tuple[tuple[OwnedRows, ...], Floats]:
         """Owners, and the vectors of their summaries, of as many whole devices as have room; others are named."""
         kept, out = fitting(sizes, room)
         for place in out:
-            self._courier.miss(self._nodes[self._owners[place].owner], reason)
+            self._transport.miss(self._nodes[self._owners[place].owner], reason)
         owners = tuple(self._owners[place] for place in kept)
         return owners, self._tools.summaries.rows(frozenset(one.owner for one in owners))[2]
 
@@ -132,19 +132,19 @@ class PrivateRouter:
             for message in messages:
                 if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
                     requests[owner].append((node_id, message))
-        asked = {owner: fitting_boxes(self._courier, sent) for owner, sent in requests.items()}
-        evidence, seconds = fetch_sealed(self._courier, asked, self._settings.inference.remote_units)
+        asked = {owner: fitting_boxes(self._transport, sent) for owner, sent in requests.items()}
+        evidence, seconds = fetch_sealed(self._transport, asked, self._settings.inference.remote_units)
         by_home: dict[int, list[Sent]] = defaultdict(list)
         for owner, message in evidence:
             by_home[homes[message.question_id]].append((owner, message))
-        given = {home: fitting_boxes(self._courier, sent) for home, sent in by_home.items()}
+        given = {home: fitting_boxes(self._transport, sent) for home, sent in by_home.items()}
         spent, self._spent = self._spent, defaultdict(float)
         return given, {name: seconds.get(name, 0.0) + spent.get(name, 0.0) for name in seconds.keys() | spent.keys()}
 
     # --- encrypted scores -----------------------------------------------------------------------------
 
     def _by_scores(self, waiting: Waiting) -> Boxes:
-        courier, tools = self._courier, self._tools
+        transport, tools = self._transport, self._tools
         if not self._held:
             more = "its summaries are more than can be scored with the others'"
             self._owners, self._rows = self._whole([one.rows for one in self._owners], MOST_ROWS, more)
@@ -154,21 +154,21 @@ class PrivateRouter:
                 log(WARNING, "no question is compared with summaries: %s", error)
                 return self._by_memories(waiting)
             self._held = True
-        letters = [
-            Letter(
+        outgoing = [
+            Request(
                 node_id,
-                EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(courier.name(node_id)), self._by),
+                EncryptRequest(tuple(asked), tools.key.public, tools.scorer.known(transport.name(node_id)), self._by),
             )
             for node_id, asked in waiting.items()
         ]
         requests, unscored = {}, {}
-        for node_id, encrypted in courier.exchange(letters, "query.encrypt", EncryptedQuestions).items():
+        for node_id, encrypted in transport.exchange(outgoing, "query.encrypt", EncryptedQuestions).items():
             try:
                 scores = self._scores(node_id, encrypted, {question.id for question in waiting[node_id]})
             except CipherError as error:
-                courier.miss(node_id, f"query.encrypt: {error}")
+                transport.miss(node_id, f"query.encrypt: {error}")
                 continue
-            self._spend([question.id for question in waiting[node_id]], courier.worked(encrypted.seconds))
+            self._spend([question.id for question in waiting[node_id]], transport.worked(encrypted.seconds))
             ids = {one.question_id for one in scores}
             asked = [question for question in waiting[node_id] if question.id in ids]
             if asked:
@@ -181,7 +181,7 @@ class PrivateRouter:
         self, node_id: int, encrypted: EncryptedQuestions, asked: Collection[str]
     ) -> tuple[EncryptedScores, ...]:
         """Score those questions that a home was asked for, each once, and as many as its quota leaves."""
-        name, scorer, tools = self._courier.name(node_id), self._tools.scorer, self._tools
+        name, scorer, tools = self._transport.name(node_id), self._tools.scorer, self._tools
         if encrypted.device != name:
             raise CipherError("it encrypted in another device's name", where=name)
         if encrypted.public:
@@ -194,11 +194,11 @@ class PrivateRouter:
             if one.question_id in asked:
                 own.setdefault(one.question_id, one)
         if len(own) < len(encrypted.questions):
-            self._courier.miss(node_id, "it encrypted questions that it was not asked for, or more than once")
+            self._transport.miss(node_id, "it encrypted questions that it was not asked for, or more than once")
         known_as = (name, f"node {node_id}")  # no device's name has a space
         granted = tools.quota.take(known_as, self._settings.privacy.epoch, len(own))
         if granted < len(own):
-            self._courier.miss(node_id, "its quota of encrypted questions is spent (routing.quota)")
+            self._transport.miss(node_id, "its quota of encrypted questions is spent (routing.quota)")
         questions = list(own.values())[:granted]
         for one in questions:
             check_tag(key, one.tag, *tagged_question(one.question_id, encrypted.fingerprint, one.ciphertext))
@@ -227,14 +227,16 @@ class PrivateRouter:
 
     def _routed(self, requests: Mapping[int, RouteRequest]) -> Boxes:
         """Let homes choose; a box for a question that they were not asked for is dropped and the home named."""
-        letters = [Letter(node_id, request) for node_id, request in requests.items()]
+        outgoing = [Request(node_id, request) for node_id, request in requests.items()]
         boxes: dict[int, list[SealedMessage]] = {}
-        for node_id, sealed in self._courier.exchange(letters, "query.route", SealedMessages).items():
+        for node_id, sealed in self._transport.exchange(outgoing, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
-            self._spend([question.id for question in requests[node_id].questions], self._courier.worked(sealed.seconds))
+            self._spend(
+                [question.id for question in requests[node_id].questions], self._transport.worked(sealed.seconds)
+            )
             boxes[node_id] = self._usable(sealed.messages, asked)
             if len(boxes[node_id]) < len(sealed.messages):
-                self._courier.miss(node_id, "it sent boxes for questions that are not its own, or too many")
+                self._transport.miss(node_id, "it sent boxes for questions that are not its own, or too many")
         return boxes
 
     def _spend(self, ids: Sequence[str], seconds: float) -> None:

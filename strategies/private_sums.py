@@ -13,7 +13,7 @@ from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag
 from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage, SealedMessages, SumParts, SumTerm
-from strategies.courier import Courier, Letter
+from strategies.transport import Request, Transport
 
 
 class PrivateSums:
@@ -21,7 +21,7 @@ class PrivateSums:
 
     Parameters
     ----------
-    courier
+    transport
         Of the strategy.
     cards
         Of the devices that take part, by node.
@@ -29,8 +29,8 @@ class PrivateSums:
         The server's, by which devices tag what they send.
     """
 
-    def __init__(self, courier: Courier, cards: Mapping[int, DeviceCard], key: BoxKey) -> None:
-        self._courier = courier
+    def __init__(self, transport: Transport, cards: Mapping[int, DeviceCard], key: BoxKey) -> None:
+        self._transport = transport
         self._cards = cards
         self._key = key
 
@@ -59,10 +59,10 @@ class PrivateSums:
             joined = self._led_by(leader, present)
             if len(joined) >= enough:
                 return joined
-            silent = self._courier.silent
+            silent = self._transport.silent
             if set(present) - set(joined) - silent:
                 reason = f"it was to make the group's key, which {len(joined)} of {len(present)} devices hold"
-                self._courier.miss(leader, reason)
+                self._transport.miss(leader, reason)
             present = [node_id for node_id in present if node_id not in silent]
             if len(present) < enough:
                 break
@@ -70,20 +70,20 @@ class PrivateSums:
 
     def _led_by(self, leader: int, nodes: Sequence[int]) -> list[int]:
         """The nodes that have the key which one of them made."""
-        others = {self._courier.name(node_id): node_id for node_id in nodes if node_id != leader}
+        others = {self._transport.name(node_id): node_id for node_id in nodes if node_id != leader}
         peers = tuple(PeerKey(name, self._cards[node_id].key) for name, node_id in others.items())
-        made = self._courier.exchange([Letter(leader, GroupRequest(peers))], "train.group", SealedMessages)
+        made = self._transport.exchange([Request(leader, GroupRequest(peers))], "train.group", SealedMessages)
         if leader not in made:
             return []
-        maker = PeerKey(self._courier.name(leader), self._cards[leader].key)
+        maker = PeerKey(self._transport.name(leader), self._cards[leader].key)
         boxes: dict[str, SealedMessage] = {}
         for message in made[leader].messages:
             if message.device in others:
                 boxes.setdefault(message.device, message)
         if len(boxes) < len(made[leader].messages):
-            self._courier.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
-        letters = [Letter(others[name], GroupRequest((maker,), one.box)) for name, one in boxes.items()]
-        return [leader, *self._courier.exchange(letters, "train.group", SealedMessages)]
+            self._transport.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
+        outgoing = [Request(others[name], GroupRequest((maker,), one.box)) for name, one in boxes.items()]
+        return [leader, *self._transport.exchange(outgoing, "train.group", SealedMessages)]
 
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:
         """Add up terms of `count` numbers each; whose is malformed, another's or of another step is left out.
@@ -105,12 +105,12 @@ class PrivateSums:
         sandbox, usable = shared_sandbox(), []
         for node_id, term in terms.items():
             try:
-                tagged = tagged_term(self._courier.name(node_id), step, term.parts)
+                tagged = tagged_term(self._transport.name(node_id), step, term.parts)
                 check_tag(self._key.tag_key(self._cards[node_id].key), term.tag, *tagged)
                 if len(term.parts) != ciphertexts_of(count):
                     raise CipherError("another number of ciphertexts than the sum takes", where="sum")
                 add_ciphertexts([term.parts], sandbox)
                 usable.append(term.parts)
             except CipherError as error:
-                self._courier.miss(node_id, f"{step}: {error}")
+                self._transport.miss(node_id, f"{step}: {error}")
         return tuple(add_ciphertexts(usable, sandbox)) if usable else ()

@@ -18,9 +18,9 @@ from fedrag_flwr.records import (
     declined,
 )
 from fedrag_flwr.retrieval.source_router import Centroids, SourceRouter
-from strategies.courier import Letter
 from strategies.helping import Help
 from strategies.serving import ServingRag
+from strategies.transport import Request
 
 
 class RagRoute(ServingRag):
@@ -34,18 +34,18 @@ class RagRoute(ServingRag):
 
     def share(self) -> None:
         """Take the centroids of each device; one without any is not asked."""
-        dimension = self.tools.toolbox.encoder.dimension
+        dimension = self.tools.models.encoder.dimension
         asked = CentroidRequest(self.settings.routing.router_centroids)
-        letters = [Letter(node_id, asked) for node_id in self.builds]
+        outgoing = [Request(node_id, asked) for node_id in self.builds]
         self.centroids: dict[int, Centroids] = {}
-        for node_id, batch in self._courier.exchange(letters, "query.centroids", CentroidBatch).items():
+        for node_id, batch in self._transport.exchange(outgoing, "query.centroids", CentroidBatch).items():
             found = batch.centroids
-            if batch.device != self._courier.name(node_id):
-                self._courier.miss(node_id, "it shared centroids in another device's name")
+            if batch.device != self._transport.name(node_id):
+                self._transport.miss(node_id, "it shared centroids in another device's name")
             elif any(one.vector.shape != (dimension,) for one in found):
-                self._courier.miss(node_id, "its centroids have another length than this encoder's vectors")
+                self._transport.miss(node_id, "its centroids have another length than this encoder's vectors")
             elif len(found) > asked.most:
-                self._courier.miss(node_id, "it shared more centroids than were asked for")
+                self._transport.miss(node_id, "it shared more centroids than were asked for")
             elif found:
                 self.centroids[node_id] = Centroids(
                     np.stack([one.vector for one in found]),
@@ -74,13 +74,13 @@ class RagRoute(ServingRag):
         for question_id, route in routes.items():
             spent = at_home[question_id] + help_given.get(question_id, Help()).seconds
             self._settle(question_id, route, spent)
-        asked = Counter(self._courier.name(node_id) for route in routes.values() for node_id in route)
+        asked = Counter(self._transport.name(node_id) for route in routes.values() for node_id in route)
         self.tally({f"routing-{name}": count for name, count in asked.items()} | {"routed": len(routes)})
 
     def route(self, question_id: str) -> dict[int, float]:
         """The nodes to ask, likeliest first, with the chance that each is of use."""
         vector, routing = self.open[question_id].vector, self.settings.routing
-        if not self.centroids or vector.shape != (self.tools.toolbox.encoder.dimension,):
+        if not self.centroids or vector.shape != (self.tools.models.encoder.dimension,):
             return {}
         nodes = list(self.centroids)
         chances = self.router.chances(vector, [self.centroids[node_id] for node_id in nodes])
@@ -89,7 +89,7 @@ class RagRoute(ServingRag):
 
     def _settle(self, question_id: str, route: dict[int, float], spent: float) -> None:
         """What nobody could help with is an abstention; home's and owners' seconds belong to the answer."""
-        told = ", ".join(f"{self._courier.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
+        told = ", ".join(f"{self._transport.name(node_id)} {chance:.2f}" for node_id, chance in route.items())
         answer = self.answers.get(question_id)
         if answer is None or question_id in self.open:
             answer = declined(question_id, "nobody could help")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from fedrag_flwr.records import EvidenceBatch, SealedMessage, SealedMessages
 from fedrag_flwr.wire import LIMITS, most_bytes
-from strategies.courier import Courier, Letter
 from strategies.fitting import fitting
+from strategies.transport import Request, Transport
 
 _ROOM = LIMITS[SealedMessages] * 3 // 4  # for boxes; the rest is for what stands around them, and for questions
 _EACH = 32  # bytes of a box beside itself and its names
@@ -17,7 +17,7 @@ Sent = tuple[int, SealedMessage]  # a box, and the node that it came from
 
 
 def fetch_sealed(
-    courier: Courier, asked: Mapping[int, Sequence[SealedMessage]], units: int
+    transport: Transport, asked: Mapping[int, Sequence[SealedMessage]], units: int
 ) -> tuple[list[Sent], dict[str, float]]:
     """Hand owners their boxes and take theirs.
 
@@ -26,7 +26,7 @@ def fetch_sealed(
 
     Parameters
     ----------
-    courier
+    transport
         Of the strategy.
     asked
         Requests by the owner's node, one for each question.
@@ -38,30 +38,30 @@ def fetch_sealed(
     tuple[list[SealedMessage], dict[str, float]]
         The evidence, and the seconds that the slowest owner took for each question.
     """
-    letters = [Letter(node, SealedMessages(courier.name(node), tuple(boxes))) for node, boxes in asked.items()]
+    outgoing = [Request(node, SealedMessages(transport.name(node), tuple(boxes))) for node, boxes in asked.items()]
     most = most_bytes(EvidenceBatch, evidence=1, units=units)
     found: list[Sent] = []
     seconds: dict[str, float] = defaultdict(float)
-    for node, batch in courier.exchange(letters, "query.retrieve_sealed", SealedMessages).items():
-        expected, worked = {message.question_id for message in asked[node]}, courier.worked(batch.seconds)
+    for node, batch in transport.exchange(outgoing, "query.retrieve_sealed", SealedMessages).items():
+        expected, worked = {message.question_id for message in asked[node]}, transport.worked(batch.seconds)
         for message in batch.messages:
-            if message.device != courier.name(node) or message.question_id not in expected:
-                courier.miss(node, "it sent a box that was not asked for, or in another's name")
+            if message.device != transport.name(node) or message.question_id not in expected:
+                transport.miss(node, "it sent a box that was not asked for, or in another's name")
                 continue
             expected.discard(message.question_id)
             if len(message.box) > most:
-                courier.miss(node, "it sent a box that is larger than the evidence may be")
+                transport.miss(node, "it sent a box that is larger than the evidence may be")
                 continue
             found.append((node, message))
             seconds[message.question_id] = max(seconds[message.question_id], worked / len(asked[node]))
     return found, seconds
 
 
-def fitting_boxes(courier: Courier, sent: Sequence[Sent]) -> list[SealedMessage]:
-    """As many boxes as go into one letter: the largest stay out, and who sent them is named."""
+def fitting_boxes(transport: Transport, sent: Sequence[Sent]) -> list[SealedMessage]:
+    """As many boxes as go into one request: the largest stay out, and who sent them is named."""
     kept, out = fitting([_size(message) for _, message in sent], _ROOM)
     for place in out:
-        courier.miss(sent[place][0], "it sent more in boxes than goes into a letter with the others'")
+        transport.miss(sent[place][0], "it sent more in boxes than goes into a letter with the others'")
     return [sent[place][1] for place in kept]
 
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from fedrag_flwr.records import DeviceCard, ImportReport, PeerKey, SealedOverview, SealedSummaries, SealRequest
 from fedrag_flwr.wire import LIMITS
-from strategies.courier import Courier, Letter
 from strategies.fitting import fitting
+from strategies.transport import Request, Transport
 
 _ROOM = LIMITS[SealedOverview] * 3 // 4  # for boxes and their keys; the rest is for the members
 _MOST_KEY = 256  # bytes of the box in which a key and a tag stand
 _EACH = 512  # bytes of a device's summaries beside their box
 
 
-def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard], most: int) -> int:
+def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most: int) -> int:
     """Let devices seal their summaries for each other, and hand each what is for it; who is left out is named.
 
     Parameters
     ----------
-    courier
+    transport
         Of the strategy.
     cards
         Of the devices that take part, by node.
@@ -33,28 +33,28 @@ def relay_summaries(courier: Courier, cards: Mapping[int, DeviceCard], most: int
         The most summaries that a device holds now.
     """
     members = tuple(PeerKey(card.name, card.key) for card in cards.values())
-    asked = [Letter(node_id, SealRequest(members)) for node_id in cards]
+    asked = [Request(node_id, SealRequest(members)) for node_id in cards]
     given: list[SealedSummaries] = []
-    for node_id, sealed in courier.exchange(asked, "query.seal_summaries", SealedSummaries).items():
-        if sealed.device != courier.name(node_id):
-            courier.miss(node_id, "it sealed summaries in another device's name")
+    for node_id, sealed in transport.exchange(asked, "query.seal_summaries", SealedSummaries).items():
+        if sealed.device != transport.name(node_id):
+            transport.miss(node_id, "it sealed summaries in another device's name")
         elif len(sealed.box) > most or any(len(key.box) > _MOST_KEY for key in sealed.keys):
-            courier.miss(node_id, "it sealed more than a device's summaries take (routing.most)")
+            transport.miss(node_id, "it sealed more than a device's summaries take (routing.most)")
         else:
             given.append(sealed)
     nodes = {card.name: node_id for node_id, card in cards.items()}
-    letters = []
+    outgoing = []
     for node_id, card in cards.items():
         parts = _for(card.name, given)
         kept, out = fitting([_size(part) for part in parts], _ROOM)
         for place in out:
-            courier.miss(nodes[parts[place].device], "its summaries do not go into a letter with the others'")
-        letters.append(Letter(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
+            transport.miss(nodes[parts[place].device], "its summaries do not go into a letter with the others'")
+        outgoing.append(Request(node_id, SealedOverview(members, tuple(parts[place] for place in kept))))
     held = 0
-    for node_id, report in courier.exchange(letters, "query.sealed_overview", ImportReport).items():
+    for node_id, report in transport.exchange(outgoing, "query.sealed_overview", ImportReport).items():
         held = max(held, report.accepted)
         for name in nodes.keys() & set(report.refused):
-            courier.miss(nodes[name], f"{courier.name(node_id)} refused its summaries")
+            transport.miss(nodes[name], f"{transport.name(node_id)} refused its summaries")
     return held
 
 

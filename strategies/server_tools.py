@@ -8,13 +8,13 @@ from pathlib import Path
 
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import RULES
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FusionRules
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from strategies.name_keys import NameKeys
 from strategies.steps import steps
 
@@ -35,12 +35,12 @@ class ServerTools:
         self.steps = steps()  # one series for all systems of a run
 
     @cached_property
-    def toolbox(self) -> Toolbox:
+    def models(self) -> Models:
         """The server's models; what they write of people's questions, in a run that serves, is kept nowhere."""
         models = self.settings.server_models
         if self.settings.mode == "serve":
             models = models.model_copy(update={"generation_cache": False})
-        return load_toolbox(models, fedrag_home(self.settings.home))
+        return load_models(models, fedrag_home(self.settings.home))
 
     def close(self) -> None:
         """Close all files that were opened, and end the process that scores; both are there anew when asked for."""
@@ -50,10 +50,10 @@ class ServerTools:
                     closing.callback(opened.close)
 
     @cached_property
-    def summaries(self) -> SummaryShelf:
-        """The devices' summaries, which outlive the run; one shelf for each set of documents."""
+    def summaries(self) -> SummaryStore:
+        """The devices' summaries, which outlive the run; one store for each set of documents."""
         root = fedrag_home(self.settings.home) / "summaries" / self.settings.data_key
-        return SummaryShelf(root, self.toolbox.encoder.dimension, self.settings.routing.most)
+        return SummaryStore(root, self.models.encoder.dimension, self.settings.routing.most)
 
     @cached_property
     def key(self) -> BoxKey:
@@ -83,20 +83,20 @@ class ServerTools:
     def fusion_caches(self) -> FusionCaches:
         """What the server read and answered of devices' hits, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "fusion" / self.settings.data_key
-        inference, hybrid, toolbox = self.settings.inference, self.settings.hybrid, self.toolbox
-        models = (toolbox.encoder.id, toolbox.pipeline.id, toolbox.generator_id)
-        made_by = (RULES, models, inference, hybrid, self.settings.seed)
+        inference, hybrid, models = self.settings.inference, self.settings.hybrid, self.models
+        ids = (models.encoder.id, models.pipeline.id, models.generator_id)
+        made_by = (RULES, ids, inference, hybrid, self.settings.seed)
         return FusionCaches(root, self.settings.caching, repr(made_by))
 
     @cached_property
     def bank(self) -> MemoryBank:
         """The fused bank, which outlives the run; one for each set of documents."""
         root = fedrag_home(self.settings.home) / "bank" / self.settings.data_key
-        toolbox, settings = self.toolbox, self.settings
+        models, settings = self.models, self.settings
         return MemoryBank.open(
             root,
-            toolbox.encoder,
-            toolbox.pipeline,
+            models.encoder,
+            models.pipeline,
             bridges_per_item=settings.memory.bridges_per_item,
             rules=FusionRules(settings.memory.fusion_near, settings.memory.fusion_quota),
             seed=settings.seed,

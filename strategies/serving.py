@@ -12,8 +12,8 @@ from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.privacy.nearness import verified
 from fedrag_flwr.records import Answer, AnswerBatch, Cost, ImportReport, failed
 from fedrag_flwr.records.isolate import isolated
-from strategies.courier import Letter
 from strategies.helping import Help, HelpingRag
+from strategies.transport import Request
 
 _MOST_READ = 16  # units whose scores are looked at: more than the words that are read
 
@@ -38,14 +38,14 @@ class ServingRag(HelpingRag):
             del self.open[question_id]
             if not failed(answer) and (home := self.node_of(self.questions[question_id].home)) is not None:
                 batches[home].append(answer)
-        letters = [
-            Letter(node_id, AnswerBatch(self._courier.name(node_id), tuple(answers), (), 0.0))
+        outgoing = [
+            Request(node_id, AnswerBatch(self._transport.name(node_id), tuple(answers), (), 0.0))
             for node_id, answers in batches.items()
         ]
-        self._courier.exchange(letters, "query.deliver", ImportReport)
+        self._transport.exchange(outgoing, "query.deliver", ImportReport)
 
     def _answered_here(self, question_id: str, given: Help) -> Answer:
-        tools, start = self.tools.toolbox, time.perf_counter()
+        tools, start = self.tools.models, time.perf_counter()
         vector = self.open[question_id].vector
         units = verified(given.units, vector, tools.encoder, _MOST_READ)
         scoring = Cost(seconds=time.perf_counter() - start)

@@ -33,13 +33,13 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.base import EVERY_EXCHANGE
-from strategies.courier import Letter
 from strategies.fitting import fitting
 from strategies.helping import Help
 from strategies.private_routing import PrivateRouter
 from strategies.sealed_summaries import relay_summaries
 from strategies.server_tools import ServerTools
 from strategies.serving import ServingRag
+from strategies.transport import Request
 
 _NO_OVERVIEW = SummaryOverview(())
 _ROOM = LIMITS[SummaryOverview] - MIB  # the rest is for what stands around summaries
@@ -50,7 +50,7 @@ _LEAST = _ROOM // 100_000 + 1  # bytes that each is counted for: an overview hol
 class SummaryRouting(ServingRag):
     """Home answers where its gate trusts its candidates; else the owners of the nearest summaries give evidence.
 
-    The server sees the summaries and the vectors of open questions, as they pass the door. Devices see the vectors of
+    The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
     answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
     them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed boxes.
@@ -99,15 +99,15 @@ class SummaryRouting(ServingRag):
         self.routes = {}
 
     def share(self) -> None:
-        """Exchange summaries: in the open, through the server's shelf; sealed, by the server that cannot read them."""
+        """Exchange summaries: in the open, through the server's store; sealed, by the server that cannot read them."""
         sealed = self.settings.graph.share == "sealed"
         self._present = frozenset() if sealed else self._collect()
         self.__dict__.pop("summary_index", None)
         self._private = self.private_router()
         if sealed:
             self.tools.summaries.forget()  # what another run may have left there
-            most = most_sealed(self.settings.routing, self.tools.toolbox.encoder.dimension)
-            held = relay_summaries(self._courier, {node_id: self.cards[node_id] for node_id in self.builds}, most)
+            most = most_sealed(self.settings.routing, self.tools.models.encoder.dimension)
+            held = relay_summaries(self._transport, {node_id: self.cards[node_id] for node_id in self.builds}, most)
         else:
             held = len(self.summary_index)
             self._hand_out()
@@ -115,7 +115,7 @@ class SummaryRouting(ServingRag):
 
     def private_router(self) -> PrivateRouter:
         """Relays what homes ask in boxes, over the summaries that are there now."""
-        return PrivateRouter(self._courier, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
+        return PrivateRouter(self._transport, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
 
     def _collect(self) -> frozenset[str]:
         """Take from each device what is not known yet, and drop what is no longer true.
@@ -125,20 +125,20 @@ class SummaryRouting(ServingRag):
         frozenset
             The devices that take part and did so to the end.
         """
-        courier, shelf = self._courier, self.tools.summaries
+        transport, evidence_store = self._transport, self.tools.summaries
         nodes, ended, exchange = self.there, set[int](), self.settings.exchange_for(self.mode)
         for _ in range(self.settings.federation.most_pages):
-            known = {node_id: shelf.known_of(courier.name(node_id)) for node_id in nodes}
-            letters = [Letter(n, replace(asked, exchange=exchange)) for n, asked in known.items()]
-            batches = courier.exchange(letters, "query.summaries", SummaryBatch)
+            known = {node_id: evidence_store.known_of(transport.name(node_id)) for node_id in nodes}
+            outgoing = [Request(n, replace(asked, exchange=exchange)) for n, asked in known.items()]
+            batches = transport.exchange(outgoing, "query.summaries", SummaryBatch)
             taken = {node_id: batch.more for node_id, batch in batches.items() if self._takes(node_id, batch)}
             ended |= {node_id for node_id, more in taken.items() if not more}
             nodes = [node_id for node_id, more in taken.items() if more]
             if not nodes:
                 break
         for node_id in nodes:
-            courier.miss(node_id, "it sent summaries without coming to an end")
-        return frozenset(courier.name(node_id) for node_id in ended & self.builds.keys())
+            transport.miss(node_id, "it sent summaries without coming to an end")
+        return frozenset(transport.name(node_id) for node_id in ended & self.builds.keys())
 
     def _hand_out(self) -> None:
         """Give devices the vectors of all summaries, or nothing in place of what they had before."""
@@ -148,10 +148,10 @@ class SummaryRouting(ServingRag):
             return
         fits = len(self.summary_index) <= settings.routing.overview and settings.exchange == "plain"
         told = self._overview() if fits or settings.exchange == "download" else _NO_OVERVIEW
-        self._courier.exchange([Letter(node_id, told) for node_id in nodes], "query.overview", ImportReport)
+        self._transport.exchange([Request(node_id, told) for node_id in nodes], "query.overview", ImportReport)
 
     def _overview(self) -> SummaryOverview:
-        """The vectors of as many whole devices' summaries as go into a letter; who is left out is named."""
+        """The vectors of as many whole devices' summaries as go into a request; who is left out is named."""
         told = self.tools.summaries.overview(self._present).summaries
         sizes: dict[str, int] = defaultdict(int)
         for one in told:
@@ -160,19 +160,19 @@ class SummaryRouting(ServingRag):
         kept, out = fitting(list(sizes.values()), _ROOM)
         for place in out:
             if (node_id := self.node_of(names[place])) is not None:
-                self._courier.miss(node_id, "its summaries do not go into a letter with the others'")
+                self._transport.miss(node_id, "its summaries do not go into a letter with the others'")
         fit = {names[place] for place in kept}
         return SummaryOverview(tuple(one for one in told if one.origin in fit))
 
     def _takes(self, node_id: int, batch: SummaryBatch) -> bool:
-        courier = self._courier
-        if batch.device != courier.name(node_id):
-            courier.miss(node_id, "it shared summaries in another device's name")
+        transport = self._transport
+        if batch.device != transport.name(node_id):
+            transport.miss(node_id, "it shared summaries in another device's name")
             return False
         try:
             self.tools.summaries.take(batch)
         except WireError as error:
-            courier.miss(node_id, f"query.summaries: {error}")
+            transport.miss(node_id, f"query.summaries: {error}")
             return False
         return True
 
@@ -209,11 +209,11 @@ class SummaryRouting(ServingRag):
         waiting = self.waiting()
         boxes = self._private.route(waiting)
         given, seconds = self._private.relay(boxes)
-        letters = [
-            Letter(node_id, SealedFinish(tuple(asked), tuple(given.get(node_id, ())), self.mode))
+        outgoing = [
+            Request(node_id, SealedFinish(tuple(asked), tuple(given.get(node_id, ())), self.mode))
             for node_id, asked in waiting.items()
         ]
-        for node_id, batch in self._courier.exchange(letters, "query.finish_sealed", AnswerBatch).items():
+        for node_id, batch in self._transport.exchange(outgoing, "query.finish_sealed", AnswerBatch).items():
             self.take(node_id, batch)
         owners: dict[str, tuple[str, ...]] = dict.fromkeys(drafts, ())
         for messages in boxes.values():
@@ -234,7 +234,7 @@ class SummaryRouting(ServingRag):
         """Which owners to ask; home among them only where the server answers, which does not see home's evidence."""
         routing, home = self.settings.routing, self.questions[asking.question_id].home
         without = () if routing.answers_at == "server" else (home,)
-        if not len(self.summary_index) or asking.vector.shape != (self.tools.toolbox.encoder.dimension,):
+        if not len(self.summary_index) or asking.vector.shape != (self.tools.models.encoder.dimension,):
             return Route((), ())
         return self.summary_index.route(asking.vector, routing.summaries, routing.devices, without)
 

@@ -12,8 +12,8 @@ from fedrag_flwr.privacy.ckks.parameters import SLOTS
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import MOST_PARTS, DeviceCard, SumParts, TopicRequest, TopicStage, TopicUpdate
 from fedrag_flwr.settings import OverlaySettings
-from strategies.courier import Courier, Letter
 from strategies.private_sums import PrivateSums
+from strategies.transport import Request, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TopicLearning:
 
     Parameters
     ----------
-    courier
+    transport
         Of the strategy.
     cards
         Of the devices that take part, by node.
@@ -36,7 +36,7 @@ class TopicLearning:
         How many devices must hold the key under which they learn.
     """
 
-    courier: Courier
+    transport: Transport
     cards: Mapping[int, DeviceCard]
     key: BoxKey
     overlay: OverlaySettings
@@ -56,7 +56,7 @@ class TopicLearning:
         held = {update.topics for update in known.values()}
         if len(held) == 1 and "" not in held:
             return list(known)
-        sums = PrivateSums(self.courier, self.cards, self.key)
+        sums = PrivateSums(self.transport, self.cards, self.key)
         group = sums.agree(list(known), self.needed)
         total: SumParts = ()
         rounds: list[tuple[TopicStage, int]] = [("count", self.overlay.learnt_topics), ("move", numbers)]
@@ -75,7 +75,7 @@ class TopicLearning:
         [(usual, _)] = Counter(encoders.values()).most_common(1)
         for node_id in nodes:
             if encoders[node_id] != usual:
-                self.courier.miss(node_id, "it cannot learn topics with the others: it has another encoder")
+                self.transport.miss(node_id, "it cannot learn topics with the others: it has another encoder")
         return [node_id for node_id in nodes if encoders[node_id] == usual]
 
     def _numbers(self, nodes: Sequence[int]) -> int:
@@ -87,14 +87,14 @@ class TopicLearning:
         return numbers
 
     def _ask(self, nodes: Sequence[int], asked: TopicRequest) -> dict[int, TopicUpdate]:
-        letters = [Letter(node_id, asked) for node_id in nodes]
-        found = self.courier.exchange(letters, "train.topics", TopicUpdate)
+        outgoing = [Request(node_id, asked) for node_id in nodes]
+        found = self.transport.exchange(outgoing, "train.topics", TopicUpdate)
         honest = {}
         for node_id, update in found.items():
-            if update.device == self.courier.name(node_id):
+            if update.device == self.transport.name(node_id):
                 honest[node_id] = update
             else:
-                self.courier.miss(node_id, "it learnt topics in another device's name")
+                self.transport.miss(node_id, "it learnt topics in another device's name")
         return honest
 
     def _agreed(self, kept: Mapping[int, TopicUpdate]) -> list[int]:
@@ -102,5 +102,5 @@ class TopicLearning:
         usual = Counter(update.topics for update in kept.values()).most_common(1)
         for node_id, update in kept.items():
             if update.topics != usual[0][0]:
-                self.courier.miss(node_id, "it came to other topics than the others")
+                self.transport.miss(node_id, "it came to other topics than the others")
         return [node_id for node_id, update in kept.items() if update.topics == usual[0][0]]

@@ -27,7 +27,7 @@ class Canaries:
 
     @property
     def masked(self) -> tuple[str, ...]:
-        """What the door's operators are to mask."""
+        """What the export filter's operators are to mask."""
         return (*self.names, *self.numbers)
 
 
@@ -203,7 +203,7 @@ class Federation:
         return self.root / "home"
 
     def settings(self, **changes: Plain) -> Settings:
-        """The settings of a run: the strict door, the fast model, rules only."""
+        """The settings of a run: the strict export filter, the fast model, rules only."""
         flat: dict[str, Plain] = {
             "strategy": "memory-fusion",
             "baselines": "",

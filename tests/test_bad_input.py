@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr import errors
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
+from fedrag_flwr.loaded_models import Models, load_models
 from simulations.bad_inputs import CASES
 from simulations.worlds.bad_input_world import SETTINGS, TEXT, Bench, Case
 from tests.canary_search import found_in
@@ -17,13 +17,13 @@ REPORTED = {"BuildReport.failed", "Traffic.missing"}  # told in a report: the re
 
 
 @pytest.fixture(scope="module")
-def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
-    return load_toolbox(SETTINGS.models, tmp_path_factory.mktemp("models"))
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    return load_models(SETTINGS.models, tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.parametrize(("error", "case"), [pytest.param(error, case, id=label) for label, error, case in CASES])
-def test_a_bad_input_is_told_clearly(tmp_path: Path, toolbox: Toolbox, error: str, case: Case) -> None:
-    shown = case(Bench(tmp_path / "bench", toolbox))
+def test_a_bad_input_is_told_clearly(tmp_path: Path, models: Models, error: str, case: Case) -> None:
+    shown = case(Bench(tmp_path / "bench", models))
     assert shown.error == error
     assert error in REPORTED or issubclass(getattr(errors, error), errors.FedragError)
     assert shown.what.strip()

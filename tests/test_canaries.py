@@ -24,6 +24,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.caching import find_tiers
 from fedrag_flwr.demo import PUBLIC_NAMES
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
 from fedrag_flwr.records import (
     Answer,
@@ -36,7 +37,6 @@ from fedrag_flwr.records import (
     ShareRequest,
 )
 from fedrag_flwr.sources.sql import propose_mapping, sql_toml
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from tests.canary_federation import SILOS, STRATEGIES, Federation, Run, changes_of
 from tests.canary_search import found_in, found_under
 
@@ -77,9 +77,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
+def small_models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     federation = Federation(tmp_path_factory.mktemp("models"))
-    return load_toolbox(federation.settings().models, federation.home)
+    return load_models(federation.settings().models, federation.home)
 
 
 # --- whole runs -----------------------------------------------------------------------------------
@@ -207,10 +207,10 @@ def _written(device: str, canary: str) -> set[str]:
     return {form for match in found for form in (match[0], match[1])} | {canary, canary.upper(), canary.lower()}
 
 
-def _open(outcome: Outcome, device: str, toolbox: Toolbox) -> EdgeDevice:
+def _open(outcome: Outcome, device: str, models: Models) -> EdgeDevice:
     federation = outcome.federation
     documents = federation.root / "data" / device
-    return EdgeDevice(device, documents, federation.store(device), federation.settings(), toolbox)
+    return EdgeDevice(device, documents, federation.store(device), federation.settings(), models)
 
 
 def _sent(record: object) -> bytes:
@@ -221,12 +221,12 @@ def _sent(record: object) -> bytes:
 @pytest.mark.parametrize("mode", ["passages", "closed-book"])
 @pytest.mark.parametrize("device", SILOS)
 def test_an_answer_that_is_a_canary_does_not_leave(
-    outcome: Outcome, toolbox: Toolbox, device: str, mode: AnswerMode
+    outcome: Outcome, models: Models, device: str, mode: AnswerMode
 ) -> None:
     silo = SILOS[device]
     questions = [Question(f"q{n}", text, device) for n, text in enumerate(silo.questions)]
     model, told = Blabbermouth(), set[str]()
-    with _open(outcome, device, replace(toolbox, generator=lambda: model)) as opened:
+    with _open(outcome, device, replace(models, generator=lambda: model)) as opened:
         for secret in sorted(form for canary in silo.canaries.masked for form in _written(device, canary)):
             model.secret = secret
             said = opened.ask(questions[0], mode)
@@ -239,9 +239,9 @@ def test_an_answer_that_is_a_canary_does_not_leave(
 
 
 @pytest.mark.parametrize("device", SILOS)
-def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, toolbox: Toolbox, device: str) -> None:
+def test_all_memories_and_all_evidence_leave_without_canaries(outcome: Outcome, models: Models, device: str) -> None:
     silo = SILOS[device]
-    with _open(outcome, device, toolbox) as opened:
+    with _open(outcome, device, models) as opened:
         delta = opened.giving.memories(ShareRequest("memories", 0))
         units = opened.store.units("sentence")
         asked: list[EvidenceRequest] = []
@@ -263,7 +263,7 @@ PATIENTS = (  # as a database that is read by the mapping that is proposed for i
 )
 
 
-def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, toolbox: Toolbox) -> None:
+def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, models: Models) -> None:
     path, file = tmp_path / "ward.db", tmp_path / "ward.source.toml"
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(
@@ -275,7 +275,7 @@ def test_the_records_of_a_database_leave_without_canaries(tmp_path: Path, toolbo
     settings = Federation(tmp_path, {"privacy.lookup": True}).settings()
     canaries = [str(cell) for row in PATIENTS for cell in (*row[1].split(), *row[2:5])]
     asked = tuple(AskedQuestion(f"q{row[0]}", f"What is the mrn of {row[1]}?") for row in PATIENTS)
-    with EdgeDevice("birch", None, tmp_path / "store", settings, toolbox, [str(file)]) as opened:
+    with EdgeDevice("birch", None, tmp_path / "store", settings, models, [str(file)]) as opened:
         opened.build()
         delta = opened.giving.memories(ShareRequest("memories", 0))
         units = opened.store.units("sentence")

@@ -16,7 +16,7 @@ from fedrag_flwr.caching import Tier
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.files import best_effort
 from fedrag_flwr.memory.fusion.ledger import Ledger
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.models.cache import GenerationCache
 from fedrag_flwr.privacy.durable import DurableFile
 from fedrag_flwr.privacy.released_words import ReleasedWords
@@ -28,7 +28,7 @@ OPENERS: dict[str, Callable[[Path], None]] = {
     "generation cache": lambda folder: GenerationCache(folder / "new" / FILE).close(),
     "durable file": lambda folder: DurableFile(folder / "new" / FILE, "list", TABLE, 1).close(),
     "fusion's ledger": lambda folder: Ledger(folder / FILE).close(),
-    "shelf of summaries": lambda folder: SummaryShelf(folder / "new", 4).close(),
+    "shelf of summaries": lambda folder: SummaryStore(folder / "new", 4).close(),
     "tier of caches": lambda folder: Tier(folder / "new", 10**6).close(),
     "released words": lambda folder: ReleasedWords(folder / "new" / FILE).close(),
 }

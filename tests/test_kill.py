@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.toolbox import load_toolbox
+from fedrag_flwr.loaded_models import load_models
 from simulations.kill_store import kill_rounds
 from simulations.worlds.kill_world import SETTINGS, assert_whole, build_edition, open_device
 
@@ -36,7 +36,7 @@ def _drop_members(device: EdgeDevice) -> str:
 
 @pytest.mark.parametrize("harm", [_drop_a_sentence, _drop_support, _drop_members])
 def test_what_is_half_there_would_be_noticed(tmp_path: Path, harm: Callable[[EdgeDevice], str]) -> None:
-    with open_device(tmp_path, load_toolbox(SETTINGS.models, tmp_path)) as device:
+    with open_device(tmp_path, load_models(SETTINGS.models, tmp_path)) as device:
         build_edition(device, 1)
         assert_whole(device.store)
         statement = harm(device)

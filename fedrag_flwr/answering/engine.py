@@ -19,7 +19,7 @@ from fedrag_flwr.answering.judge import (
     told,
     weighed,
 )
-from fedrag_flwr.answering.passages import WHOLE_WORDS, PassageOrder, Shelf, given_texts, whole, windows
+from fedrag_flwr.answering.passages import WHOLE_WORDS, EvidenceStore, PassageOrder, given_texts, whole, windows
 from fedrag_flwr.answering.quote import best_quote, is_open
 from fedrag_flwr.answering.read import Draft, Reader
 from fedrag_flwr.answering.recall import Recall, Recalled
@@ -130,7 +130,7 @@ class Engine:
     ----------
     recall
         The memories.
-    shelf
+    store
         The device's passages.
     reader
         Asks the model.
@@ -149,7 +149,7 @@ class Engine:
     """
 
     recall: Recall
-    shelf: Shelf
+    evidence_store: EvidenceStore
     reader: Reader
     encoder: Encoder
     pipeline: Pipeline
@@ -174,10 +174,10 @@ class Engine:
         asked = self.asked(question.text)
         most, order = self.limits.passages, retriever or self.order
         if order is None:
-            units = self.shelf.nearest("paragraph", asked.vector, most)
+            units = self.evidence_store.nearest("paragraph", asked.vector, most)
         else:
             found = order.rank(question.text, most)
-            units = self.shelf.passages([one.passage_id for one in found], asked.vector)
+            units = self.evidence_store.passages([one.passage_id for one in found], asked.vector)
         draft = self.reader.plain(question.text, units)
         return self._plain(question, asked, draft, units, start, f"the model over {len(units)} whole passages")
 
@@ -195,17 +195,17 @@ class Engine:
         if not reading:
             unknown = because("memory", "memory does not know")
             return Answer(question.id, "", "abstained", 0.0, cost=Cost(self.clock() - start), decisions=(unknown,))
-        ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
+        ranked = self.evidence_store.ranked(asked.text, asked.vector, self.order)
         return self._answer(question, asked, self._read(asked, ranked, heard), start)
 
     def ranked(self, question: str) -> list[RankedText]:
         """The passages that are looked at for a question, best first."""
-        return self.shelf.ranked(question, self.asked(question).vector, self.order)
+        return self.evidence_store.ranked(question, self.asked(question).vector, self.order)
 
     def drafted(self, question: str) -> Judged:
         """What is read in home's passages, with its features, before anything is declined."""
         asked = self.asked(question)
-        return self._read(asked, self.shelf.ranked(question, asked.vector, self.order))
+        return self._read(asked, self.evidence_store.ranked(question, asked.vector, self.order))
 
     def ask(
         self, question: Question, near: Near | None = None, *, reading: bool = True, owners: bool = True
@@ -227,7 +227,7 @@ class Engine:
         asked = self.asked(question.text)
         if (known := self.recall.known(asked.text, asked.vector, asked.analysis)) is not None:
             return self._recalled(question, known, self.clock() - start)
-        ranked = self.shelf.ranked(asked.text, asked.vector, self.order)
+        ranked = self.evidence_store.ranked(asked.text, asked.vector, self.order)
         wants = {want.owner: want for want in self._wants(question, asked)} if owners else {}
         for owner in near(asked.vector) if near is not None else ():
             wants.setdefault(owner, Want(question.id, owner, ()))
@@ -253,7 +253,7 @@ class Engine:
         look = self.looks.take(question)
         if look is None:
             asked = self.asked(question.text)
-            look = Look(asked, self.shelf.ranked(asked.text, asked.vector, self.order))
+            look = Look(asked, self.evidence_store.ranked(asked.text, asked.vector, self.order))
         asked, ranked = look.asked, look.ranked
         home = look.home or self._read(asked, ranked)
         if not foreign:
@@ -301,7 +301,7 @@ class Engine:
         stem, options = without_options(asked.text)
         if self.limits.quotes and not options and is_open(asked.text):
             return self._quoted(asked, ranked, heard)
-        given = any(one.origin != self.shelf.device for one in ranked)
+        given = any(one.origin != self.evidence_store.device for one in ranked)
         if self.limits.words or given:
             units = windows(stem, ranked, self.limits.words or WHOLE_WORDS)
         else:
@@ -322,8 +322,8 @@ class Engine:
 
     def _answer(self, question: Question, asked: Asked, judged: Judged, start: float) -> Answer:
         """A judged draft as an answer, with the answer paths to home's passages."""
-        answer = told(question, judged, self.shelf.device, self.limits.abstain_below, self.clock() - start)
-        home = [unit.id for unit in answer.evidence if unit.origin == self.shelf.device]
+        answer = told(question, judged, self.evidence_store.device, self.limits.abstain_below, self.clock() - start)
+        home = [unit.id for unit in answer.evidence if unit.origin == self.evidence_store.device]
         paths = self.order.paths(asked.text, list(dict.fromkeys(home))) if self.order and home else ()
         return replace(answer, paths=paths)
 
@@ -354,7 +354,7 @@ class Engine:
         edges: dict[str, list[str]] = {}
         for match in self._near(asked):
             for owner, edge in references(match.item):
-                if owner != self.shelf.device:
+                if owner != self.evidence_store.device:
                     edges.setdefault(owner, []).extend([edge] if edge else [])
         named = [Want(question.id, owner, tuple(dict.fromkeys(ids))[:64]) for owner, ids in sorted(edges.items())]
         return tuple(named[:_MOST_WANTS])

@@ -31,7 +31,7 @@ class PassageOrder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class EvidenceStore:
     """A device's own passages and sentences.
 
     Parameters

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import Answer, EvidenceUnit, Question, because
 from fedrag_flwr.retrieval.units import nearest, within
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import Toolbox
 
 
 def answer_over(
     question: Question,
     units: Sequence[EvidenceUnit],
     settings: Settings,
-    toolbox: Toolbox,
+    models: Models,
     where: str = "",
     home: str = "",
 ) -> Answer:
@@ -29,7 +29,7 @@ def answer_over(
         As it was asked.
     units
         The evidence; how many words of it are read is a setting.
-    settings, toolbox
+    settings, models
         Of the run, and this side's models.
     where
         This side, for the decisions; "" where that goes without saying.
@@ -38,7 +38,7 @@ def answer_over(
     """
     start = time.perf_counter()
     read = within(nearest(units, home), settings.inference.budget)
-    reader = Reader(toolbox.generator, settings.inference.max_answer_tokens, settings.seed)
-    judged = judged_over(question.text, toolbox.pipeline.question(question.text), read, reader)
+    reader = Reader(models.generator, settings.inference.max_answer_tokens, settings.seed)
+    judged = judged_over(question.text, models.pipeline.question(question.text), read, reader)
     answer = told(question, judged, home, settings.inference.abstain_below, time.perf_counter() - start)
     return answer.after(because("place", f"at the {where}")) if where else answer

@@ -15,6 +15,7 @@ from fedrag_flwr.api.answer import Answer, AnswerStream, answer_of, question_lin
 from fedrag_flwr.api.configured import Given, configured
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import DocumentError, NotFoundError, SourceError, StoreError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.models.base import Heard
@@ -25,7 +26,6 @@ from fedrag_flwr.records import BuildReport, Progress, Question, silent
 from fedrag_flwr.service.answers import given
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.readers import JSON_LINES, READERS
-from fedrag_flwr.toolbox import load_toolbox
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,8 +82,8 @@ class Device:
         """The device beneath, with everything that strategies and services call."""
         if self._own and self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        toolbox = load_toolbox(self.settings.models, fedrag_home(self.settings.home))
-        return EdgeDevice(self.name, self.folder, self.root, self.settings, toolbox, self._sources)
+        models = load_models(self.settings.models, fedrag_home(self.settings.home))
+        return EdgeDevice(self.name, self.folder, self.root, self.settings, models, self._sources)
 
     def close(self) -> None:
         """Close the store and the sources; the device opens anew when it is used again."""

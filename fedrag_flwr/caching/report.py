@@ -11,6 +11,7 @@ from typing import Literal
 from fedrag_flwr.answering.judge import judged_over, told
 from fedrag_flwr.answering.passages import given_texts, windows
 from fedrag_flwr.answering.read import Reader
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Grammar, Prompt
 from fedrag_flwr.privacy.model_summary import brings_nothing
 from fedrag_flwr.privacy.nearness import rescored
@@ -22,7 +23,6 @@ from fedrag_flwr.text.base import Pipeline, QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS
 from fedrag_flwr.text.questions import matches_type
 from fedrag_flwr.text.support import coverage, forms
-from fedrag_flwr.toolbox import Toolbox
 
 Writer = Literal["model", "extractive", "none"]
 RULES = 4  # grows when answers or reports come to be written otherwise: what was cached is then void
@@ -76,7 +76,7 @@ class Reporter:
     clock: Clock = time.perf_counter
 
     @classmethod
-    def of(cls, settings: Settings, tools: Toolbox, writer: Writer) -> Reporter:
+    def of(cls, settings: Settings, tools: Models, writer: Writer) -> Reporter:
         """What writes answers and reports under a run's settings."""
         asked = settings.inference
         reader = Reader(tools.generator, asked.max_answer_tokens, settings.seed)

@@ -34,6 +34,7 @@ from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.viewing import MemoryLine, view_document, view_hyperedge
 from fedrag_flwr.device_files import DeviceFiles
 from fedrag_flwr.errors import StoreCorruptError, StoreError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import FILE
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
@@ -44,7 +45,6 @@ from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import BuildReport, ChosenPath
 from fedrag_flwr.service.config import config_of
 from fedrag_flwr.sources.opening import SourceSet
-from fedrag_flwr.toolbox import load_toolbox
 
 inspect_app = typer.Typer(help="Look into a device's memory.", no_args_is_help=True)
 
@@ -80,7 +80,7 @@ def build(
     root = _store_of(name, store)
     if rebuild:  # what would stop the build is told before anything goes
         settings = settings_from(changes)
-        sources = SourceSet(folder, source or (), load_toolbox(settings.models, fedrag_home(settings.home)))
+        sources = SourceSet(folder, source or (), load_models(settings.models, fedrag_home(settings.home)))
         try:
             sources.read(may_be_empty=lambda _: empty)
         finally:
@@ -243,8 +243,8 @@ def open_device(
 ) -> EdgeDevice:
     """Open a device with the settings that the command line changes."""
     settings = settings_from(changes)
-    toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-    return EdgeDevice(name, folder, root, settings, toolbox, sources)
+    models = load_models(settings.models, fedrag_home(settings.home))
+    return EdgeDevice(name, folder, root, settings, models, sources)
 
 
 def _store_of(name: str, store: Path | None) -> Path:

@@ -15,7 +15,7 @@ from fedrag_flwr.errors import SourceError
 from fedrag_flwr.hypergraph import Learning, LearningSettings, Units, learn, update
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.change import Change, HeldBack, NewDocument, content_id
+from fedrag_flwr.memory.store.change import Change, NewDocument, Rejected, content_id
 from fedrag_flwr.memory.synthesis.distilling import Distilled, Distiller, Drafted
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.models.base import Encoder
@@ -59,12 +59,12 @@ class _Difference:
     changed: tuple[Document, ...]
     removed: tuple[str, ...]
     unremembered: tuple[str, ...]  # in the store, but without memories yet
-    unjudged: bool  # documents came or went without memories having been judged by it
+    stale: bool  # documents came or went without memories having been judged by it
     otherwise: frozenset[str]  # documents that stay as other settings made them, as they cannot be read now
 
     @property
     def empty(self) -> bool:
-        return not (self.added or self.changed or self.removed or self.unremembered or self.unjudged)
+        return not (self.added or self.changed or self.removed or self.unremembered or self.stale)
 
     @property
     def gone(self) -> frozenset[str]:
@@ -107,7 +107,7 @@ def difference(reading: Reading, store: MemoryStore, plan: BuildPlan) -> _Differ
         changed=tuple(present[i] for i in sorted(changed)),
         removed=tuple(sorted(removed)),
         unremembered=tuple(sorted((waiting & present.keys()) - changed)),
-        unjudged=plan.memories and not store.judged(),
+        stale=plan.memories and not store.judged(),
         otherwise=otherwise - present.keys(),
     )
 
@@ -223,9 +223,7 @@ class Builder:
         progress("learn", 0, 1)
         learning = self._learn((paragraphs, sentences), [one for read in drafted for one in read.passages], plan)
         progress("learn", 1, 1)
-        standing = standing_of(
-            self.store, self.device, held, changed.gone, changed.unremembered, unjudged=changed.unjudged
-        )
+        standing = standing_of(self.store, self.device, held, changed.gone, changed.unremembered, stale=changed.stale)
         distilled = self.distiller.distil(drafted, sentences, learning.hyperedges, progress, standing)
         progress("anchor", 0, 1)
         items = self._items(distilled)
@@ -238,7 +236,7 @@ class Builder:
             items,
             remembered=tuple(passage.document_id for read in drafted for passage in read.passages[:1]),
             by_model=tuple(made[place] for place in distilled.by_model if made[place] not in ruled),
-            held=tuple(self._held_back(distilled)),
+            held=tuple(self._rejected(distilled)),
             withdrawn=tuple(self._id(draft) for draft in distilled.withdrawn),
         )
 
@@ -276,10 +274,10 @@ class Builder:
             )
         return tuple(items.values())
 
-    def _held_back(self, distilled: Distilled) -> Iterable[HeldBack]:
+    def _rejected(self, distilled: Distilled) -> Iterable[Rejected]:
         for draft, vector in zip(distilled.held.drafts, distilled.held.vectors, strict=True):
             said = (draft.question, draft.answer, draft.kind, draft.answer_type, draft.support)
-            yield HeldBack(self._id(draft), *said, embedding=vector)
+            yield Rejected(self._id(draft), *said, embedding=vector)
 
     def _id(self, draft: Draft) -> str:
         return content_id(self.device, draft.kind, draft.question, draft.answer, *draft.support)
@@ -338,6 +336,6 @@ class _Made:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     by_model: tuple[str, ...] = ()
-    held: tuple[HeldBack, ...] = ()
+    held: tuple[Rejected, ...] = ()
     withdrawn: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()  # documents without a single sentence

@@ -1,4 +1,4 @@
-"""EdgeDevice: one device's documents, memory, inference and privacy door behind one face; no Flower here."""
+"""EdgeDevice: one device's documents, memory, inference and export filter behind one face; no Flower here."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from functools import partial
 from pathlib import Path
 
 from fedrag_flwr.answering.engine import Engine
-from fedrag_flwr.answering.passages import Shelf
+from fedrag_flwr.answering.passages import EvidenceStore
 from fedrag_flwr.device.answering import DeviceAnswers
-from fedrag_flwr.device.doorkeeping import Doorkeeper
+from fedrag_flwr.device.centroids import PassageCentroids
 from fedrag_flwr.device.engines import Engines, Memories
 from fedrag_flwr.device.giving import DeviceGiving
 from fedrag_flwr.device.graphing import DeviceGraph
 from fedrag_flwr.device.message_log import FILE as MESSAGES
 from fedrag_flwr.device.message_log import MessageLog
-from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.rebuilding import DeviceBuilds
+from fedrag_flwr.device.releases import Releases
 from fedrag_flwr.device.sharing import OpaqueIds, bank_of, take_bank
 from fedrag_flwr.device.summarising import DeviceSummaries
 from fedrag_flwr.device.tracing import TraceLine, trace_answer
 from fedrag_flwr.device.waiting import Admission, DeviceWaiting
 from fedrag_flwr.errors import PrivacyError, WireError
 from fedrag_flwr.exchange.device import Callbacks, SealedExchange
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
@@ -34,7 +35,7 @@ from fedrag_flwr.naming import valid_name
 from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.ordering.sources import DeviceSources
-from fedrag_flwr.privacy.opening import open_door
+from fedrag_flwr.privacy.opening import open_export_filter
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import (
     Answer,
@@ -63,7 +64,6 @@ from fedrag_flwr.retrieval import FittingSettings
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.opening import SourceSet
 from fedrag_flwr.text import Extractor, ModelExtractor, ParseExtractor
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from fedrag_flwr.walking.peer import DeviceWalks
 
 NAMES = "names.sqlite"
@@ -71,7 +71,7 @@ CACHES = "caches"
 
 
 class EdgeDevice:
-    """One device: builds its memory, answers, shares through its door, and helps others.
+    """One device: builds its memory, answers, shares through its export filter, and helps others.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class EdgeDevice:
         The directory that holds its store.
     settings
         Of the run.
-    toolbox
+    models
         The models.
     sources
         Further sources: folders, databases, graphs and mapping files, as `open_source` knows them.
@@ -100,14 +100,14 @@ class EdgeDevice:
         documents: Path | None,
         root: Path,
         settings: Settings,
-        toolbox: Toolbox,
+        models: Models,
         sources: Sequence[str] = (),
     ) -> None:
         self.name = valid_name(name)
         self.documents = documents
-        self.sources = SourceSet(documents, sources, toolbox)
+        self.sources = SourceSet(documents, sources, models)
         self.settings = settings
-        self.toolbox = toolbox
+        self.models = models
         self.store = MemoryStore.open(
             root,
             self._identity(),
@@ -120,28 +120,28 @@ class EdgeDevice:
         self.messages = MessageLog(kept / MESSAGES)
         try:
             key = BoxKey.kept(kept / "box.key")
-            self.door = open_door(
+            self.export = open_export_filter(
                 settings.privacy,
-                toolbox.encoder,
-                toolbox.pipeline,
+                models.encoder,
+                models.pipeline,
                 self._hide,
                 name,
                 kept,
                 root / NAMES,
-                toolbox.generator,
+                models.generator,
             )
         except BaseException:
             self.store.close()
             raise
-        self.doorkeeper = Doorkeeper(name, self.store, self.door, self._hide, settings)
-        evidence = DeviceSources(self.store, root, toolbox.encoder, toolbox.pipeline, self._extractor, toolbox.tokens)
+        self.releases = Releases(name, self.store, self.export, self._hide, settings)
+        evidence = DeviceSources(self.store, root, models.encoder, models.pipeline, self._extractor, models.tokens)
         self.controller = DeviceController(name, self.store, root, evidence, FittingSettings(), settings.seed)
         self.orders = EvidenceOrders(self.store, evidence, self.controller, settings.retrieval)
         self.delivered = DeliveredAnswers(self.store.database)  # what others answered for it
         outbox = Outbox(self.store.database, kept, settings.serving.retry_seconds)
-        self.waiting = DeviceWaiting(name, outbox, self.delivered, self.door, settings)
-        self._engines = Engines(name, self.store, settings, toolbox, self.orders)
-        self.graph = DeviceGraph(name, self.store, self.door, self._hide, toolbox, settings)
+        self.waiting = DeviceWaiting(name, outbox, self.delivered, self.export, settings)
+        self._engines = Engines(name, self.store, settings, models, self.orders)
+        self.graph = DeviceGraph(name, self.store, self.export, self._hide, models, settings)
         self._builds = DeviceBuilds(
             name,
             self.store,
@@ -150,17 +150,17 @@ class EdgeDevice:
             self.orders,
             self._sweep,
             self.graph,
-            toolbox,
+            models,
             settings,
         )
-        middles = PassageMiddles(self.doorkeeper, key.derived("groups of passages"))
-        self.giving = DeviceGiving(self.doorkeeper, lambda: self.sources, self.graph, self.shelf, middles)
+        centroids = PassageCentroids(self.releases, key.derived("groups of passages"))
+        self.giving = DeviceGiving(self.releases, lambda: self.sources, self.graph, self.evidence_store, centroids)
         self.sealed = SealedExchange.of(
             name,
             key,
             kept,
-            toolbox.encoder,
-            self.door,
+            models.encoder,
+            self.export,
             settings,
             Callbacks(
                 overview=self.graph.known_summaries,
@@ -177,20 +177,20 @@ class EdgeDevice:
             name,
             lambda: self.sources,
             self.store,
-            self.door,
-            self.doorkeeper.inform,
-            self.doorkeeper.generation,
+            self.export,
+            self.releases.inform,
+            self.releases.generation,
             root / CACHES,
             settings.caching,
             lookup=settings.privacy.lookup,
         )
         sums = self.sealed.sums
-        self.walks = DeviceWalks(name, self.store, self.door, toolbox, settings, root, kept, sums, self.orders)
-        self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, toolbox.encoder, settings)
+        self.walks = DeviceWalks(name, self.store, self.export, models, settings, root, kept, sums, self.orders)
+        self.answers = DeviceAnswers(self._engines, self.graph, self.walks, self.controller, models.encoder, settings)
 
     def close(self) -> None:
-        """Close the store, what the door keeps beside it, the caches and the sources, each also where another fails."""
-        parts = (self.store, self.walks, self.sealed, self.messages, self.door, self.summaries, self.sources)
+        """Close the store, the filter, the caches and the sources, each also where another fails."""
+        parts = (self.store, self.walks, self.sealed, self.messages, self.export, self.summaries, self.sources)
         with ExitStack() as closing:  # the last one first
             for part in parts:
                 closing.callback(part.close)
@@ -210,9 +210,9 @@ class EdgeDevice:
         return DeviceCard(
             name=self.name,
             sources=self.sources.kinds,
-            encoder_id=self.toolbox.encoder.id,
-            dimension=self.toolbox.encoder.dimension,
-            generator_id=self.toolbox.generator_id,
+            encoder_id=self.models.encoder.id,
+            dimension=self.models.encoder.dimension,
+            generator_id=self.models.generator_id,
             documents=counts.documents,
             items=counts.items,
             version=self.store.version,
@@ -263,7 +263,7 @@ class EdgeDevice:
     ) -> AnswerBatch:
         """Answer questions; those that home cannot close come back open, with what they need.
 
-        Every answer in the batch has passed the privacy door, and of one that people here wait for the batch says only
+        Every answer in the batch has passed the export filter, and of one that people here wait for the batch says only
         that it is there; `ask` gives the full one to the people at the device.
         Answers kept from before are not given again where `states` say that others' documents beneath have changed.
         """
@@ -303,7 +303,7 @@ class EdgeDevice:
         Nothing here proves who made them: they are masked as they are, without a look at what they say to rest on.
         """
         closed = self.waiting.receive(answers)
-        return self.doorkeeper.batch(answers, (), "memory", closed)
+        return self.releases.batch(answers, (), "memory", closed)
 
     def keep(self, batch: AnswerBatch) -> ImportReport:
         """Keep answers that the server made for this device.
@@ -365,22 +365,22 @@ class EdgeDevice:
         still_open = [one for one in outcomes if isinstance(one, OpenQuestion)]
         self.waiting.keep(answers)
         texts = {question.id: question.text for question in admission.questions}
-        return self.doorkeeper.batch(answers, still_open, mode, admission.own, texts)
+        return self.releases.batch(answers, still_open, mode, admission.own, texts)
 
     def offer(self, request: WaitingRequest) -> WaitingBatch:
         """Questions of the people here that a run may close."""
         return self.waiting.offer(request)
 
     def walk(self, request: WalkRequest) -> WalkReply:
-        """Reply to the hops of other devices' questions, through the door."""
+        """Reply to the hops of other devices' questions, through the export filter."""
         return self.walks.walk(request)
 
     # --- its parts --------------------------------------------------------------------------------
 
     @property
-    def shelf(self) -> Shelf:
+    def evidence_store(self) -> EvidenceStore:
         """Its own passages."""
-        return Shelf(self.name, self.store)
+        return EvidenceStore(self.name, self.store)
 
     @property
     def engine(self) -> Engine:
@@ -399,8 +399,8 @@ class EdgeDevice:
 
     def engine_under(self, settings: Settings) -> Engine:
         """The inference engine over own memories under other settings of reading and answering, for comparison."""
-        toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-        return Engines(self.name, self.store, settings, toolbox, self.orders).over("all")
+        models = load_models(settings.models, fedrag_home(settings.home))
+        return Engines(self.name, self.store, settings, models, self.orders).over("all")
 
     def _sweep(self) -> None:
         """Drop kept answers and replies that may rest on documents that are gone."""
@@ -410,15 +410,15 @@ class EdgeDevice:
 
     def _extractor(self) -> Extractor:
         if self.settings.retrieval.extractor == "model":
-            return ModelExtractor(self.toolbox.generator(), self.settings.seed)
+            return ModelExtractor(self.models.generator(), self.settings.seed)
         return ParseExtractor()
 
     def _identity(self) -> dict[str, str]:
-        encoder = self.toolbox.encoder
+        encoder = self.models.encoder
         return {
             "device": self.name,
             "encoder": encoder.id,
             "dimension": str(encoder.dimension),
-            "pipeline": self.toolbox.pipeline.id,
+            "pipeline": self.models.pipeline.id,
             "rules": RuleSynthesizer().id,  # what they made before stands beside what they make now
         }

@@ -6,10 +6,11 @@ import threading
 from typing import Literal
 
 from fedrag_flwr.answering.engine import Engine, Limits
-from fedrag_flwr.answering.passages import Shelf
+from fedrag_flwr.answering.passages import EvidenceStore
 from fedrag_flwr.answering.read import Reader
 from fedrag_flwr.answering.recall import Recall
 from fedrag_flwr.errors import NotFoundError
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.memory.store import MemoryStore
@@ -17,7 +18,6 @@ from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.toolbox import Toolbox
 
 Memories = Literal["all", "own", "none"]
 State = tuple[int, str]
@@ -34,7 +34,7 @@ class Engines:
         Its memory.
     settings
         Of the run.
-    toolbox
+    models
         The models.
     orders
         Whose sentences the slow path reads.
@@ -45,13 +45,13 @@ class Engines:
         device: str,
         store: MemoryStore,
         settings: Settings,
-        toolbox: Toolbox,
+        models: Models,
         orders: EvidenceOrders,
     ) -> None:
         self._device = device
         self._store = store
         self._settings = settings
-        self._toolbox = toolbox
+        self._models = models
         self._orders = orders
         self._kept: dict[Memories, tuple[State, Engine]] = {}
         self._making = threading.Lock()
@@ -90,7 +90,7 @@ class Engines:
         return self._store.version, self._orders.id  # another process may have built, or taken in weights
 
     def _made(self, memories: Memories) -> Engine:
-        memory, inference, tools = self._settings.memory, self._settings.inference, self._toolbox
+        memory, inference, tools = self._settings.memory, self._settings.inference, self._models
         known = [] if memories == "none" else self._store.items(origin=self._device if memories == "own" else None)
         recall = Recall(
             Matcher(known, memory.alpha),
@@ -110,7 +110,7 @@ class Engines:
         )
         return Engine(
             recall,
-            Shelf(self._device, self._store, self._settings.retrieval.passages),
+            EvidenceStore(self._device, self._store, self._settings.retrieval.passages),
             Reader(tools.generator, inference.max_answer_tokens, self._settings.seed),
             tools.encoder,
             tools.pipeline,

@@ -1,4 +1,4 @@
-"""What a device gives to others who ask: memories, summaries, centroids, documents and evidence, through its door."""
+"""What others get from a device through its export filter: memories, summaries, centroids, documents, evidence."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from fedrag_flwr.answering.passages import Shelf
-from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
+from fedrag_flwr.answering.passages import EvidenceStore
+from fedrag_flwr.device.centroids import PassageCentroids
 from fedrag_flwr.device.graphing import DeviceGraph
-from fedrag_flwr.device.middles import PassageMiddles
 from fedrag_flwr.device.rebuilding import emptied_sources
+from fedrag_flwr.device.releases import RELEASED, Releases
 from fedrag_flwr.device.sharing import Sharing
 from fedrag_flwr.errors import FedragError, PrivacyError, StoreCorruptError, WireError
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
 from fedrag_flwr.records import (
     Centroid,
@@ -49,21 +49,21 @@ class DeviceGiving:
 
     Parameters
     ----------
-    doorkeeper
-        Keeps the door up to date that it leaves by, and knows the device's memory.
+    releases
+        Keeps the export filter up to date that it leaves by, and knows the device's memory.
     sources
         Where the documents are.
-    graph, shelf
+    graph, store
         The device's knowledge graph and its own evidence.
-    middles
-        Of its passages, as the door shows them.
+    groups
+        Of its passages, as the export filter shows them.
     """
 
-    doorkeeper: Doorkeeper
+    releases: Releases
     sources: Callable[[], SourceSet]
     graph: DeviceGraph
-    shelf: Shelf
-    middles: PassageMiddles
+    evidence_store: EvidenceStore
+    groups: PassageCentroids
 
     def memories(self, request: ShareRequest) -> Delta:
         """What of this device's memories is new, and what was withdrawn, since a version of its store; in pages.
@@ -71,12 +71,12 @@ class DeviceGiving:
         Where the other side knows another generation, everything is sent; where it has pages of another version than
         the present one, they come again from the first.
         """
-        keeper = self.doorkeeper
+        keeper = self.releases
         size = keeper.settings.federation.page_bytes
-        return Sharing(keeper.device, keeper.store, keeper.door, keeper.hide, size).page(request, keeper.generation())
+        return Sharing(keeper.device, keeper.store, keeper.export, keeper.hide, size).page(request, keeper.generation())
 
     def summaries(self, request: SummaryRequest) -> SummaryBatch:
-        """What the knowledge graph is about that the asking side does not know yet, through the door.
+        """What the knowledge graph is about that the asking side does not know yet, through the export filter.
 
         Raises
         ------
@@ -84,16 +84,16 @@ class DeviceGiving:
             This device's summaries leave in boxes alone, or under a stricter exchange than the run's.
         """
         self._refuse_laxer(request.exchange)
-        if self.doorkeeper.settings.graph.share == "sealed":
+        if self.releases.settings.graph.share == "sealed":
             raise PrivacyError(
                 "this device's summaries leave in sealed boxes alone",
-                where=self.doorkeeper.device,
+                where=self.releases.device,
                 fix='the run needs graph.share = "sealed"',
             )
         return self._released_summaries(request)
 
     def overview(self) -> SummaryOverview:
-        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the door once.
+        """The vectors of all own summaries as they leave, kept beside the store: unchanged ones pass the filter once.
 
         What is kept there is made anew where it is torn.
 
@@ -103,7 +103,7 @@ class DeviceGiving:
             Members may not see them.
         """
         self._refuse_laxer("download")  # members read what is sealed for them
-        folder = self.doorkeeper.store.database.directory / RELEASED
+        folder = self.releases.store.database.directory / RELEASED
         try:
             return self._overview_in(folder)
         except StoreCorruptError as error:
@@ -113,54 +113,54 @@ class DeviceGiving:
 
     def _refuse_laxer(self, exchange: Exchange) -> None:
         """Raise where a run shows summaries' vectors to others than this device's own exchange would."""
-        own = self.doorkeeper.settings.exchange_for("gated")
+        own = self.releases.settings.exchange_for("gated")
         if _STRICTNESS.index(own) > _STRICTNESS.index(exchange):
             raise PrivacyError(
                 f'this device gives its summaries under exchange = "{own}" or a stricter one',
-                where=self.doorkeeper.device,
+                where=self.releases.device,
                 fix=f'the run needs exchange = "{own}"',
             )
 
     def _overview_in(self, folder: Path) -> SummaryOverview:
-        keeper, device = self.doorkeeper, self.doorkeeper.device
-        with closing(SummaryShelf(folder, keeper.store.dimension, keeper.settings.routing.most)) as shelf:
+        keeper, device = self.releases, self.releases.device
+        with closing(SummaryStore(folder, keeper.store.dimension, keeper.settings.routing.most)) as evidence_store:
             more = True
             while more:
-                batch = self._released_summaries(shelf.known_of(device))
-                shelf.take(batch)
+                batch = self._released_summaries(evidence_store.known_of(device))
+                evidence_store.take(batch)
                 more = batch.more
-            return shelf.overview(frozenset({device}))
+            return evidence_store.overview(frozenset({device}))
 
     def _released_summaries(self, request: SummaryRequest) -> SummaryBatch:
         """A name that is learnt to be private may stand in summaries that left before: then all are released anew.
 
         So they are where the settings say otherwise what of a summary leaves.
         """
-        keeper, graph = self.doorkeeper, self.doorkeeper.settings.graph
+        keeper, graph = self.releases, self.releases.settings.graph
         keeper.inform()
         while True:
-            names = len(keeper.door.names)
+            names = len(keeper.export.names)
             told = f"{keeper.generation()}.{names}.{graph.vectors}.{graph.share}"
             batch = self.graph.share(request, hashlib.sha256(told.encode()).hexdigest()[:32])
-            if len(keeper.door.names) == names:
+            if len(keeper.export.names) == names:
                 return batch
             request = SummaryRequest("", ())
 
     def centroids(self, request: CentroidRequest) -> CentroidBatch:
-        """The directions of groups of passages as the door shows them, with rounded sizes, the largest groups first.
+        """The directions of groups of passages as the filter shows them, with rounded sizes, the largest groups first.
 
         A request for fewer gets fewer of the same groups. What one grouping tells is what the means of four passages
         or more tell (of a device of two or three, of those); what changes between two states of the documents, what
         changed in the means.
         """
-        found = self.middles.present().largest(request.most)
+        found = self.groups.present().largest(request.most)
         rows = zip(found.vectors, found.passages.tolist(), found.closeness.tolist(), strict=True)
-        release = self.doorkeeper.door.release_vector
+        release = self.releases.export.release_vector
         told = tuple(Centroid(release(vector), count, close) for vector, count, close in rows)
-        return CentroidBatch(self.doorkeeper.device, told)
+        return CentroidBatch(self.releases.device, told)
 
     def documents(self) -> DocumentBatch:
-        """Whole documents, for the centralised reference; the door refuses unless this device allows it.
+        """Whole documents, for the centralised reference; the export filter refuses unless this device allows it.
 
         Raises
         ------
@@ -169,14 +169,14 @@ class DeviceGiving:
         SourceError
             The documents cannot be read.
         """
-        emptied = emptied_sources(self.doorkeeper.store)
+        emptied = emptied_sources(self.releases.store)
         documents = self.sources().read(may_be_empty=emptied.__contains__).documents
-        return DocumentBatch(self.doorkeeper.device, self.doorkeeper.door.release_documents(documents))
+        return DocumentBatch(self.releases.device, self.releases.export.release_documents(documents))
 
     def evidence(self, requests: Sequence[EvidenceRequest], by: RetrieveBy = "hyperedges") -> EvidenceBatch:
-        """Evidence for others' questions, through the door and within this device's own limit.
+        """Evidence for others' questions, through the export filter and within this device's own limit.
 
-        Where the door rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
+        Where the filter rewrites, what is given is chosen by what leaves, from a few times as many near sentences.
 
         Raises
         ------
@@ -196,23 +196,23 @@ class DeviceGiving:
                 failed.append(error)
         if failed and not evidence:
             raise failed[0]
-        return EvidenceBatch(self.doorkeeper.device, tuple(evidence), time.perf_counter() - start)
+        return EvidenceBatch(self.releases.device, tuple(evidence), time.perf_counter() - start)
 
     def _evidence_for(self, request: EvidenceRequest, by: RetrieveBy) -> Evidence:
-        keeper = self.doorkeeper
+        keeper = self.releases
         if request.vector.shape != (keeper.store.dimension,):
             raise WireError("a vector of another length than this device's encoder gives", where="EvidenceRequest")
         most = keeper.settings.inference.remote_units
         budget = min(request.budget, most)
-        pool = MASKED_FOR_ONE * most if keeper.door.rewrites else budget
+        pool = MASKED_FOR_ONE * most if keeper.export.rewrites else budget
         if by == "graph":
             units = self.graph.retrieve(request.vector, pool)
         elif by == "sentences":
-            units = self.shelf.nearest_sentences(request.vector, pool)
+            units = self.evidence_store.nearest_sentences(request.vector, pool)
         else:
             edges = [own for _, own in keeper.store.resolve_opaque(request.hyperedges).values()]
-            offered = self.shelf.offered if by == "nearest" else self.shelf.units_of
+            offered = self.evidence_store.offered if by == "nearest" else self.evidence_store.units_of
             units = offered(edges, request.vector)[:pool]
         return Evidence(
-            request.question_id, keeper.door.release_evidence(units, vector=request.vector, most=budget).items
+            request.question_id, keeper.export.release_evidence(units, vector=request.vector, most=budget).items
         )

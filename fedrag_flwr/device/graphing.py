@@ -29,9 +29,10 @@ from fedrag_flwr.knowledge_graph.retrieval import (
 )
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.knowledge_graph.summaries import ExtractiveSummarizer, ModelSummarizer, Summarizer
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.graph_store import GraphStore
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.records import (
     Answer,
     BuildReport,
@@ -48,7 +49,6 @@ from fedrag_flwr.records import (
     Vector,
 )
 from fedrag_flwr.settings import GraphSettings, Settings
-from fedrag_flwr.toolbox import Toolbox
 
 TOGETHER = 32  # summaries that are released together
 _EACH = 100  # bytes of a summary beside its text and its vector
@@ -62,9 +62,9 @@ class DeviceGraph:
     ----------
     device
         The device's name.
-    store, door, hide
+    store, export filter, hide
         Its memory, what lets texts and vectors leave, and its opaque ids.
-    toolbox
+    models
         The models.
     settings
         Of the run.
@@ -72,9 +72,9 @@ class DeviceGraph:
 
     device: str
     store: MemoryStore
-    door: ExportDoor
+    export: ExportFilter
     hide: OpaqueIds
-    toolbox: Toolbox
+    models: Models
     settings: Settings
     _retriever: tuple[tuple[int, int], GraphRetriever] | None = None
     _overview: tuple[list[str], NDArray[np.float32]] | None = None
@@ -85,7 +85,7 @@ class DeviceGraph:
 
     def extend(self, report: BuildReport, progress: Progress) -> BuildReport:
         """Refresh after a build, and add what it holds, the seconds and the model's work to its report."""
-        summarizer = make_summarizer(self.settings.graph, self.toolbox, self.settings.seed)
+        summarizer = make_summarizer(self.settings.graph, self.models, self.settings.seed)
         made = self._builder(summarizer).refresh(progress)
         self._retriever = None
         cost = report.cost + (summarizer.cost if isinstance(summarizer, ModelSummarizer) else Cost())
@@ -104,12 +104,12 @@ class DeviceGraph:
         request
             What the asking side knows.
         generation
-            Names the store and the door as they are; where the request names another, everything is sent.
+            Names the store and the export filter as they are; where the request names another, everything is sent.
 
         Raises
         ------
         PrivacyError
-            If an operator of the door fails; nothing is shared then.
+            If an operator of the export filter fails; nothing is shared then.
         """
         known = frozenset(request.known) if request.generation == generation else frozenset()
         summaries = self._store().communities()
@@ -124,7 +124,7 @@ class DeviceGraph:
         while done < len(new) and size < self.settings.federation.page_bytes:  # what is withheld fills no page
             part = {name: texts[name] for name in new[done : done + TOGETHER]}
             told = contents.of({name: summaries[name].members for name in part}) if contents else None
-            passed = self.door.release_summaries(part, told, text=self.settings.graph.share == "text")
+            passed = self.export.release_summaries(part, told, text=self.settings.graph.share == "text")
             released += passed.items
             withheld.update(passed.withheld)
             size += sum(len(one.text.encode()) + 2 * len(one.vector) + _EACH for one in passed.items)
@@ -182,7 +182,7 @@ class DeviceGraph:
 
     def keep_overview(self, overview: SummaryOverview) -> ImportReport:
         """Keep the vectors of all devices' summaries in place of those before; raises as :meth:`take_overview`."""
-        if any(one.vector.shape != (self.toolbox.encoder.dimension,) for one in overview.summaries):
+        if any(one.vector.shape != (self.models.encoder.dimension,) for one in overview.summaries):
             raise WireError("a vector of another length than this device's encoder gives", where="SummaryOverview")
         self._store().put_overview(overview.summaries)
         self._overview = None
@@ -211,7 +211,7 @@ class DeviceGraph:
 
     def answering(self) -> GraphAnswers:
         """How this device answers over its graph: evidence, candidates and gate."""
-        inference, gate, tools = self.settings.inference, self.settings.gate, self.toolbox
+        inference, gate, tools = self.settings.inference, self.settings.gate, self.models
         model = GateModel.load(INFORMED if self.known_summaries()[0] else ALONE)
         if gate.threshold >= 0:
             model = replace(model, threshold=gate.threshold)
@@ -255,16 +255,16 @@ class DeviceGraph:
         return GraphRetriever(self.device, index, passages, RetrievalSettings(levels=levels))
 
     def _store(self) -> GraphStore:
-        return GraphStore(self.store.database, self.toolbox.encoder.dimension)
+        return GraphStore(self.store.database, self.models.encoder.dimension)
 
     def _builder(self, summarizer: Summarizer | None = None) -> GraphBuilder:
         graph, seed = self.settings.graph, self.settings.seed
         cutting = CutSettings(graph.community_most, graph.community_least, seed=seed)
-        summarizer = summarizer or make_summarizer(graph, self.toolbox, seed)
-        return GraphBuilder(self.store, self.toolbox.encoder, self.toolbox.pipeline, summarizer, cutting)
+        summarizer = summarizer or make_summarizer(graph, self.models, seed)
+        return GraphBuilder(self.store, self.models.encoder, self.models.pipeline, summarizer, cutting)
 
 
-def make_summarizer(settings: GraphSettings, toolbox: Toolbox, seed: int) -> Summarizer:
+def make_summarizer(settings: GraphSettings, models: Models, seed: int) -> Summarizer:
     """The way of summing up that settings name."""
     extractive = ExtractiveSummarizer(settings.detail, settings.most_copied)
-    return extractive if settings.summaries == "extractive" else ModelSummarizer(toolbox.generator, extractive, seed)
+    return extractive if settings.summaries == "extractive" else ModelSummarizer(models.generator, extractive, seed)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.device.graphing import DeviceGraph
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore, people
 from fedrag_flwr.memory.store.database import write_lock
 from fedrag_flwr.memory.synthesis.distilling import Distiller
@@ -17,7 +18,6 @@ from fedrag_flwr.records import BuildReport, Progress
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.opening import SourceSet
-from fedrag_flwr.toolbox import Toolbox
 
 _LOCK = "building.lock"
 _TEXTS = "texts"  # meta key: whether the last build read the folder of files
@@ -42,7 +42,7 @@ class DeviceBuilds:
         Drops what was made of documents that are gone.
     graph
         Its knowledge graph.
-    toolbox, settings
+    models, settings
         The models, and the settings of the run.
     """
 
@@ -53,7 +53,7 @@ class DeviceBuilds:
     orders: EvidenceOrders
     sweep: Callable[[], None]
     graph: DeviceGraph
-    toolbox: Toolbox
+    models: Models
     settings: Settings
 
     def build(self, memories: bool, graph: bool, empty: bool, progress: Progress) -> BuildReport:
@@ -62,7 +62,7 @@ class DeviceBuilds:
         with write_lock(directory, math.inf, _LOCK):  # two at a time would add a document twice
             people.unpack(directory, self.store.database)
             reading = self._read(empty)
-            plan = BuildPlan.of(self.settings, memories, self.toolbox.generator_id)
+            plan = BuildPlan.of(self.settings, memories, self.models.generator_id)
             report = self._builder().build(reading, plan, progress)
             self.sweep()  # also where nothing has changed: the build that removed a document may have been killed here
             if report.added or report.changed or report.removed:
@@ -83,7 +83,7 @@ class DeviceBuilds:
         return reading
 
     def _builder(self) -> Builder:
-        tools = self.toolbox
+        tools = self.models
         tokens, seed = self.settings.memory.tokens_per_kilotoken, self.settings.seed
         distiller = Distiller(tools.encoder, tools.generator, tokens, seed)
         return Builder(self.device, self.store, tools.encoder, tools.pipeline, distiller)

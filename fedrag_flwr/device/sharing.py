@@ -10,7 +10,7 @@ from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.importing import BANK_VERSION
 from fedrag_flwr.memory.store.paging import Page, Read, cut, weight
-from fedrag_flwr.privacy.export import ExportDoor, Released
+from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.records import Cursor, Delta, ImportReport, MemoryItem, ShareRequest
 
 BANK = "bank"  # meta key: the id of the fused bank that was taken in last
@@ -54,7 +54,7 @@ class Sharing:
     ----------
     device
         The device's name.
-    store, door, hide
+    store, export filter, hide
         The device's memories, what lets them leave, and its opaque ids.
     page_bytes
         Bytes that a page may take on the wire.
@@ -62,7 +62,7 @@ class Sharing:
 
     device: str
     store: MemoryStore
-    door: ExportDoor
+    export: ExportFilter
     hide: OpaqueIds
     page_bytes: int
 
@@ -71,7 +71,7 @@ class Sharing:
 
         Where the other side knows another generation, or a version from before the store was put back from a backup,
         everything is sent; where it has pages of another version than the present one, they come again from the first.
-        A memory that was shared before the door learnt a name in it counts as changed: it is sent as the door now
+        A memory that was shared before the filter learnt a name in it counts as changed: it is sent as the filter now
         writes it, or withdrawn where it may no longer leave.
 
         Parameters
@@ -79,12 +79,12 @@ class Sharing:
         request
             What the other side has.
         generation
-            Names the store and the door as they are.
+            Names the store and the export filter as they are.
 
         Raises
         ------
         PrivacyError
-            If an operator of the door fails; nothing is shared then.
+            If an operator of the export filter fails; nothing is shared then.
         """
         delta = self._release(request, generation)
         while self._recall_outdated():
@@ -95,7 +95,7 @@ class Sharing:
         return delta
 
     def _release(self, request: ShareRequest, generation: str) -> Delta:
-        """Pass the page of the store's present version that the request asks for through the door."""
+        """Pass the page of the store's present version that the request asks for through the export filter."""
         version = self.store.own_version()  # what is imported meanwhile does not count
         known = request.generation == generation and self.store.gave_version(request.since)
         since = request.since if known else 0
@@ -121,25 +121,25 @@ class Sharing:
         )
 
     def _page_of(self, read: Read, gone: Sequence[str], after: Cursor, size: int) -> tuple[Page, Released[MemoryItem]]:
-        """One page and what the door lets pass of it; a smaller one where the door makes the texts much longer."""
+        """One page and what the filter lets pass of it; a smaller one where the filter makes the texts much longer."""
         page = cut(gone, read, after, size)
         edges = (edge for item in page.items for edge in item.hyperedges)
         self.hide.prepare(page.retracted, (item.id for item in page.items), edges)
         names = {shared_id(self.device, self.hide(item.id)): item.id for item in page.items}
         self.store.lead_back("own", names)  # by these a bank gives them to others
-        released = self.door.release_items(page.items)
+        released = self.export.release_items(page.items)
         if len(page.items) > 1 and sum(map(weight, released.items)) > 2 * size:
             return self._page_of(read, gone, after, size // 2)
         return page, released
 
     def _recall_outdated(self) -> bool:
-        """Withdraw memories that were shared before the door learnt a name in them; whether there were any."""
-        names = self.door.names.pending()
+        """Withdraw memories that were shared before the export filter learnt a name in them; whether there were any."""
+        names = self.export.names.pending()
         known = self.store.items(origin=self.device, until=self._shared()) if names else []
-        outdated = self.door.names.holding(known, names) if names else []
+        outdated = self.export.names.holding(known, names) if names else []
         if outdated:
             self.store.recall(outdated)
-        self.door.names.settle(names)
+        self.export.names.settle(names)
         return bool(outdated)
 
     def _shared(self) -> int:

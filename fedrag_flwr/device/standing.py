@@ -8,7 +8,7 @@ import numpy as np
 
 from fedrag_flwr.hypergraph import Units
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.memory.store.change import HeldBack
+from fedrag_flwr.memory.store.change import Rejected
 from fedrag_flwr.memory.synthesis.rules import Draft
 from fedrag_flwr.memory.synthesis.standing import Drafts, Standing
 from fedrag_flwr.records import MemoryItem
@@ -22,7 +22,7 @@ def standing_of(
     gone: Collection[str],
     again: Collection[str],
     *,
-    unjudged: bool,
+    stale: bool,
 ) -> Standing:
     """Read what stands.
 
@@ -43,7 +43,7 @@ def standing_of(
     """
     by_model = store.written_by_model()
     items = [item for item in store.items(device) if item.id not in by_model]
-    made = _drafts(items, kept=True) + _drafts(store.held_back(), kept=False)
+    made = _drafts(items, kept=True) + _drafts(store.rejected(), kept=False)
 
     def goes(draft: Draft) -> bool:
         return any(document_of(unit) in gone for unit in draft.support)
@@ -53,11 +53,11 @@ def standing_of(
         drafts=made.where(lambda draft: not goes(draft)),
         gone=sentences.vectors[[row for row, unit in enumerate(sentences.ids) if document_of(unit) in gone]],
         gone_questions=[draft.question for draft in made.where(goes).drafts],
-        unjudged=unjudged,
+        stale=stale,
     )
 
 
-def _drafts(made: Sequence[MemoryItem | HeldBack], *, kept: bool) -> Drafts:
+def _drafts(made: Sequence[MemoryItem | Rejected], *, kept: bool) -> Drafts:
     if not made:
         return Drafts()
     return Drafts(

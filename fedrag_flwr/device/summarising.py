@@ -17,7 +17,7 @@ from fedrag_flwr.caching import AssociationGraph, CacheKeys, Tier
 from fedrag_flwr.caching.fusion import decoded
 from fedrag_flwr.errors import PrivacyError, SourceError
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.known_names import lead_digests
 from fedrag_flwr.privacy.released_words import ReleasedWords
 from fedrag_flwr.records import AskedQuestion, EvidenceUnit, HitsBatch, HitsRequest, HitSummary
@@ -44,12 +44,12 @@ class DeviceSummaries:
         Gives the device's sources as one; called when they are first needed.
     store
         The device's memory, whose passages tell which records belong together.
-    door
+    export filter
         What lets summaries leave.
     inform
-        Tells the door what the documents as they are now show to be private.
+        Tells the export filter what the documents as they are now show to be private.
     generation
-        Names the store and everything that decides what the door lets pass.
+        Names the store and everything that decides what the export filter lets pass.
     folder, sizes
         Where tier 1 lies, and how large it may be.
     lookup
@@ -61,7 +61,7 @@ class DeviceSummaries:
         device: str,
         source: Callable[[], SearchableSource],
         store: MemoryStore,
-        door: ExportDoor,
+        export: ExportFilter,
         inform: Callable[[], None],
         generation: Callable[[], str],
         folder: Path,
@@ -72,7 +72,7 @@ class DeviceSummaries:
         self._device = device
         self._source = source
         self._store = store
-        self._door = door
+        self._export = export
         self._inform = inform
         self._generation = generation
         self._folder = folder
@@ -116,7 +116,7 @@ class DeviceSummaries:
     def answer(self, request: HitsRequest) -> HitsBatch:
         """Summaries for all questions of a round, with the version that they are of.
 
-        Where a name that the door learns on the way may stand in a summary that was made before, all are made anew. A
+        Where a name that the filter learns on the way may stand in a summary that was made before, all are made anew. A
         record that changes meanwhile does not matter: the next round has another version.
 
         Raises
@@ -149,7 +149,7 @@ class DeviceSummaries:
         return HitsBatch(self._device, version, tuple(summary for summary, _ in made), reused, seconds)
 
     def version(self) -> str:
-        """What changes with the records, the door's rules, and names learnt that what was told may hold."""
+        """What changes with the records, the export filter's rules, and names learnt that what was told may hold."""
         return self._version(*self._rules())
 
     def _version(self, *rules: str) -> str:
@@ -157,8 +157,8 @@ class DeviceSummaries:
         return self._keys.of("version", self._source().version(), self._store.state(), *rules)
 
     def _rules(self) -> tuple[str, str]:
-        """What changes with the door's rules, and with names learnt that what was told may hold."""
-        return self._generation(), self._released.age(self._door.names.leads())
+        """What changes with the export filter's rules, and with names learnt that what was told may hold."""
+        return self._generation(), self._released.age(self._export.names.leads())
 
     def _summary(self, question: AskedQuestion, request: HitsRequest, version: str) -> tuple[HitSummary, bool]:
         asked = normalise_line(question.text)
@@ -167,8 +167,8 @@ class DeviceSummaries:
         if (cached := decoded(_SUMMARY, self._tier.get(key, versions))) is not None:
             return replace(cached, question_id=question.id), True
         hits = self._source().search(asked, request.records)
-        known = self._door.names.leads()
-        released = self._door.release_evidence([self._unit(hit) for hit in hits], asked)
+        known = self._export.names.leads()
+        released = self._export.release_evidence([self._unit(hit) for hit in hits], asked)
         removed = tuple(f"{kind}={count}" for kind, count in Counter(released.removed).most_common(_MOST_REMOVED))
         related = self._related(hits, request.related)
         told = " ".join((*(f"{one.title} {one.text}" for one in released.items), *related))
@@ -184,7 +184,7 @@ class DeviceSummaries:
     # --- what may be asked next ---------------------------------------------------------------------
 
     def _related(self, hits: Sequence[SourceHit], most: int) -> tuple[str, ...]:
-        """Titles of records that share entities with the hits, as the door lets them leave."""
+        """Titles of records that share entities with the hits, as the export filter lets them leave."""
         if not most or not hits:
             return ()
         graph, titles = self._associations()
@@ -192,8 +192,10 @@ class DeviceSummaries:
         near = [name for hit in hits for name in graph.neighbours(hit.document_id) if name not in said]
         chosen = [name for name in dict.fromkeys(near) if titles.get(name)][:most]
         units = [EvidenceUnit(_record_id(name), titles[name], self._device, 0.0) for name in chosen]
-        released = self._door.release_evidence(units).items
-        return tuple(dict.fromkeys(unit.text[:_MOST_TITLE] for unit in released))  # half a name is none to the door
+        released = self._export.release_evidence(units).items
+        return tuple(
+            dict.fromkeys(unit.text[:_MOST_TITLE] for unit in released)
+        )  # half a name is none to the export filter
 
     def _associations(self) -> tuple[AssociationGraph, dict[str, str]]:
         """The association graph over the store's present version, and the records' titles."""

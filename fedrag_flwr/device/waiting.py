@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fedrag_flwr.errors import PrivacyError, StoreError
 from fedrag_flwr.memory.store.delivered import DeliveredAnswers
 from fedrag_flwr.memory.store.outbox import Outbox
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.records import Answer, Question, WaitingBatch, WaitingRequest, declined
 from fedrag_flwr.settings import Settings
 
@@ -47,7 +47,7 @@ class DeviceWaiting:
         The device's name.
     outbox, delivered
         The questions that wait, and answers to those that did.
-    door
+    export filter
         Through which texts of questions leave, where a strategy needs them.
     settings
         Of the run.
@@ -56,7 +56,7 @@ class DeviceWaiting:
     device: str
     outbox: Outbox
     delivered: DeliveredAnswers
-    door: ExportDoor
+    export: ExportFilter
     settings: Settings
 
     def let_wait(self, question: Question) -> bool:
@@ -162,7 +162,7 @@ class DeviceWaiting:
     def _released(self, text: str) -> str:
         """A question's text as it may leave; empty where it may not."""
         try:
-            return self.door.release_question(text)
+            return self.export.release_question(text)
         except PrivacyError as error:
             _LOG.warning("a waiting question stays here: %s", error.what)
             return ""

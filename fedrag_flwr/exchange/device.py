@@ -18,7 +18,7 @@ from fedrag_flwr.exchange.training import PrivateTraining
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.sealing import BoxKey
 from fedrag_flwr.records import (
     Answer,
@@ -96,7 +96,7 @@ class SealedExchange:
         key: BoxKey,
         folder: Path,
         encoder: Encoder,
-        door: ExportDoor,
+        export: ExportFilter,
         settings: Settings,
         calls: Callbacks,
     ) -> Self:
@@ -104,11 +104,11 @@ class SealedExchange:
         sandbox = shared_sandbox()
         cipher = QuestionCipher(folder, encoder.dimension, sandbox)
         routing = PrivateRouting(
-            device, key, cipher, encoder, door, calls.overview, calls.recall, calls.seeker, settings
+            device, key, cipher, encoder, export, calls.overview, calls.recall, calls.seeker, settings
         )
         numbers = SummaryNumbers(folder / NUMBERS)
         summaries = PrivateSummaries(device, key, numbers, encoder, calls.own, calls.take, settings.routing)
-        sums = GroupSums(device, folder, key, door, sandbox)
+        sums = GroupSums(device, folder, key, export, sandbox)
         most = settings.inference.remote_units
         return cls(device, key, routing, summaries, sums, PrivateTraining(sums), calls, most)
 

@@ -23,6 +23,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
 from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.reranker import LateInteractionReranker
 from fedrag_flwr.privacy.sealing import BoxKey, seal
 from fedrag_flwr.processes import Child, private_streams, read_frames, write_frames
@@ -42,7 +43,6 @@ from fedrag_flwr.records import (
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings, fedrag_home, is_endpoint
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 2**28
@@ -58,15 +58,15 @@ class Enclave:
         Of the run.
     run
         The run's id.
-    toolbox
+    models
         The enclave's own models.
     """
 
-    def __init__(self, settings: Settings, run: str, toolbox: Toolbox) -> None:
+    def __init__(self, settings: Settings, run: str, models: Models) -> None:
         self.key = BoxKey.fresh()
         self._settings = settings
         self._run = run
-        self._toolbox = toolbox
+        self._models = models
         self._open: dict[str, ConfidedQuestion] = {}
 
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
@@ -86,7 +86,7 @@ class Enclave:
                 _LOG.warning("a confided question is left out: %s", error.what)
                 continue
             self._open[name] = confided
-            [vector] = self._toolbox.encoder.encode([confided.question.text])
+            [vector] = self._models.encoder.encode([confided.question.text])
             asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
             requests += seal_requests(asked, "sentences", peers, self.key.public, self._run)
         return SealedMessages(_SELF, tuple(requests))
@@ -125,11 +125,11 @@ class Enclave:
         question, start = confided.question, time.perf_counter()
         if not units:
             return declined(question.id, "no device found anything")
-        reranker = LateInteractionReranker(self._toolbox.tokens or self._toolbox.encoder)
+        reranker = LateInteractionReranker(self._models.tokens or self._models.encoder)
         scores = np.clip(reranker.score(question.text, [under_title(one.title, one.text) for one in units]), -1.0, 1.0)
         ranked = [replace(unit, score=float(score)) for unit, score in zip(units, scores, strict=True)]
         before = time.perf_counter() - start
-        answer = answer_over(question, ranked, self._settings, self._toolbox, _SELF)
+        answer = answer_over(question, ranked, self._settings, self._models, _SELF)
         return replace(answer, cost=answer.cost + Cost(seconds=before))
 
 
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is read here must not lie on disk after a crash
     told = json.loads(arguments[0])
     settings = Settings.from_config(told["settings"])
-    enclave = Enclave(settings, told["run"], load_toolbox(settings.server_models, fedrag_home(settings.home)))
+    enclave = Enclave(settings, told["run"], load_models(settings.server_models, fedrag_home(settings.home)))
     asked, reply = private_streams()
     while True:
         try:

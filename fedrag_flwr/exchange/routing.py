@@ -15,7 +15,7 @@ from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag, tag
 from fedrag_flwr.records import (
     EncryptedQuestion,
@@ -56,7 +56,7 @@ class PrivateRouting:
         For which evidence is sealed.
     cipher
         The device's CKKS keys.
-    encoder, door
+    encoder, export filter
         Make vectors of questions, and let them leave.
     overview
         Gives owners and vectors of all summaries, as they were handed out.
@@ -75,7 +75,7 @@ class PrivateRouting:
         key: BoxKey,
         cipher: QuestionCipher,
         encoder: Encoder,
-        door: ExportDoor,
+        export: ExportFilter,
         overview: Overview,
         recall: Callable[[Sequence[Question]], Sequence[Question]],
         seeker: Seeker,
@@ -85,7 +85,7 @@ class PrivateRouting:
         self._key = key
         self._cipher = cipher
         self._encoder = encoder
-        self._door = door
+        self._export = export
         self._overview = overview
         self._recall = recall
         self._seeker = seeker
@@ -176,7 +176,7 @@ class PrivateRouting:
                 found = [sought(question) for question in questions]
             elif questions:
                 found = [(vector, ()) for vector in self._encoder.encode([question.text for question in questions])]
-            return [(self._door.release_vector(vector), wants) for vector, wants in found]
+            return [(self._export.release_vector(vector), wants) for vector, wants in found]
 
         return asked
 

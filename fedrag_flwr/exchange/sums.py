@@ -15,7 +15,7 @@ from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, tag
 from fedrag_flwr.records import GroupRequest, PeerKey, SealedMessage, SealedMessages, SumTerm
 
@@ -37,17 +37,17 @@ class GroupSums:
         Where the last runs' group keys are kept.
     box
         Opens what peers seal for this device, and tags what it sends.
-    door
+    export filter
         Notes what leaves.
     sandbox
         Where SEAL runs.
     """
 
-    def __init__(self, device: str, folder: Path, box: BoxKey, door: ExportDoor, sandbox: Sandbox) -> None:
+    def __init__(self, device: str, folder: Path, box: BoxKey, export: ExportFilter, sandbox: Sandbox) -> None:
         self._device = device
         self._folder = folder
         self._box = box
-        self._door = door
+        self._export = export
         self._sandbox = sandbox
 
     def join(self, request: GroupRequest, run: str) -> SealedMessages:
@@ -108,9 +108,9 @@ class GroupSums:
         CipherError
             A number is too large, or there is no key of a group.
         PrivacyError
-            The numbers are none that the door knows.
+            The numbers are none that the export filter knows.
         """
-        released = self._door.release_sum(values)
+        released = self._export.release_sum(values)
         rng = np.random.default_rng()  # nobody may foresee this noise
         parts = tuple(self._cipher(run).encrypt(released, noise, rng))
         return SumTerm(parts, tag(self._box.tag_key(server), *tagged_term(self._device, step, parts)))

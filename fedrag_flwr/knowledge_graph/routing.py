@@ -136,10 +136,10 @@ def choose_owners(
 
 
 def _voted(hits: Iterable[tuple[str, float]], k: int) -> tuple[str, ...]:
-    voices: dict[str, float] = {}
+    quorum: dict[str, float] = {}
     for owner, score in hits:
-        voices[owner] = voices.get(owner, 0.0) + max(score, 0.0)
-    return tuple(sorted(voices, key=lambda owner: (-voices[owner], owner))[:k])
+        quorum[owner] = quorum.get(owner, 0.0) + max(score, 0.0)
+    return tuple(sorted(quorum, key=lambda owner: (-quorum[owner], owner))[:k])
 
 
 def _index(vectors: Floats, seed: int, exact_up_to: int) -> Any:

@@ -1,13 +1,13 @@
 """What may leave a device and in which form."""
 
-from fedrag_flwr.privacy.export import ExportDoor, Released
+from fedrag_flwr.privacy.export import ExportFilter, Released
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.masking import DEFAULT_MASK_TYPES, TypeMasking
 from fedrag_flwr.privacy.memo import SurrogateMemo
 from fedrag_flwr.privacy.operators import Bundle, Change, Operator
-from fedrag_flwr.privacy.policy import PrivacyMode, make_door
+from fedrag_flwr.privacy.policy import PrivacyMode, make_export_filter
 from fedrag_flwr.privacy.presidio import PresidioMasking
 from fedrag_flwr.privacy.randomised_response import (
     PRESETS,
@@ -28,7 +28,7 @@ __all__ = [
     "Bundle",
     "Change",
     "EntityPartition",
-    "ExportDoor",
+    "ExportFilter",
     "Group",
     "KnownNames",
     "LocalDifferentialPrivacy",
@@ -44,7 +44,7 @@ __all__ = [
     "TypeMasking",
     "build_partition",
     "load_partition",
-    "make_door",
+    "make_export_filter",
     "probabilities",
     "respond",
 ]

@@ -1,4 +1,4 @@
-"""An answer at the door: its texts as one bundle, and how it reads once they are rewritten."""
+"""An answer at the export filter: its texts as one bundle, and how it reads once they are rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of the export door, one after the other; where one fails, nothing goes on."""
+"""The operators of the export filter, one after the other; where one fails, nothing goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedrag_flwr.privacy.operators import Bundle, Operator
 
 
 class OperatorChain:
-    """A door's operators in order.
+    """An export filter's operators in order.
 
     Parameters
     ----------

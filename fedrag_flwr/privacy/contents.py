@@ -1,4 +1,4 @@
-"""Vectors that stand for several sentences at once, of what the door makes of them."""
+"""Vectors that stand for several sentences at once, of what the export filter makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evidence and other running text at the door: as bundles, and why a rewritten one may not leave."""
+"""Evidence and other running text at the export filter: as bundles, and why a rewritten one may not leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The only door by which text or vectors leave a device."""
+"""The only way by which text or vectors leave a device."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Released(Generic[T]):
     removed: Mapping[str, int] = field(default_factory=dict)  # spans by type; it holds no text
 
 
-class ExportDoor:
+class ExportFilter:
     """Rewrites, hides and counts everything that leaves a device.
 
     Parameters
@@ -71,7 +71,7 @@ class ExportDoor:
     encoder
         Encodes rewritten questions anew.
     pipeline
-        The text pipeline that the operators read with; part of the door's id.
+        The text pipeline that the operators read with; part of the export filter's id.
     opaque
         Maps an own id to one that only this device can resolve.
     device
@@ -123,7 +123,7 @@ class ExportDoor:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What passed, what was withheld and what was changed why, since the door was made."""
+        """What passed, what was withheld and what was changed why, since the export filter was made."""
         return MappingProxyType(dict(self._counts))
 
     @property
@@ -174,8 +174,8 @@ class ExportDoor:
     ) -> Released[EvidenceUnit]:
         """Release own evidence: text and title rewritten, ids opaque; what is too long is kept back unread.
 
-        Where the door rewrites, scores and order are those of what leaves: the sentences' own would tell what was taken
-        out, and of whom.
+        Where the filter rewrites, scores and order are those of what leaves: the sentences' own would tell
+        what was taken out, and of whom.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class ExportDoor:
     def release_answer(self, answer: Answer, question: str = "", beside: Sequence[str] = ()) -> Answer:
         """Release an answer: text and decisions rewritten, own sources opaque, what stays here and the report dropped.
 
-        A refused answer leaves as an abstention that names the reason. Where the door rewrites, no measure of
+        A refused answer leaves as an abstention that names the reason. Where the export filter rewrites, no measure of
         certainty leaves: it was taken of what the documents say, so that it would tell which of some guessed names
         stands there. What the answer cost does.
 
@@ -342,7 +342,7 @@ class ExportDoor:
     def shown_vectors(self, passages: Content) -> NDArray[np.float32]:
         """Vectors of own passages as others may know them, shape (n, dimension); by this alone none of them leaves.
 
-        Those that the door would keep back as evidence are not among them.
+        Those that the export filter would keep back as evidence are not among them.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A memory at the door: its texts as one bundle, and why a rewritten one may not leave, or how it does."""
+"""A memory at the export filter: its texts as one bundle, and why a rewritten one may not leave, or how it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door's operator for epsilon-LDP: sensitive entities become surrogates of their group (FD-RAG 4.3, eq. 16)."""
+"""The operator for epsilon-LDP: sensitive entities become surrogates of their group (FD-RAG 4.3, eq. 16)."""
 
 from __future__ import annotations
 

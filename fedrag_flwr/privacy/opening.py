@@ -1,4 +1,4 @@
-"""Opens a device's export door as the settings ask."""
+"""Opens a device's export filter as the settings ask."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder, Generator
-from fedrag_flwr.privacy.export import ExportDoor
-from fedrag_flwr.privacy.policy import make_door
+from fedrag_flwr.privacy.export import ExportFilter
+from fedrag_flwr.privacy.policy import make_export_filter
 from fedrag_flwr.privacy.vocabulary import EntityPartition, load_partition
 from fedrag_flwr.settings import PrivacySettings
 from fedrag_flwr.text.base import Pipeline
 
 
-def open_door(
+def open_export_filter(
     settings: PrivacySettings,
     encoder: Encoder,
     pipeline: Pipeline,
@@ -25,15 +25,15 @@ def open_door(
     folder: Path,
     names: Path | None = None,
     generator: Callable[[], Generator] | None = None,
-) -> ExportDoor:
-    """Open the door of one device.
+) -> ExportFilter:
+    """Open the export filter of one device.
 
     Parameters
     ----------
     settings
         What leaves in which form.
     encoder, pipeline, opaque, device
-        As `ExportDoor` takes them.
+        As `ExportFilter` takes them.
     folder
         Where surrogates and the budget ledger are kept; it outlives the store, or budgets would start anew.
     names
@@ -49,7 +49,7 @@ def open_door(
         The partition's file is torn, or surrogates, ledger or names cannot be opened.
     """
     partition = read_partition(settings) if settings.export == "ldp" else None
-    return make_door(
+    return make_export_filter(
         settings.export,
         encoder=encoder,
         pipeline=pipeline,
@@ -84,7 +84,7 @@ def read_partition(settings: PrivacySettings) -> EntityPartition:
 
 
 def policy_digest(settings: PrivacySettings) -> str:
-    """SHA-256 over all that decides what the door lets pass: the settings, the public names and the partition."""
+    """SHA-256 over all that decides what the filter lets pass: the settings, the public names and the partition."""
     partition = read_partition(settings).digest if settings.export == "ldp" else ""
     parts = (
         settings.model_dump_json(exclude={"answers", "lookup"}),

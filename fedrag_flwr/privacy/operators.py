@@ -1,4 +1,4 @@
-"""What an operator of the export door is: it rewrites all texts of one thing together and says why."""
+"""What an operator of the export filter is: it rewrites all texts of one thing together and says why."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Bundle:
 
 
 class Operator(Protocol):
-    """One link of the door's chain."""
+    """One link of the export filter's chain."""
 
     @property
     def name(self) -> str:

@@ -35,12 +35,12 @@ class Outgoing:
     run
         The run that asked for it; empty where none did.
     kind
-        What the door released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
+        What the filter released (`items`, `evidence`, `summaries`, `answers`, `questions`, `vectors`, `documents`,
         `sketches`, `sums`), or the type of a message, whose bytes hold all that the message carried.
     count, bytes
         How many, and the bytes of their texts and vectors, or of the whole messages.
     withheld
-        How many the door kept back.
+        How many the export filter kept back.
     """
 
     hour: int

@@ -1,4 +1,4 @@
-"""Builds the export door from plain values."""
+"""Builds the export filter from plain values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fedrag_flwr.errors import SettingError
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.privacy.analyser import PERSONAL_TYPES
 from fedrag_flwr.privacy.erasure import QueryFocusedErasure
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.identifiers import IDENTIFIER_TYPES
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.ldp import SENSITIVE_TYPES, LocalDifferentialPrivacy
@@ -31,7 +31,7 @@ FURTHER = ("erasure", "presidio", "model-masking", "summary")  # beside the mode
 _ASKING = frozenset({ModelMasking.name, ModelSummary.name})
 
 
-def make_door(
+def make_export_filter(
     mode: PrivacyMode,
     *,
     encoder: Encoder,
@@ -55,8 +55,8 @@ def make_door(
     further: Sequence[str] = (),
     erasure_keep: float = 0.5,
     generator: Callable[[], Generator] | None = None,
-) -> ExportDoor:
-    """Build a device's export door.
+) -> ExportFilter:
+    """Build a device's export filter.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def make_door(
         ``"none"`` rewrites no text (ids are still hidden, support is still dropped), ``"type-masking"`` puts types in
         the place of what is sensitive, ``"ldp"`` masks structured identifiers and draws surrogates for entities.
     encoder, pipeline, opaque, device
-        As `ExportDoor` takes them.
+        As `ExportFilter` takes them.
     mask_types, public_names
         For ``"type-masking"``: what is masked, and which names stay.
     sensitive_types, partition, epoch, out_of_vocabulary, source
@@ -72,7 +72,7 @@ def make_door(
     folder
         Where it is kept what left, and for ``"ldp"`` surrogates and budgets.
     names
-        Where the names that were found private are kept; by default they are forgotten with the door.
+        Where the names that were found private are kept; by default they are forgotten with the export filter.
     epsilon, group_size, preset
         Budget of one draw, and the fewest names that a group of the partition may have; by default the preset's.
     share_documents
@@ -138,7 +138,7 @@ def make_door(
         raise SettingError(f"unknown mode {mode!r}", where="privacy", fix="choose none, type-masking or ldp")
     operators += _by_model(further, generator, public_names)
     ledger = OutgoingLedger(None if folder is None else folder / FILE)
-    return ExportDoor(operators, encoder, pipeline, opaque, device, known, share_documents, ledger)
+    return ExportFilter(operators, encoder, pipeline, opaque, device, known, share_documents, ledger)
 
 
 def _by_model(

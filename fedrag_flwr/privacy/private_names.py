@@ -1,4 +1,4 @@
-"""The private names that a door looks for in all that leaves, kept up with what the documents show."""
+"""The private names that an export filter looks for in all that leaves, kept up with what the documents show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedrag_flwr.records import MemoryItem
 
 
 class PrivateNames:
-    """What a door knows to be private, of the documents as they are and of all that it has met.
+    """What an export filter knows to be private, of the documents as they are and of all that it has met.
 
     Parameters
     ----------
@@ -71,4 +71,4 @@ class PrivateNames:
 
 
 def _nothing_new() -> None:
-    """Where a door is used without a device, nobody has documents that change."""
+    """Where an export filter is used without a device, nobody has documents that change."""

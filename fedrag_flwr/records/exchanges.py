@@ -102,7 +102,7 @@ class DocumentBatch:
 
 @dataclass(frozen=True, slots=True)
 class CentroidRequest:
-    """Asks a device for the middles of what it holds."""
+    """Asks a device for the centroids of what it holds."""
 
     most: Annotated[int, Bound(low=1, high=1_024)]
 
@@ -118,7 +118,7 @@ class Centroid:
 
 @dataclass(frozen=True, slots=True)
 class CentroidBatch:
-    """A device's centroids, through the door."""
+    """A device's centroids, through the export filter."""
 
     device: Name
     centroids: Annotated[tuple[Centroid, ...], Bound(items=1_024)]
@@ -227,7 +227,7 @@ class HitSummary:
 
 @dataclass(frozen=True, slots=True)
 class HitsBatch:
-    """A device's summaries for one round; `version` changes with its records and with what its door lets pass."""
+    """A device's summaries for one round; `version` changes with its records and with what its filter lets pass."""
 
     device: Name
     version: Name

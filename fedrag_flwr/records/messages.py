@@ -127,7 +127,8 @@ class Delta:
     """New and retracted memories of one origin (upload) or of the fused bank (download).
 
     `origin` is a device's name, or the bank's id. With `since` 0 it is a whole snapshot: what it lacks is gone.
-    Versions count within one `generation`: a store made anew, or a door that lets something else pass, begins another.
+    Versions count within one `generation`: a store made anew, or a filter that lets something else pass,
+    begins another.
     What is too large for one message comes in pages: each holds what follows `after`, and the next one begins at
     `next`, which is `START` in the last; only then is the delta taken.
     """
@@ -137,7 +138,7 @@ class Delta:
     version: Count
     items: Annotated[tuple[MemoryItem, ...], Bound(items=1_000_000)]
     retracted: Annotated[tuple[Name, ...], Bound(items=1_000_000)]
-    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the door kept back
+    withheld: Annotated[tuple[Name, ...], Bound(items=64)] = ()  # "reason=count" of what the export filter kept back
     generation: Name = ""
     after: Cursor = START
     next: Cursor = START
@@ -243,7 +244,7 @@ class RetrieveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence of one question, through the owner's privacy door."""
+    """Evidence of one question, through the owner's export filter."""
 
     question_id: Name
     units: Annotated[tuple[EvidenceUnit, ...], Bound(items=256)]

@@ -67,7 +67,7 @@ class RankedPeer:
 
 @dataclass(frozen=True, slots=True)
 class HopReply:
-    """What a peer says to a hop: evidence through its door where it knows, else candidates, best first."""
+    """What a peer says to a hop: evidence through its export filter where it knows, else candidates, best first."""
 
     question_id: Name
     relevance: Cosine

@@ -68,8 +68,8 @@ def centroids_of(vectors: Floats, most: int, seed: int) -> Centroids:
     labels = KMeans(groups, n_init=1, random_state=seed).fit_predict(vectors)
     members = [vectors[labels == number] for number in range(groups)]
     kept = [rows for rows in members if len(rows) >= _FEWEST] or [vectors]  # where all are too small, one of all
-    middles = [rows.mean(axis=0) for rows in kept]
-    units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in middles]).astype(np.float32)
+    centroids = [rows.mean(axis=0) for rows in kept]
+    units = np.stack([middle / max(float(np.linalg.norm(middle)), 1e-12) for middle in centroids]).astype(np.float32)
     closeness = np.array([float((rows @ unit).mean()) for rows, unit in zip(kept, units, strict=True)])
     sizes = np.exp2(np.round(np.log2([len(rows) for rows in kept]))).astype(np.int64)
     order = np.argsort(-sizes, kind="stable")

@@ -14,9 +14,9 @@ from fedrag_flwr.errors import FedragError, NotFoundError, ServiceBusyError, Sto
 from fedrag_flwr.handling import HANDLERS
 from fedrag_flwr.service.browsing import add_views
 from fedrag_flwr.service.guarding import NOTES, Guard, TooLargeError, TooSlowError
-from fedrag_flwr.service.lanes import DeadlineError
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.protocol import MESSAGES, MOST_HEAD, MOST_JSON
+from fedrag_flwr.service.queues import DeadlineError
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.service.routes import Routes, json_response
 from fedrag_flwr.service.sites import OwnSiteOnly

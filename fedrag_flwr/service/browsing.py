@@ -47,7 +47,7 @@ class Window:
     @classmethod
     def of(cls, device: EdgeDevice) -> Window:
         """A window to an open device."""
-        return cls(device.store, device.settings, device.kept, device.toolbox.generator_id)
+        return cls(device.store, device.settings, device.kept, device.models.generator_id)
 
 
 Look = Callable[[], AbstractContextManager[Window]]

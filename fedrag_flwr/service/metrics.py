@@ -17,7 +17,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fedrag_flwr.service.lanes import Lane
+from fedrag_flwr.service.queues import Lane
 from fedrag_flwr.service.resident import Resident
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -34,7 +34,7 @@ class Metrics:
         Its queues.
     """
 
-    def __init__(self, resident: Resident, lanes: Iterable[Lane]) -> None:
+    def __init__(self, resident: Resident, queues: Iterable[Lane]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -51,7 +51,7 @@ class Metrics:
             "fedrag_feedback", "What people think of answers.", ["verdict"], registry=self._registry
         )
         queue = Gauge("fedrag_queue_length", "Requests that wait or are worked on.", ["lane"], registry=self._registry)
-        for lane in lanes:
+        for lane in queues:
             queue.labels(lane.name).set_function(partial(_length, lane))
         ProcessCollector(registry=self._registry)  # process_resident_memory_bytes and its like
         self._registry.register(_Device(resident))

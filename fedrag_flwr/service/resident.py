@@ -12,6 +12,7 @@ from typing import Literal
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, NotFoundError, WireError
 from fedrag_flwr.handling import HANDLERS, respond
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store.outbox import WaitingQuestion
 from fedrag_flwr.models.base import Generator, Heard
 from fedrag_flwr.models.generator import LlamaGenerator
@@ -25,7 +26,6 @@ from fedrag_flwr.service.config import DeviceConfig
 from fedrag_flwr.service.keeping import OpenDevices
 from fedrag_flwr.service.protocol import Plain
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
 
 Verdict = Literal["good", "bad"]
@@ -60,16 +60,16 @@ class Resident:
         self._node = Node(config.own, config.settings)
         self._settings = self._node.settings
         self._used: LlamaGenerator | None = None
-        self._models = load_toolbox(self._settings.models, config.home)
-        self._toolbox = replace(self._models, generator=self._generator)
+        self._models = load_models(self._settings.models, config.home)
+        self._models = replace(self._models, generator=self._generator)
         self._home = OpenDevices(config.root, self._opened, 1)
         self._runs = OpenDevices(config.root, self._opened, config.service.open_devices)
         self.warm()  # what is wrong with the settings, the models or the store shows at once
 
     @property
-    def toolbox(self) -> Toolbox:
+    def models(self) -> Models:
         """The models."""
-        return self._toolbox
+        return self._models
 
     def device(self) -> AbstractContextManager[EdgeDevice]:
         """The device under its own settings, for the people at it."""
@@ -199,7 +199,7 @@ class Resident:
         return told
 
     def _opened(self, settings: Settings) -> EdgeDevice:
-        return self._node.opened(settings, self._toolbox)
+        return self._node.opened(settings, self._models)
 
     def _generator(self) -> Generator:
         generator = self._models.generator()

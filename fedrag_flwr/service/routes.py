@@ -22,7 +22,6 @@ from fedrag_flwr.path_drawing import for_page
 from fedrag_flwr.records.base import MOST_LINE
 from fedrag_flwr.service.answers import GivenAnswer
 from fedrag_flwr.service.guarding import NOTES
-from fedrag_flwr.service.lanes import Lane
 from fedrag_flwr.service.metrics import Metrics
 from fedrag_flwr.service.protocol import (
     ANSWERS,
@@ -37,6 +36,7 @@ from fedrag_flwr.service.protocol import (
     OUTBOX,
     unframe,
 )
+from fedrag_flwr.service.queues import Lane
 from fedrag_flwr.service.resident import Resident
 
 
@@ -81,7 +81,7 @@ class Routes:
         return cls(resident, asks, messages, writes, Metrics(resident, (asks, messages, writes)))
 
     @property
-    def lanes(self) -> tuple[Lane, ...]:
+    def queues(self) -> tuple[Lane, ...]:
         """All queues."""
         return (self.asks, self.messages, self.writes)
 
@@ -102,13 +102,13 @@ class Routes:
 
     def close(self) -> None:
         """Finish what runs, and close the device."""
-        for lane in self.lanes:
+        for lane in self.queues:
             lane.close()
         self.resident.close()
 
     async def health(self) -> Response:
         """Which device this is, and how much waits."""
-        waiting = sum(lane.length for lane in self.lanes)
+        waiting = sum(lane.length for lane in self.queues)
         return json_response({"device": self.resident.name, "status": "ok", "waiting": waiting})
 
     async def told_metrics(self) -> Response:

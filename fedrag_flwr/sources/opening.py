@@ -43,7 +43,7 @@ def _never(_: str) -> bool:
 
 
 class Models(Protocol):
-    """The models that sources take; a device's toolbox has them."""
+    """The models that sources take; a device's models has them."""
 
     @property
     def encoder(self) -> TextEncoder:

@@ -34,7 +34,7 @@ def told_words(text: str) -> list[str]:
 @lru_cache(maxsize=2**16)
 def number_of(word: str) -> str:
     """The number that one of `told_words` is, or "": "35th" and "35" are one, and a name's ("m87") is told whole."""
-    if _SIGNED.fullmatch(word) or any(letter.isdigit() for letter in word):
+    if _SIGNED.fullmatch(word) or any(sending.isdigit() for sending in word):
         return _ENDING.sub("", word)
     return _SPELT.get(word, "")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedrag_flwr.errors import BudgetError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.overlay import Levels, Topics, claim, noisy_sketch, offers
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.records import GossipReply, GossipRequest, Told
 from fedrag_flwr.settings import Settings
@@ -34,7 +34,7 @@ class DeviceSketches:
     ----------
     device
         The device's name.
-    store, door
+    store, export filter
         Its memory, and what lets sketches leave.
     notes
         Where what was told is kept.
@@ -48,7 +48,7 @@ class DeviceSketches:
 
     device: str
     store: MemoryStore
-    door: ExportDoor
+    export: ExportFilter
     notes: WalkNotes
     topics: Topics
     settings: Settings
@@ -67,7 +67,7 @@ class DeviceSketches:
         near = [self._levels(known[name]) if name in known else none for name in request.neighbours]
         said = offers(self.own(), np.array(near, dtype=np.uint8).reshape(-1, len(self.topics)))
         rows = zip(request.neighbours, said, strict=True)
-        return GossipReply(self.device, tuple(Told(name, self.door.release_levels(row)) for name, row in rows))
+        return GossipReply(self.device, tuple(Told(name, self.export.release_levels(row)) for name, row in rows))
 
     def claim(self, neighbour: str, topics: Mapping[int, float]) -> float:
         """How many documents a neighbour has promised on a question's weighted topics."""

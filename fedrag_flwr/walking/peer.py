@@ -14,17 +14,18 @@ from typing import cast
 
 import numpy as np
 
-from fedrag_flwr.answering.passages import Shelf
+from fedrag_flwr.answering.passages import EvidenceStore
 from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.errors import NotFoundError
 from fedrag_flwr.exchange.sums import GroupSums
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.overlay import Expertise, LearningRules, Topics, topics_of
 from fedrag_flwr.overlay.expertise import ExpertiseState
 from fedrag_flwr.overlay.topics import HEADINGS, LEARNT, SHIPPED, ModelTopics
 from fedrag_flwr.privacy.evidence import MASKED_FOR_ONE
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.nearness import rescored
 from fedrag_flwr.records import (
     Answer,
@@ -45,7 +46,6 @@ from fedrag_flwr.records import (
     WalkRequest,
 )
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import Toolbox
 from fedrag_flwr.walking.cache import AnswerCache, made_with, nearest_first
 from fedrag_flwr.walking.gossip import DeviceSketches
 from fedrag_flwr.walking.judging import Judgements
@@ -66,9 +66,9 @@ class DeviceWalks:
     ----------
     device
         The device's name.
-    store, door
+    store, export filter
         Its memory, and what lets evidence leave.
-    toolbox
+    models
         The models.
     settings
         Of the run.
@@ -86,8 +86,8 @@ class DeviceWalks:
         self,
         device: str,
         store: MemoryStore,
-        door: ExportDoor,
-        toolbox: Toolbox,
+        export: ExportFilter,
+        models: Models,
         settings: Settings,
         root: Path,
         kept: Path,
@@ -96,8 +96,8 @@ class DeviceWalks:
     ) -> None:
         self.device = device
         self.store = store
-        self.door = door
-        self.toolbox = toolbox
+        self.export = export
+        self.models = models
         self.settings = settings
         self._root = root
         self._kept = kept
@@ -134,7 +134,7 @@ class DeviceWalks:
         """Answer with what another peer gave; what is not about the question at all is refused, and it stays open."""
         start = time.perf_counter()
         vector = self._vector(question)
-        given = rescored(foreign, vector, self.toolbox.encoder)
+        given = rescored(foreign, vector, self.models.encoder)
         if given and self._relevance(given) < self.settings.overlay.threshold - _ROUNDING:
             return OpenQuestion(question.id, vector, (), time.perf_counter() - start)
         units = [*self._near(vector, _READ), *given]
@@ -212,7 +212,7 @@ class DeviceWalks:
 
     @cached_property
     def _made_with(self) -> str:
-        return made_with(self.settings, self.toolbox.generator_id)
+        return made_with(self.settings, self.models.generator_id)
 
     @cached_property
     def sketches(self) -> DeviceSketches:
@@ -232,10 +232,10 @@ class DeviceWalks:
 
     def _headings(self, name: str) -> Topics:
         kept = fedrag_home(self.settings.home) / "topics"
-        return topics_of(self.toolbox.encoder, HEADINGS if name == SHIPPED else Path(name).expanduser(), kept)
+        return topics_of(self.models.encoder, HEADINGS if name == SHIPPED else Path(name).expanduser(), kept)
 
     def _sketches_by(self, topics: Topics) -> DeviceSketches:
-        return DeviceSketches(self.device, self.store, self.door, self.notes, topics, self.settings, self._kept)
+        return DeviceSketches(self.device, self.store, self.export, self.notes, topics, self.settings, self._kept)
 
     @cached_property
     def expertise(self) -> Expertise[str]:
@@ -258,13 +258,13 @@ class DeviceWalks:
             self.notes.close()
 
     def _hop(self, kind: WalkKind, hop: Hop) -> HopReply:
-        if hop.vector.shape != (self.toolbox.encoder.dimension,) or not self._knows(hop.topics):
+        if hop.vector.shape != (self.models.encoder.dimension,) or not self._knows(hop.topics):
             _LOG.warning("a question with a vector or a topic that this device does not know is passed over")
             return HopReply(hop.question_id, 0.0, (), ())
         if not self._doubted(hop.vector):
             most, least = self.settings.inference.remote_units, self.settings.overlay.threshold
-            units = self._near(hop.vector, MASKED_FOR_ONE * most if self.door.rewrites else most)
-            released = self.door.release_evidence(units, vector=hop.vector, most=most, least=least).items
+            units = self._near(hop.vector, MASKED_FOR_ONE * most if self.export.rewrites else most)
+            released = self.export.release_evidence(units, vector=hop.vector, most=most, least=least).items
             if released:
                 return HopReply(hop.question_id, self._relevance(released), released, ())
         return HopReply(hop.question_id, 0.0, (), self._ranked(kind, hop))
@@ -318,14 +318,14 @@ class DeviceWalks:
     ) -> Answer:
         """Answer over units, and keep the answer."""
         found = time.perf_counter() - start
-        answer = answer_over(question, units, self.settings, self.toolbox, home=self.device)
+        answer = answer_over(question, units, self.settings, self.models, home=self.device)
         answer = replace(answer, cost=replace(answer.cost, seconds=answer.cost.seconds + found))
         if cache is not None:
             cache.keep(question, answer, vector, units)
         return answer
 
     def _near(self, vector: Vector, most: int) -> list[EvidenceUnit]:
-        return Shelf(self.device, self.store).nearest_sentences(vector, most)
+        return EvidenceStore(self.device, self.store).nearest_sentences(vector, most)
 
     @staticmethod
     def _relevance(units: Sequence[EvidenceUnit]) -> float:
@@ -336,11 +336,11 @@ class DeviceWalks:
         return bool(nearest_first(self.notes.all("doubt"), vector, self.settings.overlay.cache_similarity))
 
     def _vector(self, question: Question) -> Vector:
-        [vector] = self.toolbox.encoder.encode([question.text])
+        [vector] = self.models.encoder.encode([question.text])
         return np.asarray(vector, dtype=np.float32)
 
     def _topic_weights(self, question: Question, vector: Vector) -> tuple[TopicWeight, ...]:
         weights = self.topics.weights(vector)
         if self.settings.overlay.topics_by == "model":
-            weights = ModelTopics(self.topics, self.toolbox.generator()).weights(question.text, weights)
+            weights = ModelTopics(self.topics, self.models.generator()).weights(question.text, weights)
         return tuple(TopicWeight(topic, weight) for topic, weight in weights.items())

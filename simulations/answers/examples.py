@@ -97,7 +97,7 @@ def asked_of(name: str, data: Path, settings: Settings) -> Iterator[Asked]:
     with open_world(found, settings, memories=False) as device:
         questions = list(found.together().questions)
         if name in MADE_UP:
-            questions += made_up(questions, device.toolbox.pipeline, MADE_UP[name], SEED, FITTED)
+            questions += made_up(questions, device.models.pipeline, MADE_UP[name], SEED, FITTED)
         for gold in questions:
             ranked = device.engine.ranked(gold.text)
             yield Asked(name, gold, tuple(ranked), tuple(one.id.rpartition("#")[0] in gold.documents for one in ranked))

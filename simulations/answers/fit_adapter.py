@@ -133,7 +133,7 @@ def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int, ke
         done, before = state["done"], state["before"]
         print(f"going on after {done} of {steps}", flush=True)
     else:
-        done, before = 0, held_back(model, held)
+        done, before = 0, rejected(model, held)
     recent: list[float] = []
     for number, batch in enumerate(batches(fitted, steps), 1):
         if number <= done:
@@ -153,10 +153,10 @@ def fit(model: Any, fitted: Sequence[Turn], held: Sequence[Turn], steps: int, ke
             content = io.BytesIO()
             torch.save(state | {"drawing": torch.get_rng_state()}, content)
             replace_file(kept, content.getvalue())
-    return {"held_loss_before": before, "held_loss": held_back(model, held)}
+    return {"held_loss_before": before, "held_loss": rejected(model, held)}
 
 
-def held_back(model: Any, held: Sequence[Turn]) -> float:
+def rejected(model: Any, held: Sequence[Turn]) -> float:
     """Mean loss over the questions that nothing was fitted on."""
     import torch
 

@@ -52,7 +52,7 @@ def drafts(name: str, data: Path, settings: Settings, kept: Path) -> list[dict[s
     with open_world(asked, settings, memories=name in MADE_UP) as device, kept.open("a", encoding="utf-8") as file:
         questions = list(asked.together().questions)
         if name in MADE_UP:
-            questions += made_up(questions, device.toolbox.pipeline, MADE_UP[name], SEED)
+            questions += made_up(questions, device.models.pipeline, MADE_UP[name], SEED)
         for gold in questions if name in MADE_UP else questions[:ROWS]:
             if gold.kind != "choice" and gold.question_id not in done:  # of listed options each has its share
                 row = {"set": name, **_draft(device, gold)}

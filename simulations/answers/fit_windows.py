@@ -58,11 +58,11 @@ def marked_of(name: str, data: Path) -> list[Marked]:
     """The training questions of a set over a device's own ranking."""
     asked = read_set(name, data, "train")
     with open_world(asked, Settings(), memories=False) as device:
-        shelf, order, encoder = device.shelf, device.orders.chosen(), device.toolbox.encoder
+        evidence_store, order, encoder = device.evidence_store, device.orders.chosen(), device.models.encoder
         found = []
         for gold in asked.together().questions:
             if gold.documents:
-                ranked = shelf.ranked(gold.text, encoder.encode([gold.text])[0], order)
+                ranked = evidence_store.ranked(gold.text, encoder.encode([gold.text])[0], order)
                 described = describe(gold.text, ranked)
                 found.append(Marked(gold, ranked, described, _wanted(gold, ranked, described)))
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import Settings, fedrag_home
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.answers.sets import EVERYTHING, AnswerSet
 
 
@@ -28,8 +28,8 @@ def open_world(
         / f"{asked.name}-{hashlib.sha256((told + built).encode()).hexdigest()[:8]}"
     )
     whole.write(root / "documents")
-    toolbox = load_toolbox(settings.models, fedrag_home(settings.home))
-    device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, toolbox)
+    models = load_models(settings.models, fedrag_home(settings.home))
+    device = EdgeDevice(EVERYTHING, root / "documents" / EVERYTHING, root / "store", settings, models)
     try:
         device.build(memories=memories, progress=progress)
     except BaseException:

@@ -183,7 +183,7 @@ def _manifest(plan: BenchPlan, worlds: Sequence[World], rows: Rows) -> Manifest:
         seconds=sum(sessions.values()),
         load=rows.load(plan.systems),
     )
-    made = list(sessions) or [this_session(worlds[0].toolbox, plan.seed)]
+    made = list(sessions) or [this_session(worlds[0].models, plan.seed)]
     return replace(
         found,
         versions=_written(_joined([{**dict(one.versions), "code": one.code} for one in made])),

@@ -14,10 +14,10 @@ from fedrag_flwr.baselines import BASELINES, Construction
 from fedrag_flwr.errors import StoreLockedError
 from fedrag_flwr.evaluation.manifest import collect_manifest
 from fedrag_flwr.evaluation.results import check_run_id, writing
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.llama import instructions
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import fedrag_home
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.bench.construction import READING
 from simulations.bench.plan import BenchPlan, dataset_of
 from simulations.bench.rows import LOCK, Row, Rows, Session
@@ -53,18 +53,18 @@ def run_plan(plan: BenchPlan, out: Path, tell: Tell) -> tuple[list[World], Rows]
     _check_names(plan, out)
     with _alone(out):
         base = plan.base()
-        toolbox = load_toolbox(base.models, fedrag_home(base.home))
-        rows = Rows(out, plan.digest, plan.told(), this_session(toolbox, plan.seed))
+        models = load_models(base.models, fedrag_home(base.home))
+        rows = Rows(out, plan.digest, plan.told(), this_session(models, plan.seed))
         worlds = [make_world(plan, path, out) for path in plan.data]
         for world in worlds:
             _run_world(plan.systems, world, rows, tell)
     return worlds, rows
 
 
-def this_session(toolbox: Toolbox, seed: int) -> Session:
+def this_session(models: Models, seed: int) -> Session:
     """This process, with what decides its answers and its seconds."""
-    models = {"encoder": toolbox.encoder.id, "generator": toolbox.generator_id, "pipeline": toolbox.pipeline.id}
-    made = collect_manifest({}, seed=seed, models=models)
+    ids = {"encoder": models.encoder.id, "generator": models.generator_id, "pipeline": models.pipeline.id}
+    made = collect_manifest({}, seed=seed, models=ids)
     machine = {name: told for name, told in made.machine.items() if name != "load"}  # each row has its own
     return Session(
         made.versions["code"],

@@ -17,6 +17,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.hypergraph import Units
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models import load_encoder
 from fedrag_flwr.models.generator import LlamaGenerator
 from fedrag_flwr.nodes import store_root
@@ -25,7 +26,6 @@ from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.bench.plan import BenchPlan, dataset_of
 from simulations.worlds.kept_devices import notes_of
 
@@ -67,9 +67,9 @@ class World:
         return tuple(self.partition.documents)
 
     @property
-    def toolbox(self) -> Toolbox:
+    def models(self) -> Models:
         """The models; equal calls give the same ones."""
-        return load_toolbox(self.settings.models, fedrag_home(self.settings.home))
+        return load_models(self.settings.models, fedrag_home(self.settings.home))
 
     def device(self, name: str, changes: Mapping[str, Plain] | None = None) -> EdgeDevice:
         """Open a device under changed settings; with a store of its own where these change what is built."""
@@ -78,11 +78,11 @@ class World:
         root = store_root(self.settings, name)
         if built := [f"{key}={value}" for key, value in sorted(changed.items()) if key.startswith(_BUILDING)]:
             root = root.with_name(f"{name}@{'-'.join(built)}")
-        return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.toolbox)
+        return EdgeDevice(name, Path(settings.data.root) / name, root, settings, self.models)
 
     def forget(self) -> None:
         """Let no system profit from one before it that asked the same: no prompt, no question's vector is kept."""
-        generator = self.toolbox.generator()
+        generator = self.models.generator()
         if isinstance(generator, LlamaGenerator):
             generator.forget_prompt()
         for substrate in self._substrates.values():
@@ -120,8 +120,8 @@ class World:
                     passage_vectors=_in_order(device.store.units("paragraph"), [passage.id for passage in passages]),
                     sentence_vectors=_in_order(device.store.units("sentence"), sentences),
                     questions=QuestionVectors(load_encoder(models.encoder, threads=models.threads)),
-                    pipeline=self.toolbox.pipeline,
-                    generator=self.toolbox.generator,
+                    pipeline=self.models.pipeline,
+                    generator=self.models.generator,
                     limits=Limits.of(self.settings),
                     seed=self.settings.seed,
                     keep=Keep(store_root(self.settings, name).with_name(f"{name}@baselines")),

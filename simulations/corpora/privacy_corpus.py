@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fedrag_flwr.device.building import Builder, BuildPlan
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.synthesis.distilling import Distiller
 from fedrag_flwr.models.base import Encoder
@@ -24,7 +25,6 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import Reading
 from fedrag_flwr.sources.benchmark import read_multihop
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.toolbox import Toolbox
 
 DATASETS = {
     "HotpotQA": "hotpotqa.jsonl.gz",
@@ -46,30 +46,30 @@ class Corpus:
     questions: tuple[GoldQuestion, ...]
 
 
-def read_corpus(data: Path, dataset: str, rows: int, home: Path, toolbox: Toolbox) -> Corpus:
+def read_corpus(data: Path, dataset: str, rows: int, home: Path, models: Models) -> Corpus:
     """Build, or open again, the memories of the first dev rows' supporting paragraphs; made by rules alone."""
     benchmark = read_multihop(data / DATASETS[dataset], "dev", rows)
     supporting = {document for question in benchmark.questions for document in question.documents}
     documents = tuple(document for document in benchmark.documents if document.id in supporting)
-    items, register = remember(documents, DEVICE, home / f"{dataset}-{rows}", toolbox)
+    items, register = remember(documents, DEVICE, home / f"{dataset}-{rows}", models)
     return Corpus(items, register, benchmark.questions)
 
 
 def remember(
-    documents: tuple[Document, ...], device: str, path: Path, toolbox: Toolbox
+    documents: tuple[Document, ...], device: str, path: Path, models: Models
 ) -> tuple[tuple[MemoryItem, ...], Register]:
     """Build, or open again, one device's memories, sorted by id, by rules alone; with what its documents tell."""
-    encoder = toolbox.encoder
-    distiller = Distiller(encoder, toolbox.generator, 0, PARTITION_SEED)
+    encoder = models.encoder
+    distiller = Distiller(encoder, models.generator, 0, PARTITION_SEED)
     plan = BuildPlan.of(Settings(), memories=True)
     identity = {
         "device": device,
         "encoder": encoder.id,
-        "pipeline": toolbox.pipeline.id,
+        "pipeline": models.pipeline.id,
         "dimension": str(encoder.dimension),
     }
     with MemoryStore.open(path, identity) as store:
-        builder = Builder(device, store, encoder, toolbox.pipeline, distiller)
+        builder = Builder(device, store, encoder, models.pipeline, distiller)
         builder.build(Reading(documents, ()), plan, silent)
         items = sorted(store.items(origin=device), key=lambda item: item.id)
         return tuple(items), read_register(store.passages())

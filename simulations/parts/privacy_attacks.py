@@ -43,7 +43,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Of `of` names that the door replaced by something else: how many still stand in the same memory, or beside it."""
+    """Of `of` names that the filter replaced: how many still stand in the same memory, or beside it."""
 
     of: int
     in_memory: int
@@ -97,7 +97,7 @@ def _uploads(
 
 
 def left_in_clear(slots: Iterable[Slot], shared: Shared) -> Left:
-    """Count names that the door replaced by something else and that can still be read."""
+    """Count names that the export filter replaced by something else and that can still be read."""
     of = same = near = 0
     for slot in slots:
         if slot.item.id in shared.items and normal_name(shared.surrogates.get(slot.name, "")) != slot.name:

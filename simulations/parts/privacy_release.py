@@ -1,4 +1,4 @@
-"""What passes the export door under a mechanism, and which names the door replaced where."""
+"""What passes the export filter under a mechanism, and which names the export filter replaced where."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.privacy import (
     DEFAULT_MASK_TYPES,
     SENSITIVE_TYPES,
@@ -18,7 +19,7 @@ from fedrag_flwr.privacy import (
     PrivacyMode,
     RandomisedResponse,
     SurrogateMemo,
-    make_door,
+    make_export_filter,
 )
 from fedrag_flwr.privacy.items import item_bundle
 from fedrag_flwr.privacy.masking import entity_masks
@@ -27,7 +28,6 @@ from fedrag_flwr.privacy.randomised_response import OutOfVocabulary, Randomness
 from fedrag_flwr.privacy.rewriting import placeholder, rewrite
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.toolbox import Toolbox
 from simulations.corpora.privacy_corpus import DEVICE, Corpus
 
 MASKED = tuple(dict.fromkeys((*DEFAULT_MASK_TYPES, *SENSITIVE_TYPES)))  # what FD-RAG D.3 masks, and identifiers
@@ -46,7 +46,7 @@ class Mechanism:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One name in one memory that the door replaces.
+    """One name in one memory that the export filter replaces.
 
     `note` is the memory's text with the name's placeholder in its place, all else as it is; `covered` says that the
     name is in the partition.
@@ -86,7 +86,7 @@ class Shared:
 
 
 def find_slots(corpus: Corpus, partition: EntityPartition, pipeline: Pipeline, folder: Path) -> list[Slot]:
-    """Find every name of a sensitive type as the door finds it and as it stands in full; each name once in a memory."""
+    """Find every name of a sensitive type as the filter finds it and in full; each name once in a memory."""
     response = RandomisedResponse(partition, 1.0, SurrogateMemo(folder / "unused.sqlite"))
     bundles = [corpus.register.tell(item_bundle(item)) for item in corpus.items]
     found = LocalDifferentialPrivacy(pipeline, response).entities(bundles)
@@ -114,15 +114,15 @@ def release(
     slots: Sequence[Slot],
     mechanism: Mechanism,
     partition: EntityPartition | None,
-    toolbox: Toolbox,
+    models: Models,
     folder: Path,
     source: Randomness,
 ) -> Shared:
-    """Pass all memories through a fresh device's door."""
-    door = make_door(
+    """Pass all memories through a fresh device's export filter."""
+    export = make_export_filter(
         mechanism.mode,
-        encoder=toolbox.encoder,
-        pipeline=toolbox.pipeline,
+        encoder=models.encoder,
+        pipeline=models.pipeline,
         opaque=_hide,
         device=DEVICE,
         mask_types=MASKED,
@@ -132,8 +132,8 @@ def release(
         out_of_vocabulary=mechanism.unknown,
         source=source,
     )
-    door.names.know(corpus.register)
-    passed = door.release_items(corpus.items)
+    export.names.know(corpus.register)
+    passed = export.release_items(corpus.items)
     own = {_hide(item.id): item.id for item in corpus.items}
     by_hyperedge: defaultdict[str, list[MemoryItem]] = defaultdict(list)
     for shown in passed.items:
@@ -150,7 +150,7 @@ def release(
 def _surrogates(
     slots: Sequence[Slot], partition: EntityPartition, epsilon: float, folder: Path, source: Randomness
 ) -> dict[str, str]:
-    """Read what the door has drawn out of the device's own memory."""
+    """Read what the export filter has drawn out of the device's own memory."""
     response = RandomisedResponse(partition, epsilon, SurrogateMemo(folder / "surrogates.sqlite"), source=source)
     covered = [slot for slot in slots if slot.covered]
     drawn = response.perturb([(slot.kind, slot.text) for slot in covered])

@@ -25,7 +25,7 @@ class Use:
 
 
 def answer_own(items: Sequence[MemoryItem], shared: Shared) -> Use:
-    """Ask every memory's own question, as it was before the door, also of those that the door kept back."""
+    """Ask every memory's own question, as it was before the filter, also of those that the filter kept back."""
     vectors = np.stack([item.embedding for item in items])
     return _use(vectors, [(item.answer,) for item in items], shared)
 

@@ -107,7 +107,7 @@ def _wait_for(part: Part, folder: Path) -> None:
     lock.release()
 
 
-def run_lanes(lanes: Sequence[Sequence[Part]], jobs: int, out: Path) -> None:
+def run_queues(queues: Sequence[Sequence[Part]], jobs: int, out: Path) -> None:
     """Run so many lanes at a time, the parts of one in turn; once a minute tell how far those are that run.
 
     Raises
@@ -131,7 +131,7 @@ def run_lanes(lanes: Sequence[Sequence[Part]], jobs: int, out: Path) -> None:
     telling.start()
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            for done in [pool.submit(follow, lane) for lane in lanes]:
+            for done in [pool.submit(follow, lane) for lane in queues]:
                 done.result()
         finally:
             ended.set()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import Toolbox
 
 TEXT = "The windmill of Pollern was built by Agathe Wimmersbach in 1803. It grinds spelt and has four sails."
 SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0, "hypergraph.steps": 40})
@@ -35,7 +35,7 @@ class Bench:
     """A directory to work in, and the models."""
 
     root: Path
-    toolbox: Toolbox
+    models: Models
 
     def device(self, name: str = "mill", settings: Settings = SETTINGS, **files: bytes) -> EdgeDevice:
         """A device with these files as its documents (``__`` stands for a dot), not built yet."""
@@ -43,7 +43,7 @@ class Bench:
         folder.mkdir(parents=True, exist_ok=True)
         for file, raw in files.items():
             (folder / file.replace("__", ".")).write_bytes(raw)
-        return EdgeDevice(name, folder, self.root / name / "store", settings, self.toolbox)
+        return EdgeDevice(name, folder, self.root / name / "store", settings, self.models)
 
     def built(self, name: str = "mill") -> Path:
         """The store's directory of a device that was built."""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models.files import resolve
 from fedrag_flwr.models.load import load_generator
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import load_toolbox
 from simulations.worlds.bad_input_world import SETTINGS, TEXT, Bench, Shown, caught
 from strategies import ServerTools, make_strategy
 
@@ -64,7 +64,7 @@ def model_missing(bench: Bench) -> Shown:
 
 def model_unknown_encoder(bench: Bench) -> Shown:
     return caught(
-        lambda: load_toolbox(SETTINGS.models.model_copy(update={"encoder": str(bench.root / "none")}), bench.root)
+        lambda: load_models(SETTINGS.models.model_copy(update={"encoder": str(bench.root / "none")}), bench.root)
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from fedrag_flwr.caching.fusion import FusionCaches
 from fedrag_flwr.caching.report import Reporter
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import Answer, AskedQuestion, EvidenceUnit, HitsRequest, Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.sources.base import SearchableSource
@@ -15,7 +16,6 @@ from fedrag_flwr.sources.graph.source import GraphSource
 from fedrag_flwr.sources.searching import SearchTools
 from fedrag_flwr.sources.sql.source import SqlSource
 from fedrag_flwr.sources.text_search import TextSearch
-from fedrag_flwr.toolbox import Toolbox
 from simulations.bench_sources import Listed
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea, write_database, write_graph
 
@@ -65,7 +65,7 @@ class Tiers:
 class World(Tiers):
     """One device over one source, and the server that answers from what it says."""
 
-    def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Toolbox) -> None:
+    def __init__(self, source: SearchableSource, root: Path, settings: Settings, tools: Models) -> None:
         super().__init__(root, settings)
         self.device = EdgeDevice(_DEVICE, None, root / "device", settings, tools)
         vars(self.device.sources)["sources"] = (source,)  # in place of what would be opened by name

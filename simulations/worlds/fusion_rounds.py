@@ -1,7 +1,7 @@
 """Memories of many devices for `bench_fusion.py`: a first upload of each, and a change of one in a hundred.
 
 Real memories are dealt out in turn, varied ones (`memory_variants.py`) fill a device up, and one in twenty says what
-the device before it says. Ids and hyperedges look as the privacy door leaves them: 32 hexadecimal digits.
+the device before it says. Ids and hyperedges look as the export filter leaves them: 32 hexadecimal digits.
 """
 
 from __future__ import annotations

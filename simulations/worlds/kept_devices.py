@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from flwr.app import Context, Message, RecordDict
 
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.doorkeeping import Doorkeeper
+from fedrag_flwr.device.releases import Releases
 from fedrag_flwr.handling import respond
 from fedrag_flwr.nodes import Node, store_root
 from fedrag_flwr.ordering.controller import TrainingQuestion
@@ -21,8 +21,8 @@ from fedrag_flwr.walking.peer import NOTES
 
 
 @dataclass(slots=True)
-class Overheard(Doorkeeper):
-    """A doorkeeper that tells a benchmark what home answered, as people there read it; what leaves may be masked."""
+class Overheard(Releases):
+    """A releases that tells a benchmark what home answered, as people there read it; what leaves may be masked."""
 
     said: dict[str, Answer] = field(default_factory=dict)
 
@@ -37,13 +37,13 @@ class Overheard(Doorkeeper):
         """Answers and open questions as they may leave."""
         told = list(answers)
         self.said.update({answer.question_id: answer for answer in told})
-        return Doorkeeper.batch(self, told, still_open, mode, waiting, asked)
+        return Releases.batch(self, told, still_open, mode, waiting, asked)
 
 
 def overhear(device: EdgeDevice, said: dict[str, Answer]) -> None:
     """Note what a device answers."""
-    keeper = device.doorkeeper
-    device.doorkeeper = Overheard(keeper.device, keeper.store, keeper.door, keeper.hide, keeper.settings, said=said)
+    keeper = device.releases
+    device.releases = Overheard(keeper.device, keeper.store, keeper.export, keeper.hide, keeper.settings, said=said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.records import Delta, MemoryItem
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import Toolbox
 
 NAME, BANK = "workshop", "bank-of-tests"
 SETTINGS = Settings.from_config({"memory.tokens-per-kilotoken": 0, "hypergraph.steps": 60})
@@ -82,9 +82,9 @@ def build_edition(device: EdgeDevice, edition: int) -> None:
     device.build()
 
 
-def open_device(root: Path, toolbox: Toolbox) -> EdgeDevice:
+def open_device(root: Path, models: Models) -> EdgeDevice:
     """Open the device whose documents and store lie under a directory."""
-    return EdgeDevice(NAME, root / "documents", root / "store", SETTINGS, toolbox)
+    return EdgeDevice(NAME, root / "documents", root / "store", SETTINGS, models)
 
 
 def assert_whole(store: MemoryStore) -> None:

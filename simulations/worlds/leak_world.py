@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.exchange.routing import restored, rounded
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import EvidenceRequest, EvidenceUnit, MemoryItem, OwnedRows, ShareRequest, SummaryRequest
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title
-from fedrag_flwr.toolbox import Toolbox
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 Vectors = NDArray[np.float32]
@@ -69,7 +69,7 @@ class LeakWorld:
     """Devices' folders and stores in one home; what is released is released from a copy of the stores."""
 
     home: Path
-    toolbox: Toolbox
+    models: Models
     names: tuple[str, ...]
 
     @property
@@ -107,7 +107,7 @@ class LeakWorld:
         for number, path in enumerate(sorted((CORPUS / name).glob("*.md"))):
             head, _, body = path.read_text(encoding="utf-8").partition("\n")
             title, sentences = head.removeprefix("#").strip(), _SENTENCE.split(" ".join(body.split()))
-            vectors = self.toolbox.encoder.encode([under_title(title, sentence) for sentence in sentences])
+            vectors = self.models.encoder.encode([under_title(title, sentence) for sentence in sentences])
             found.append(Text(path.stem, tuple(sentences), vectors, number % 2 == 0))
         return found
 
@@ -121,7 +121,7 @@ class LeakWorld:
 
     def _open(self, name: str, home: Path, changes: Mapping[str, Plain]) -> EdgeDevice:
         settings = self.settings(home, changes)
-        return EdgeDevice(name, self.folders / name, store_root(settings, name), settings, self.toolbox)
+        return EdgeDevice(name, self.folders / name, store_root(settings, name), settings, self.models)
 
 
 def text_of(unit: EvidenceUnit) -> str:

@@ -14,6 +14,7 @@ from flwr.app import Message, RecordDict
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.evaluation.gold import GoldQuestion
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.matching.quorum import Quorum, Top
 from fedrag_flwr.records import (
     Delta,
@@ -28,7 +29,6 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.text.asking import item_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
-from fedrag_flwr.toolbox import Toolbox
 
 LIAR = "liar"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")
@@ -66,13 +66,13 @@ class Lie:
         return Evidence(self.question.question_id, units)
 
 
-def lies_about(questions: Sequence[GoldQuestion], toolbox: Toolbox, rng: np.random.Generator) -> list[Lie]:
+def lies_about(questions: Sequence[GoldQuestion], models: Models, rng: np.random.Generator) -> list[Lie]:
     """A lie for each question, whose false answer is another question's of the same type; yes and no change places."""
     texts = [question.text for question in questions]
-    analyses = toolbox.pipeline.questions(texts)
+    analyses = models.pipeline.questions(texts)
     types = [analysis.answer_type for analysis in analyses]
     lies = []
-    for question, analysis, vector in zip(questions, analyses, toolbox.encoder.encode(texts), strict=True):
+    for question, analysis, vector in zip(questions, analyses, models.encoder.encode(texts), strict=True):
         others = {one.answer for one, kind in zip(questions, types, strict=True) if kind == analysis.answer_type}
         others = others - {question.answer, ""} or {one.answer for one in questions} - {question.answer, ""}
         false = sorted(others)[int(rng.integers(len(others)))]

@@ -10,13 +10,13 @@ from pathlib import Path
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import SourceError
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.loaded_models import Models, load_models
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.nodes import store_root
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.text.options import with_options
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from simulations.corpora.domain_data import DomainQuestion, Domains, read_domains
 
 
@@ -80,36 +80,36 @@ class SummaryWorld:
         )
 
     @cached_property
-    def toolbox(self) -> Toolbox:
+    def models(self) -> Models:
         """The models, once for all devices."""
-        return load_toolbox(self.settings().models, self.home)
+        return load_models(self.settings().models, self.home)
 
     def device(self, name: str, settings: Settings | None = None) -> EdgeDevice:
         """Open a device."""
         chosen = settings or self.settings()
-        return EdgeDevice(name, self.documents / name, store_root(chosen, name), chosen, self.toolbox)
+        return EdgeDevice(name, self.documents / name, store_root(chosen, name), chosen, self.models)
 
     def hand_out(self) -> None:
         """Give every device the vectors of all summaries, as the strategy does."""
         root = self.home / "shelves" / f"{self.name}-{self.most}-full"
         self.index(self.settings(), root)
-        shelf = SummaryShelf(root, self.toolbox.encoder.dimension)
-        told = shelf.overview(frozenset(self.devices))
-        shelf.close()
+        summary_store = SummaryStore(root, self.models.encoder.dimension)
+        told = summary_store.overview(frozenset(self.devices))
+        summary_store.close()
         for name in self.devices:
             with self.device(name) as device:
                 device.graph.take_overview(told)
 
     def index(self, settings: Settings, root: Path) -> SummaryIndex:
         """The summaries of all devices, as they would share them under these settings."""
-        shelf = SummaryShelf(root, self.toolbox.encoder.dimension)
+        summary_store = SummaryStore(root, self.models.encoder.dimension)
         for name in self.devices:
             with self.device(name, settings) as device:
                 device.graph.refresh(lambda *_: None)
-                asked = replace(shelf.known_of(name), exchange="download")
-                shelf.take(device.giving.summaries(asked))
-        found = shelf.index(frozenset(self.devices))
-        shelf.close()
+                asked = replace(summary_store.known_of(name), exchange="download")
+                summary_store.take(device.giving.summaries(asked))
+        found = summary_store.index(frozenset(self.devices))
+        summary_store.close()
         return found
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.models.base import Encoder, Generator
 from fedrag_flwr.text.base import Pipeline
-from fedrag_flwr.toolbox import Toolbox
-from tests.strategies.federation import toolbox as shared_toolbox
+from tests.strategies.federation import small_models as shared_models
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,20 +20,20 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def toolbox(own_home: None) -> Toolbox:
-    return shared_toolbox()
+def small_models(own_home: None) -> Models:
+    return shared_models()
 
 
 @pytest.fixture(scope="session")
-def pipeline(toolbox: Toolbox) -> Pipeline:
-    return toolbox.pipeline
+def pipeline(models: Models) -> Pipeline:
+    return models.pipeline
 
 
 @pytest.fixture(scope="session")
-def encoder(toolbox: Toolbox) -> Encoder:
-    return toolbox.encoder
+def encoder(models: Models) -> Encoder:
+    return models.encoder
 
 
 @pytest.fixture(scope="session")
-def generator(toolbox: Toolbox) -> Generator:
-    return toolbox.generator()
+def generator(models: Models) -> Generator:
+    return models.generator()

@@ -472,24 +472,24 @@ def test_evidence_for_others_is_that_of_named_hyperedges_in_order(people: EdgeDe
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
     edges = [edge.id for edge in people.store.hyperedges()]
     for named in (edges[:1], edges, [*edges, "no-such-edge"]):
-        units = people.shelf.units_of(named, vector)
+        units = people.evidence_store.units_of(named, vector)
         assert units
         assert len({unit.id for unit in units}) == len(units)
         assert {unit.origin for unit in units} == {"people"}
         assert [unit.score for unit in units] == sorted((unit.score for unit in units), reverse=True)
-    assert people.shelf.units_of(edges, vector)[0].id.startswith("jonas-keel#")
-    assert people.shelf.units_of([], vector) == []  # nobody fishes with a vector alone
-    assert people.shelf.units_of(["no-such-edge"], vector) == []
+    assert people.evidence_store.units_of(edges, vector)[0].id.startswith("jonas-keel#")
+    assert people.evidence_store.units_of([], vector) == []  # nobody fishes with a vector alone
+    assert people.evidence_store.units_of(["no-such-edge"], vector) == []
 
 
 def test_where_no_hyperedge_is_named_the_nearest_sentences_are_offered(people: EdgeDevice, encoder: Encoder) -> None:
     vector = encoder.encode(["Where was the admiral Jonas Keel born?"])[0]
     edges = [min(people.store.hyperedges(), key=lambda edge: len(edge.members)).id]
-    assert people.shelf.offered(edges, vector) == people.shelf.units_of(edges, vector)
-    offered = people.shelf.offered([], vector)
+    assert people.evidence_store.offered(edges, vector) == people.evidence_store.units_of(edges, vector)
+    offered = people.evidence_store.offered([], vector)
     assert offered[0].id.startswith("jonas-keel#")
-    assert len(people.shelf.offered(edges, vector)) < len(offered)
-    assert people.shelf.offered(["an-edge-that-went"], vector) == offered
+    assert len(people.evidence_store.offered(edges, vector)) < len(offered)
+    assert people.evidence_store.offered(["an-edge-that-went"], vector) == offered
 
 
 @pytest.mark.parametrize("budget", [1, 2, 4])
@@ -568,7 +568,7 @@ def test_masked_evidence_comes_with_the_nearness_of_its_masked_form(
     [vector] = encoder.encode(["Mount Cairl. The climber Enno Tveit reached its summit in 1868."])
     with shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("masked")).device("rivers") as device:
         device.build(memories=False)
-        own = device.shelf.nearest_sentences(vector, 1)[0]
+        own = device.evidence_store.nearest_sentences(vector, 1)[0]
         [shown] = device.giving.evidence([EvidenceRequest("q", vector, (), 1)], "nearest").evidence[0].units
     assert "Enno Tveit" in own.text
     assert "[PERSON]" in shown.text

@@ -14,7 +14,7 @@ SETTINGS = 'settings = {"models.generator": "smollm2-135m"}'  # the small model 
 
 @pytest.mark.parametrize("notebook", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_a_notebook_runs(notebook: Path, home: Path) -> None:
-    content = nbformat.read(notebook, as_version=4)
+    content = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
     first = next(cell for cell in content.cells if cell.cell_type == "code")
     assert first.source.startswith("settings = ")
     first.source = SETTINGS

@@ -13,7 +13,7 @@ from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Promp
 from fedrag_flwr.records import Answer, Document
 from fedrag_flwr.retrieval import QuestionVectors
 from fedrag_flwr.text.segment import under_title
-from tests.strategies.federation import DOCUMENTS, toolbox
+from tests.strategies.federation import DOCUMENTS, small_models
 
 SINGLE = "Who designed Tarn Bridge?"
 MULTI_HOP = "Where was the designer of Tarn Bridge born?"
@@ -40,7 +40,7 @@ class Counting:
 
     @property
     def id(self) -> str:
-        return toolbox().generator().id
+        return small_models().generator().id
 
     def complete(
         self,
@@ -53,17 +53,19 @@ class Counting:
         heard: Heard | None = None,
     ) -> list[Completion]:
         done = (
-            toolbox().generator().complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
+            small_models()
+            .generator()
+            .complete(prompt, grammar=grammar, max_tokens=max_tokens, n=n, seed=seed, heard=heard)
         )
         self.prompts.append(prompt)
         self.completions += done
         return done
 
     def score(self, prompt: Prompt, continuations: Sequence[str]) -> Scores:
-        return toolbox().generator().score(prompt, continuations)
+        return small_models().generator().score(prompt, continuations)
 
     def count_tokens(self, text: str) -> int:
-        return toolbox().generator().count_tokens(text)
+        return small_models().generator().count_tokens(text)
 
     def mark(self) -> int:
         """Where the counting stands."""
@@ -99,7 +101,7 @@ def made_up(
 ) -> Substrate:
     """Documents of (title, text) by id on one device, read and encoded as a device does."""
     documents = [Document(name, title, text, name) for name, (title, text) in texts.items()]
-    passages = tuple(part.passage for parsed in toolbox().pipeline.parse(documents) for part in parsed)
+    passages = tuple(part.passage for parsed in small_models().pipeline.parse(documents) for part in parsed)
     encoder = load_encoder()
     sentences = [under_title(passage.title, sentence.text) for passage in passages for sentence in passage.sentences]
     return Substrate(
@@ -109,7 +111,7 @@ def made_up(
         passage_vectors=encoder.encode([under_title(passage.title, passage.text) for passage in passages]),
         sentence_vectors=encoder.encode(sentences),
         questions=QuestionVectors(encoder),
-        pipeline=toolbox().pipeline,
+        pipeline=small_models().pipeline,
         generator=model,
         limits=replace(limits, **changes),
     )

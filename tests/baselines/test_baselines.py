@@ -16,7 +16,7 @@ from fedrag_flwr.models.base import Completion, Generator, Grammar, Heard, Promp
 from fedrag_flwr.records import Answer, Question
 from tests.answering.one_word import OneWord
 from tests.baselines.made_up import LIMITS, MULTI_HOP, SINGLE, TEXTS, Counting, Parrot, made_up
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 Answers = dict[tuple[str, str], tuple[Answer, Counting]]
 READING = [name for name in BASELINES if name != "closed-book"]
@@ -121,7 +121,7 @@ def test_an_answer_is_what_the_model_wrote_whatever_the_evidence_holds(
 ) -> None:
     said = "Basil Quent"
     assert not any(said in text for _, text in TEXTS.values())
-    real = toolbox().generator()
+    real = small_models().generator()
     substrate = replace(made_up(model), generator=lambda: cast("Generator", OneWord(real, said)), keep=constructed)
     answer = build_baseline(name, substrate).baseline.answer(Question("q", SINGLE, "all"))
     assert (answer.text, answer.path) == (said, "cognizer")

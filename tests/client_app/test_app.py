@@ -74,7 +74,7 @@ def test_each_message_type_has_its_reply(kind: str, request_: object, reply: typ
 
 
 def test_what_left_in_a_run_is_written_down(first: FirstRun) -> None:
-    """Of every device: what passed the door, and as many messages as reached the server."""
+    """Of every device: what passed the export filter, and as many messages as reached the server."""
     for name in DEVICES:
         with first.files.device(name) as device:
             kinds = {row.kind: row for row in OutgoingLedger(device.kept / OUTGOING).by_kind()}
@@ -90,7 +90,7 @@ def test_what_was_released_for_a_reply_that_fails_did_not_leave(
 ) -> None:
     with files.device("bridges") as device:
         kept = device.kept / OUTGOING
-        [vector] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?"])
+        [vector] = device.models.encoder.encode(["Who designed Tarn Bridge?"])
 
     def counted() -> int:
         return sum(row.count for row in OutgoingLedger(kept).by_kind() if row.kind == "evidence")
@@ -207,7 +207,7 @@ def test_a_folder_that_is_not_there_is_named_with_the_fix() -> None:
     assert refused.value.fix
 
 
-def test_shares_go_through_the_door(files: Federation) -> None:
+def test_shares_go_through_the_export_filter(files: Federation) -> None:
     reply = ask(files.grid(), "query.share", wire.encode(ShareRequest("memories", 0), run=RUN))
     delta = wire.decode(reply.content, Delta, run=RUN)
     with files.device("bridges") as device:

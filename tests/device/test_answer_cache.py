@@ -165,7 +165,7 @@ def test_no_byte_of_a_removed_document_stays_in_what_was_answered_from_it(
 def test_what_home_guessed_because_nobody_helped_is_not_given_again(device: EdgeDevice) -> None:
     device.build(memories=False)
     alone = replace(ASKED, id="q4", text="Which river flows into the Bay of Herons?")
-    [vector] = device.toolbox.encoder.encode([alone.text])
+    [vector] = device.models.encoder.encode([alone.text])
     device.answers.finish(alone, [], "assisted")
     assert device.answers.cache.find(alone, vector) is None
     device.walks.finish(alone, [])
@@ -201,7 +201,7 @@ def test_only_an_answer_of_the_same_settings_is_given_again(
 ) -> None:
     settings = Settings.from_config({**device.settings.flat(), setting: value})
     root = device.store.database.directory
-    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+    with EdgeDevice(device.name, device.documents, root, settings, device.models) as other:
         assert (other.answers.cache.find(ASKED, VECTOR) is not None) == again
 
 
@@ -209,7 +209,7 @@ def test_only_an_answer_of_the_same_settings_is_given_again(
 def test_only_an_answer_by_the_same_weights_is_given_again(device: EdgeDevice, mode: AnswerMode) -> None:
     settings = Settings.from_config({**device.settings.flat(), "retrieval.weights": "trained"})
     root = device.store.database.directory
-    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+    with EdgeDevice(device.name, device.documents, root, settings, device.models) as other:
 
         def cache() -> AnswerCache:
             return other.answers.cache if mode == "assisted" else other.walks.cache
@@ -224,7 +224,7 @@ def test_only_an_answer_by_the_same_weights_is_given_again(device: EdgeDevice, m
 def test_an_engine_reads_in_the_order_of_the_weights_that_another_process_took_in(device: EdgeDevice) -> None:
     settings = Settings.from_config({**device.settings.flat(), "retrieval.weights": "trained"})
     root = device.store.database.directory
-    with EdgeDevice(device.name, device.documents, root, settings, device.toolbox) as other:
+    with EdgeDevice(device.name, device.documents, root, settings, device.models) as other:
         replace(zeros(FEATURES), bias=0.0).save(root / "controller.json")
         engine = other.answers.engines.over("own")
         assert other.answers.engines.over("own") is engine
@@ -247,7 +247,7 @@ def test_only_an_answer_by_the_same_encoder_of_tokens_is_given_again(device: Edg
     settings = Settings.from_config({**device.settings.flat(), "retrieval.order": "late-interaction"})
     root, again = device.store.database.directory, []
     for name in ("one", "one", "other"):
-        tools = replace(device.toolbox, tokens=Tokens(name, device.toolbox.encoder))
+        tools = replace(device.models, tokens=Tokens(name, device.models.encoder))
         with EdgeDevice(device.name, device.documents, root, settings, tools) as other:
             again.append(other.answers.cache.find(ASKED, VECTOR) is not None)
             other.answers.cache.keep(ASKED, GIVEN, VECTOR, ())
@@ -257,7 +257,7 @@ def test_only_an_answer_by_the_same_encoder_of_tokens_is_given_again(device: Edg
 def test_only_an_answer_by_the_same_rules_is_given_again(device: EdgeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedrag_flwr.walking.cache.RULES", 0)
     root = device.store.database.directory
-    with EdgeDevice(device.name, device.documents, root, device.settings, device.toolbox) as other:
+    with EdgeDevice(device.name, device.documents, root, device.settings, device.models) as other:
         assert other.answers.cache.find(ASKED, VECTOR) is None
 
 

@@ -13,13 +13,13 @@ from spacy.tokens import Doc
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import EmptySourceError, FedragError, SettingError, SourceError, StoreMismatchError
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import BuildReport
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.opening import SourceSet
-from fedrag_flwr.toolbox import Toolbox
-from tests.strategies.federation import toolbox as shared_toolbox
+from tests.strategies.federation import small_models as shared_models
 
 TEXTS = {
     "tarn-bridge.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
@@ -52,13 +52,13 @@ class Watched:
             (self.documents / name).write_text(text, encoding="utf-8")
 
     def open(self) -> EdgeDevice:
-        shared = shared_toolbox()
+        shared = shared_models()
 
         def generator() -> Generator:
             self.calls += 1
             return shared.generator()
 
-        tools = Toolbox(shared.encoder, shared.pipeline, generator, shared.generator_id)
+        tools = Models(shared.encoder, shared.pipeline, generator, shared.generator_id)
         return EdgeDevice("here", self.documents, self.root, self.settings, tools)
 
     def build(self, *, memories: bool = True) -> BuildReport:
@@ -361,7 +361,7 @@ def test_names_of_failed_documents_do_not_leave(device: Watched) -> None:
     (device.documents / "Quist.jsonl").write_text('{"title": "Quist: a case"}\n', encoding="utf-8")
     with device.open() as opened:
         report = opened.build()
-        shown = opened.doorkeeper.report(report)
+        shown = opened.releases.report(report)
         assert len(report.failed) == len(shown.failed) == 3
         reasons = [failure.partition(": ")[2] for failure in shown.failed]
         assert "the line has no text (write its text into a field text)" in reasons
@@ -392,7 +392,7 @@ def test_a_source_without_documents_is_an_error_of_ours(
         (device.documents / "picture.png").write_bytes(b"\x89PNG")
     with device.open() as opened:
         if case == "no folder":
-            opened.sources = SourceSet(None, (), opened.toolbox)
+            opened.sources = SourceSet(None, (), opened.models)
         with pytest.raises(kind, match=said) as refused:
             opened.build()
     assert refused.value.fix
@@ -443,7 +443,7 @@ def test_documents_that_came_meanwhile_get_memories_too(device: Watched) -> None
 
 @pytest.mark.parametrize("key", ["encoder", "dimension", "pipeline", "device"])
 def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, device: Watched, tmp_path: Path) -> None:
-    shared = shared_toolbox()
+    shared = shared_models()
     identity = {
         "device": "here",
         "encoder": shared.encoder.id,
@@ -462,5 +462,5 @@ def test_a_store_of_other_models_is_refused_with_the_way_out(key: str, device: W
 @pytest.mark.parametrize("name", ["", "a/b", "..", "bank", "fusion", "server", "bank-1", "a b", "x" * 65, ".hidden"])
 def test_a_name_that_would_confuse_references_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="device's name"):
-        EdgeDevice(name, None, tmp_path, Settings(), shared_toolbox())
+        EdgeDevice(name, None, tmp_path, Settings(), shared_models())
     assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ def test_a_part_that_does_not_close_keeps_no_other_open(tmp_path_factory: pytest
     device = shared_federation(tmp_path_factory).copy_to(tmp_path_factory.mktemp("closing")).device("rivers")
     notes = device.walks.notes
     assert notes.all("answer") == {}
-    device.sources = Stuck(device.documents, (), device.toolbox)
+    device.sources = Stuck(device.documents, (), device.models)
     with pytest.raises(StoreFullError):
         device.close()
     with pytest.raises(StoreError):

@@ -1,4 +1,4 @@
-"""A device's graph: built once, changed only where documents did, gone with them, and shared through the door."""
+"""A device's graph: built once, changed only where documents did, gone with them, shared through the filter."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from fedrag_flwr.answering.explain import LONG
 from fedrag_flwr.device import EdgeDevice, graphing
-from fedrag_flwr.device.doorkeeping import RELEASED
 from fedrag_flwr.device.edge import NAMES
 from fedrag_flwr.device.graph_building import GraphReport
 from fedrag_flwr.device.graph_contents import CommunityContents
+from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS
 from fedrag_flwr.knowledge_graph.retrieval import RetrievalSettings, VectorTable
@@ -38,7 +38,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.options import with_options
-from tests.strategies.federation import DOCUMENTS, toolbox
+from tests.strategies.federation import DOCUMENTS, small_models
 
 ALL = {name: text for device in DOCUMENTS.values() for name, text in device.items()}
 SMALL: dict[str, Plain] = {"graph.community-most": 8, "graph.community-least": 2, "privacy.public-names": ""}
@@ -46,7 +46,7 @@ SMALL: dict[str, Plain] = {"graph.community-most": 8, "graph.community-least": 2
 
 def device_at(root: Path, **changes: Plain) -> EdgeDevice:
     settings = Settings.from_config({**SMALL, "home": str(root / "home"), **changes})
-    return EdgeDevice("vessland", root / "documents", root / "store", settings, toolbox())
+    return EdgeDevice("vessland", root / "documents", root / "store", settings, small_models())
 
 
 def write(root: Path) -> None:
@@ -68,7 +68,7 @@ def built(device: EdgeDevice) -> GraphReport:
 
 
 def tables(device: EdgeDevice) -> GraphStore:
-    return GraphStore(device.store.database, device.toolbox.encoder.dimension)
+    return GraphStore(device.store.database, device.models.encoder.dimension)
 
 
 def everything(device: EdgeDevice) -> tuple[object, ...]:
@@ -195,7 +195,7 @@ def shared(device: EdgeDevice, *known: str, generation: str = "1") -> SummaryBat
 @pytest.mark.parametrize(
     ("setting", "named"), [({"graph.vectors": "summary"}, True), ({"graph.detail": "erased"}, False)]
 )
-def test_summaries_leave_through_the_door(tmp_path: Path, setting: dict[str, Plain], named: bool) -> None:
+def test_summaries_leave_through_the_export_filter(tmp_path: Path, setting: dict[str, Plain], named: bool) -> None:
     write(tmp_path)
     with device_at(tmp_path, **setting) as device:
         built(device)
@@ -207,7 +207,7 @@ def test_summaries_leave_through_the_door(tmp_path: Path, setting: dict[str, Pla
     assert "[PERSON]" in repr(batch)
     assert not {one.id for one in batch.summaries} & own.keys()
     texts = [one.text for one in batch.summaries]
-    again = toolbox().encoder.encode(texts)
+    again = small_models().encoder.encode(texts)
     for one, vector in zip(batch.summaries, again, strict=True):
         assert np.allclose(one.vector, vector, atol=2e-3)  # of what was written, not of what was masked
 
@@ -223,10 +223,10 @@ def test_a_vector_is_the_mean_of_the_sentences_that_state_the_community(tmp_path
         assert {len(one.texts) >= FEWEST for one in contents.values()} == {True, False}
         for name, one in contents.items():
             released = shown[device.graph.hide(name)]
-            assert np.allclose(one.vectors, device.toolbox.encoder.encode(one.texts), atol=1e-5)
+            assert np.allclose(one.vectors, device.models.encoder.encode(one.texts), atol=1e-5)
             mean = one.vectors.mean(axis=0)
             few = len(one.texts) < FEWEST
-            wanted = device.toolbox.encoder.encode([released.text])[0] if few else mean / np.linalg.norm(mean)
+            wanted = device.models.encoder.encode([released.text])[0] if few else mean / np.linalg.norm(mean)
             assert np.allclose(released.vector, wanted, atol=2e-3)
 
 
@@ -303,7 +303,7 @@ def test_what_left_before_is_released_anew_where_its_file_is_torn(device: EdgeDe
 
 def test_an_empty_overview_replaces_an_older(device: EdgeDevice) -> None:
     built(device)
-    [far] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    [far] = device.models.encoder.encode(["How do volcanoes erupt?"])
     told = SummaryOverview((*shared(device).summaries, SubgraphSummary("x", "", far, "volcanoes")))
     device.graph.take_overview(told)
     assert device.graph.lead(far) < 0.5
@@ -312,12 +312,12 @@ def test_an_empty_overview_replaces_an_older(device: EdgeDevice) -> None:
 
 
 def test_what_others_say_of_their_evidence_is_measured_here(device: EdgeDevice) -> None:
-    [asked] = device.toolbox.encoder.encode(["How do volcanoes erupt?"])
+    [asked] = device.models.encoder.encode(["How do volcanoes erupt?"])
     boast = EvidenceUnit("u", "The harbour is open in May.", "people", 1.0)
-    [unit] = rescored([boast], asked, device.toolbox.encoder)
+    [unit] = rescored([boast], asked, device.models.encoder)
     assert unit.score < 0.5
     assert (unit.id, unit.text, unit.origin) == (boast.id, boast.text, boast.origin)
-    assert rescored([], asked, device.toolbox.encoder) == []
+    assert rescored([], asked, device.models.encoder) == []
 
 
 def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:
@@ -328,7 +328,7 @@ def test_a_vector_alone_has_no_text(device: EdgeDevice) -> None:
 
 def test_a_device_sees_whether_others_know_more(device: EdgeDevice) -> None:
     built(device)
-    [near, far] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?", "How do volcanoes erupt?"])
+    [near, far] = device.models.encoder.encode(["Who designed Tarn Bridge?", "How do volcanoes erupt?"])
     assert device.graph.lead(near) == 0.5  # nothing is known of others
     own = shared(device).summaries
     device.graph.take_overview(SummaryOverview((*own, SubgraphSummary("x", "", far, "volcanoes"))))
@@ -387,7 +387,7 @@ def test_a_device_s_gate_can_be_blind_to_a_part(device: EdgeDevice, tmp_path: Pa
 
 def test_without_the_graph_passages_come_by_their_vectors_alone(device: EdgeDevice, tmp_path: Path) -> None:
     built(device)
-    [vector] = device.toolbox.encoder.encode(["Where was the engineer of the bridge over the Ossel born?"])
+    [vector] = device.models.encoder.encode(["Where was the engineer of the bridge over the Ossel born?"])
     units = device.store.units("paragraph")
     nearest = [name for name, _ in VectorTable(units.ids, units.vectors).nearest(vector, RetrievalSettings().passages)]
     with device_at(tmp_path, **{"graph.retrieval": "chunks"}) as other:
@@ -397,7 +397,7 @@ def test_without_the_graph_passages_come_by_their_vectors_alone(device: EdgeDevi
 
 def test_retrieval_finds_the_sentence(device: EdgeDevice) -> None:
     built(device)
-    [vector] = device.toolbox.encoder.encode(["Who designed Tarn Bridge?"])
+    [vector] = device.models.encoder.encode(["Who designed Tarn Bridge?"])
     units = device.graph.retrieve(vector, 3)
     assert len(units) == 3
     assert "Odile Varro" in units[0].text

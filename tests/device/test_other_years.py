@@ -42,7 +42,7 @@ def test_the_sentence_behind_a_memory_vouches_for_its_year(built: Watched) -> No
     question = "Who drew the Grey Tower in 1931?"
     with built.open() as device:
         [item] = [one for one in device.store.items() if one.question == "Who drew the Grey Tower?"]
-        analysis = device.toolbox.pipeline.question(question)
+        analysis = device.models.pipeline.question(question)
         recall = device.engine.recall
         assert recall.why_not(question, analysis, item) == ""
         assert recall.why_not(question.replace("1931", "1932"), analysis, item) == "it does not tell of 1932"

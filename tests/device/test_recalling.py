@@ -92,10 +92,10 @@ def test_what_was_read_before_a_document_came_leaves_as_that_has_it(tmp_path: Pa
         opened.build()
         passages = opened.store.passages(opened.store.units("paragraph").ids)
         units = [EvidenceUnit(one.id, one.text, "here", 0.9, one.title) for one in passages]
-        assert NAME in repr(opened.door.release_evidence(units)).casefold()
+        assert NAME in repr(opened.export.release_evidence(units)).casefold()
         device.write(**{"record.txt": TELLING["a title"]})
         opened.build()
-        assert NAME not in repr(opened.door.release_evidence(units)).casefold()
+        assert NAME not in repr(opened.export.release_evidence(units)).casefold()
 
 
 def test_a_long_title_is_masked_before_it_is_cut(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_question_that_may_not_leave_costs_no_other_its_turn(device: EdgeDevic
     with device:
         for name in ("first", "second", "third"):
             device.waiting.outbox.put(Question(name, f"What is the {name}?", "rivers"))
-        device.door._chain = OperatorChain([Refusing()], "rivers")
+        device.export._chain = OperatorChain([Refusing()], "rivers")
         tries = device.settings.serving.tries
         for _ in range(tries):
             assert [one.id for one in device.offer(WaitingRequest(True, 10)).questions] == ["first", "third"]
@@ -103,7 +103,7 @@ def test_an_answer_from_elsewhere_tells_nothing_of_what_it_says_to_rest_on(devic
     device.waiting = replace(device.waiting, settings=settings)
     with device:
         device.build()
-        units = device.shelf.nearest_sentences(np.full(384, 384**-0.5, dtype=np.float32), 8)
+        units = device.evidence_store.nearest_sentences(np.full(384, 384**-0.5, dtype=np.float32), 8)
         device.waiting.outbox.put(Question("w", "Who founded the mill?", "rivers"))
         for guess in ("what tveit climbed", "Cairl"):
             forged = [
@@ -137,10 +137,10 @@ def test_the_answer_to_a_question_that_is_withdrawn_meanwhile_stays_here(device:
 
 
 def test_what_others_gave_teaches_home_no_names(device: EdgeDevice) -> None:
-    """Their doors have masked it, and of what is left a title by itself may look like a name."""
+    """Their export filters have masked it, and of what is left a title by itself may look like a name."""
     given = EvidenceUnit("x", "Mount Vessa is the highest mountain of Vessland.", "people", 0.9, "Mount Vessa")
     asked = "How high is Mount Vessa?"
     with device:
         device.build()
         device.finish([Question("q", asked, "rivers")], [Evidence("q", (given,))], "memory")
-        assert device.door.release_question(asked) == asked
+        assert device.export.release_question(asked) == asked

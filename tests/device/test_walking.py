@@ -46,7 +46,7 @@ def test_which_sentence_a_walk_gets_does_not_follow_a_masked_name(tmp_path: Path
     given = set()
     with device.open() as opened:
         for name in TREATED:
-            [vector] = opened.toolbox.encoder.encode([f"Was {name} treated?"])
+            [vector] = opened.models.encoder.encode([f"Was {name} treated?"])
             [reply] = opened.walks.walk(WalkRequest("flooding", (Hop("q", vector, (), ()),))).replies
             [unit] = reply.units
             given.add(unit.text)

@@ -10,7 +10,7 @@ import pytest
 
 from fedrag_flwr.evaluation.pairwise import CRITERIA, Judge, Pair, Winner, WinRates, agreement, count_wins
 from fedrag_flwr.models.base import Completion, Grammar, Heard, Prompt, Scores
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 LONG, SHORT = "Salt and copper, which go out by ship.", "Salt."
 PAIR = Pair("What does the town export?", LONG, SHORT)
@@ -71,7 +71,7 @@ def test_each_criterion_is_asked_in_its_own_words() -> None:
 
 
 def test_a_real_model_gives_a_verdict_that_turns_with_the_pair() -> None:
-    judge = Judge(toolbox().generator)
+    judge = Judge(small_models().generator)
     turned: dict[Winner, Winner] = {"first": "second", "second": "first", "tie": "tie"}
     swapped = judge.compare(Pair(PAIR.question, PAIR.second, PAIR.first), "overall")
     assert swapped == turned[judge.compare(PAIR, "overall")]

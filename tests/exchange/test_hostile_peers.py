@@ -24,7 +24,7 @@ from fedrag_flwr.exchange.sums import GroupSums, tagged_term
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
 from fedrag_flwr.records import (
     AnswerBatch,
@@ -44,10 +44,10 @@ from fedrag_flwr.records import (
     SumTerm,
 )
 from simulations.forged_ciphertexts import FORGERIES, forge
-from strategies.courier import Courier
 from strategies.private_sums import PrivateSums
+from strategies.transport import Transport
 from tests.spoiling import spoilt
-from tests.strategies.federation import Federation, shared_federation, toolbox
+from tests.strategies.federation import Federation, shared_federation, small_models
 
 RUN = "7"
 ZEROS = bytes(32)  # of a key's length, and none
@@ -76,7 +76,7 @@ BAD: list[Callable[[Enclave], SealedMessage]] = [
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("key", [b"", ZEROS])
 def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclave], SealedMessage], key: bytes) -> None:
-    enclave, home = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh()
+    enclave, home = Enclave(files.settings, RUN, small_models()), BoxKey.fresh()
     boxes = (bad(enclave), *(confided(enclave, f"q{number}", "alpha", home.public) for number in range(2)))
     asked = enclave.ask(SealedMessages("server", boxes), [PeerKey("mallory", key), ALPHA])
     assert {message.device for message in asked.messages} == {"alpha"}
@@ -87,14 +87,14 @@ def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclav
 
 
 def test_the_enclave_asks_once_for_a_question_that_is_confided_many_times(files: Federation) -> None:
-    enclave, home = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh()
+    enclave, home = Enclave(files.settings, RUN, small_models()), BoxKey.fresh()
     again, other = confided(enclave, "q0", "mallory", home.public), confided(enclave, "q1", "alpha", home.public)
     asked = enclave.ask(SealedMessages("server", (*(again,) * 50, other)), [ALPHA])
     assert [message.question_id for message in asked.messages] == ["q0", "q1"]
 
 
 def test_evidence_of_any_length_costs_no_home_the_enclave_s_answers(files: Federation) -> None:
-    enclave, home, owner = Enclave(files.settings, RUN, toolbox()), BoxKey.fresh(), BoxKey.fresh()
+    enclave, home, owner = Enclave(files.settings, RUN, small_models()), BoxKey.fresh(), BoxKey.fresh()
     asked = Question("q", "What are the symptoms of Tarn fever?", "alpha")
     data = wire.pack(ConfidedQuestion(asked, home.public), run=RUN)
     box = seal(data, enclave.key.public, context_of("question", RUN, asked.id, asked.home))
@@ -127,11 +127,11 @@ class Party:
 
     cipher: GroupCipher
     keys: dict[int, BoxKey]
-    courier: Courier
+    transport: Transport
     sums: PrivateSums
 
     def term(self, node: int, parts: tuple[bytes, ...], step: str = STEP, name: str = "") -> SumTerm:
-        named = tagged_term(name or self.courier.name(node), step, parts)
+        named = tagged_term(name or self.transport.name(node), step, parts)
         return SumTerm(parts, tag(self.keys[node].tag_key(self.sums._key.public), *named))
 
 
@@ -145,11 +145,11 @@ def cipher(tmp_path_factory: pytest.TempPathFactory) -> GroupCipher:
 @pytest.fixture
 def party(cipher: GroupCipher) -> Party:
     names, keys = {1: "alpha", 2: "beta", 3: "mallory"}, {node: BoxKey.fresh() for node in (1, 2, 3)}
-    courier = Courier(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
+    transport = Transport(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
     cards = {
         node: DeviceCard(names[node], (), "e", 4, "g", 0, 0, 0, "", 0, key=key.public) for node, key in keys.items()
     }
-    return Party(cipher, keys, courier, PrivateSums(courier, cards, BoxKey.fresh()))
+    return Party(cipher, keys, transport, PrivateSums(transport, cards, BoxKey.fresh()))
 
 
 HOSTILE: dict[str, tuple[Callable[[Party, tuple[bytes, ...]], SumTerm], str]] = {
@@ -171,9 +171,9 @@ def test_a_term_that_is_none_is_left_out_of_the_sum_and_its_device_named(party: 
     own = tuple(party.cipher.encrypt(np.arange(5.0), 0.0, np.random.default_rng(0)))
     total = party.sums.add(STEP, {1: party.term(1, own), 2: party.term(2, own), 3: make(party, own)}, 5)
     assert party.cipher.total(total, 5) == pytest.approx(2 * np.arange(5.0))
-    assert list(party.courier.traffic.missing) == ["mallory"]
-    assert party.courier.traffic.missing["mallory"].startswith(STEP)
-    assert reason in party.courier.traffic.missing["mallory"]
+    assert list(party.transport.traffic.missing) == ["mallory"]
+    assert party.transport.traffic.missing["mallory"].startswith(STEP)
+    assert reason in party.transport.traffic.missing["mallory"]
 
 
 def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(party: Party, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_term_under_another_key_spoils_the_sum_and_is_seen_by_who_reads_it(par
     other.make()
     own, foreign = (tuple(one.encrypt(np.ones(5), 0.0, np.random.default_rng(0))) for one in (party.cipher, other))
     total = party.sums.add(STEP, {1: party.term(1, own), 3: party.term(3, foreign)}, 5)
-    assert party.courier.traffic.missing == {}
+    assert party.transport.traffic.missing == {}
     with pytest.raises(CipherError, match="made with another key"):
         party.cipher.total(total, 5)
 
@@ -200,15 +200,15 @@ def test_of_boxes_for_one_peer_the_first_goes_to_it() -> None:
         return Message(wire.encode(SealedMessages("", () if box else tuple(made)), run=RUN), reply_to=message)
 
     names = {100: "mallory", 101: "beta"}
-    courier = Courier(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, poll=0.001, names=dict(names))
+    transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, poll=0.001, names=dict(names))
     cards = {
         node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=BoxKey.fresh().public)
         for node, name in names.items()
     }
-    assert PrivateSums(courier, cards, BoxKey.fresh()).agree(list(names), 2) == list(names)
+    assert PrivateSums(transport, cards, BoxKey.fresh()).agree(list(names), 2) == list(names)
     assert taken == [b"first"]
-    assert list(courier.traffic.missing) == ["mallory"]
-    assert "more than once" in courier.traffic.missing["mallory"]
+    assert list(transport.traffic.missing) == ["mallory"]
+    assert "more than once" in transport.traffic.missing["mallory"]
 
 
 HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make another key, with which no sum is read
@@ -235,8 +235,8 @@ def maker(tmp_path: Path) -> Maker:
 
 
 def sums_of(box: BoxKey, folder: Path) -> GroupSums:
-    door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
-    return GroupSums("alpha", folder, box, door, shared_sandbox())
+    export = ExportFilter([], small_models().encoder, small_models().pipeline, str.upper, "alpha")
+    return GroupSums("alpha", folder, box, export, shared_sandbox())
 
 
 def test_a_group_key_that_does_not_load_is_not_kept(maker: Maker, tmp_path: Path) -> None:
@@ -266,8 +266,8 @@ def test_a_group_key_that_no_peer_made_is_not_taken(maker: Maker, tmp_path: Path
 
 @pytest.fixture
 def alpha(tmp_path: Path) -> GroupSums:
-    door = ExportDoor([], toolbox().encoder, toolbox().pipeline, str.upper, "alpha")
-    return GroupSums("alpha", tmp_path / "alpha", BoxKey.fresh(), door, shared_sandbox())
+    export = ExportFilter([], small_models().encoder, small_models().pipeline, str.upper, "alpha")
+    return GroupSums("alpha", tmp_path / "alpha", BoxKey.fresh(), export, shared_sandbox())
 
 
 def sum_of(sums: GroupSums, run: str) -> SumParts:

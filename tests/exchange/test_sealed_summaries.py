@@ -31,11 +31,11 @@ from fedrag_flwr.records import (
     SummaryOverview,
 )
 from fedrag_flwr.settings import RoutingSettings
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 RUN = "7"
 NAMES = ("alpha", "beta", "gamma")
-ENCODER = toolbox().encoder
+ENCODER = small_models().encoder
 KEYS = {name: BoxKey.fresh() for name in NAMES}
 MEMBERS = tuple(PeerKey(name, KEYS[name].public) for name in NAMES)
 Sealed = dict[str, SealedSummaries]

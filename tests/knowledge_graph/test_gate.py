@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import SettingError, StoreCorruptError
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, Gate, GateModel, fit_gate
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, SignalReader, Signals, is_telling
+from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.records import EvidenceUnit
-from fedrag_flwr.toolbox import Toolbox
-from tests.strategies.federation import toolbox as shared_toolbox
+from tests.strategies.federation import small_models as shared_models
 
 
 @pytest.fixture(scope="module")
-def toolbox() -> Toolbox:
-    return shared_toolbox()
+def small_models() -> Models:
+    return shared_models()
 
 
 unit_interval = st.floats(0.0, 1.0)
@@ -54,13 +54,13 @@ def test_an_answer_that_says_it_is_none(text: str, telling: bool) -> None:
     assert is_telling(text) is telling
 
 
-def measured(toolbox: Toolbox, *candidates: str, units: tuple[EvidenceUnit, ...] = UNITS) -> tuple[Signals, int]:
-    analysis = toolbox.pipeline.question("Who designed Tarn Bridge?")
-    return SignalReader(toolbox.encoder, toolbox.pipeline).measure(analysis, candidates, units)
+def measured(models: Models, *candidates: str, units: tuple[EvidenceUnit, ...] = UNITS) -> tuple[Signals, int]:
+    analysis = models.pipeline.question("Who designed Tarn Bridge?")
+    return SignalReader(models.encoder, models.pipeline).measure(analysis, candidates, units)
 
 
-def test_agreement_on_what_the_evidence_says(toolbox: Toolbox) -> None:
-    signals, chosen = measured(toolbox, "Odile Varro", "Odile Varro", "Odile Varro")
+def test_agreement_on_what_the_evidence_says(models: Models) -> None:
+    signals, chosen = measured(models, "Odile Varro", "Odile Varro", "Odile Varro")
     assert chosen == 0
     assert signals.values == pytest.approx((1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 1.0, 0.5), abs=1e-3)
 
@@ -76,26 +76,26 @@ CASES = [
 
 @pytest.mark.parametrize(("candidates", "lower", "place"), CASES)
 def test_each_signal_tells_its_own(
-    toolbox: Toolbox, candidates: tuple[str, ...], lower: set[str], place: int | None
+    models: Models, candidates: tuple[str, ...], lower: set[str], place: int | None
 ) -> None:
-    signals, chosen = measured(toolbox, *candidates)
-    usual = measured(toolbox, "Odile Varro", "Odile Varro", "Odile Varro")[0]
+    signals, chosen = measured(models, *candidates)
+    usual = measured(models, "Odile Varro", "Odile Varro", "Odile Varro")[0]
     below = {n for n, a, b in zip(SIGNALS, signals.values, usual.values, strict=True) if a < b - 1e-3}
     assert below == lower
     assert place is None or chosen == place
 
 
-def test_far_evidence_shows(toolbox: Toolbox) -> None:
+def test_far_evidence_shows(models: Models) -> None:
     far = (EvidenceUnit("s9", "The harbour exports salt.", "a", 0.1),)
-    near, away = (measured(toolbox, "salt", "salt", units=units)[0] for units in (UNITS, far))
+    near, away = (measured(models, "salt", "salt", units=units)[0] for units in (UNITS, far))
     assert away.nearness < near.nearness
     assert away.coverage < near.coverage
 
 
-def test_where_no_candidate_says_anything_the_question_leaves(toolbox: Toolbox) -> None:
+def test_where_no_candidate_says_anything_the_question_leaves(models: Models) -> None:
     trusting = GateModel(("nearness",), (0.0,), 9.0, 0.1)
-    gate = Gate(SignalReader(toolbox.encoder, toolbox.pipeline), trusting)
-    analysis = toolbox.pipeline.question("Who designed Tarn Bridge?")
+    gate = Gate(SignalReader(models.encoder, models.pipeline), trusting)
+    analysis = models.pipeline.question("Who designed Tarn Bridge?")
     decision = gate.decide(analysis, ["unknown", ""], UNITS)
     assert (decision.at_home, decision.chosen) == (False, -1)
     told = gate.decide(analysis, ["Odile Varro"], UNITS)
@@ -117,9 +117,9 @@ def test_a_gate_says_by_how_much_each_signal_moves_it(signals: Signals, seed: in
     assert model.without(PARTS["similarity"]).explained(signals).count("left out") == 3
 
 
-def test_a_gate_that_does_not_heed_silence_takes_it_for_agreement(toolbox: Toolbox) -> None:
-    signals, chosen = SignalReader(toolbox.encoder, toolbox.pipeline, heeds_silence=False).measure(
-        toolbox.pipeline.question("Who designed Tarn Bridge?"), ["", "", ""], UNITS
+def test_a_gate_that_does_not_heed_silence_takes_it_for_agreement(models: Models) -> None:
+    signals, chosen = SignalReader(models.encoder, models.pipeline, heeds_silence=False).measure(
+        models.pipeline.question("Who designed Tarn Bridge?"), ["", "", ""], UNITS
     )
     assert (signals.certain, signals.cosine, signals.jaccard, signals.claims) == pytest.approx((0.0, 1.0, 1.0, 1.0))
     assert chosen == 0

@@ -13,7 +13,7 @@ from fedrag_flwr.knowledge_graph.statements import End, Statement, statements_of
 from fedrag_flwr.records import Passage
 from fedrag_flwr.sources.base import make_document
 from fedrag_flwr.text import ParseExtractor
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 MERCURY = {
     "planet": (
@@ -33,7 +33,7 @@ FORMS = {
 
 
 def graph_of(documents: Mapping[str, tuple[str, str]]) -> KnowledgeGraph:
-    tools = toolbox()
+    tools = small_models()
     passages: dict[str, Passage] = {}
     statements: list[Statement] = []
     for parsed in tools.pipeline.parse(make_document(name, *told) for name, told in documents.items()):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import WireError
 from fedrag_flwr.knowledge_graph.routing import Floats, SummaryIndex
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.records import SubgraphSummary, SummaryBatch
 
 DIMENSION = 12
@@ -64,7 +64,7 @@ def test_grouping_finds_what_a_full_scan_finds() -> None:
     assert grouped.bytes < exact.bytes / 2
 
 
-# --- the shelf --------------------------------------------------------------------------------------
+# --- the store --------------------------------------------------------------------------------------
 
 
 def batch(device: str, *names: str, generation: str = "g1", retracted: tuple[str, ...] = ()) -> SummaryBatch:
@@ -75,46 +75,46 @@ def batch(device: str, *names: str, generation: str = "g1", retracted: tuple[str
     return SummaryBatch(device, generation, 1, told, retracted)
 
 
-def ids(shelf: SummaryShelf, device: str) -> tuple[str, ...]:
-    return shelf.known_of(device).known
+def ids(summary_store: SummaryStore, device: str) -> tuple[str, ...]:
+    return summary_store.known_of(device).known
 
 
-def test_a_shelf_outlives_the_run_and_takes_back_what_is_void(tmp_path: Path) -> None:
-    shelf = SummaryShelf(tmp_path, DIMENSION)
-    shelf.take(batch("a", "a1", "a2"))
-    shelf.take(batch("b", "a1"))  # the same id at another device is another summary
-    shelf.close()
-    shelf = SummaryShelf(tmp_path, DIMENSION)
-    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a1", "a2"), ("a1",))
-    shelf.take(batch("a", "a3", retracted=("a1",)))
-    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a2", "a3"), ("a1",))
-    shelf.take(batch("a", "a4", generation="g2"))
-    assert (ids(shelf, "a"), shelf.known_of("a").generation) == (("a4",), "g2")
-    assert len(shelf.index(frozenset({"a", "b"}))) == 2
-    assert len(shelf.index(frozenset({"b"}))) == 1
-    shelf.close()
+def test_a_summary_store_outlives_the_run_and_takes_back_what_is_void(tmp_path: Path) -> None:
+    summary_store = SummaryStore(tmp_path, DIMENSION)
+    summary_store.take(batch("a", "a1", "a2"))
+    summary_store.take(batch("b", "a1"))  # the same id at another device is another summary
+    summary_store.close()
+    summary_store = SummaryStore(tmp_path, DIMENSION)
+    assert (ids(summary_store, "a"), ids(summary_store, "b")) == (("a1", "a2"), ("a1",))
+    summary_store.take(batch("a", "a3", retracted=("a1",)))
+    assert (ids(summary_store, "a"), ids(summary_store, "b")) == (("a2", "a3"), ("a1",))
+    summary_store.take(batch("a", "a4", generation="g2"))
+    assert (ids(summary_store, "a"), summary_store.known_of("a").generation) == (("a4",), "g2")
+    assert len(summary_store.index(frozenset({"a", "b"}))) == 2
+    assert len(summary_store.index(frozenset({"b"}))) == 1
+    summary_store.close()
 
 
 def test_no_device_has_more_than_its_share_of_the_index(tmp_path: Path) -> None:
-    shelf = SummaryShelf(tmp_path, DIMENSION, most=3)
-    shelf.take(batch("a", "a1", "a2"))
+    summary_store = SummaryStore(tmp_path, DIMENSION, most=3)
+    summary_store.take(batch("a", "a1", "a2"))
     with pytest.raises(WireError, match="may have 3 summaries"):
-        shelf.take(batch("a", "a3", "a4"))
-    assert ids(shelf, "a") == ("a1", "a2")
-    shelf.take(batch("a", "a3", "a4", retracted=("a1",)))
-    shelf.take(batch("b", "b1", "b2", "b3"))
-    assert (ids(shelf, "a"), ids(shelf, "b")) == (("a2", "a3", "a4"), ("b1", "b2", "b3"))
-    shelf.close()
+        summary_store.take(batch("a", "a3", "a4"))
+    assert ids(summary_store, "a") == ("a1", "a2")
+    summary_store.take(batch("a", "a3", "a4", retracted=("a1",)))
+    summary_store.take(batch("b", "b1", "b2", "b3"))
+    assert (ids(summary_store, "a"), ids(summary_store, "b")) == (("a2", "a3", "a4"), ("b1", "b2", "b3"))
+    summary_store.close()
 
 
 def test_a_device_speaks_for_itself_alone(tmp_path: Path) -> None:
-    shelf = SummaryShelf(tmp_path, DIMENSION)
-    shelf.take(batch("a", "a1"))
+    summary_store = SummaryStore(tmp_path, DIMENSION)
+    summary_store.take(batch("a", "a1"))
     foreign = SubgraphSummary("x", "", vectors(1, 1)[0], "a")
     short = SubgraphSummary("x", "", np.array([1.0], dtype=np.float32), "b")
     for wrong in (foreign, short):
         with pytest.raises(WireError):
-            shelf.take(SummaryBatch("b", "g1", 1, (wrong,), ()))
-    shelf.take(SummaryBatch("b", "g1", 1, (), ("a1",)))
-    assert ids(shelf, "a") == ("a1",)
-    shelf.close()
+            summary_store.take(SummaryBatch("b", "g1", 1, (wrong,), ()))
+    summary_store.take(SummaryBatch("b", "g1", 1, (), ("a1",)))
+    assert ids(summary_store, "a") == ("a1",)
+    summary_store.close()

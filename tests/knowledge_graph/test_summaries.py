@@ -20,7 +20,7 @@ from fedrag_flwr.knowledge_graph.summaries import (
 )
 from fedrag_flwr.models.base import Generator
 from tests.answering.one_word import OneWord
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 HARBOURS = Subgraph(
     subjects=("Harbours of Vessland", "Founded 1702"),
@@ -74,7 +74,7 @@ def test_the_longest_copy_is_the_longest_common_run(text: str, source: str) -> N
 
 
 def test_a_model_s_summary_keeps_the_limit() -> None:
-    summarizer = ModelSummarizer(toolbox().generator, ExtractiveSummarizer(most_copied=0.1))
+    summarizer = ModelSummarizer(small_models().generator, ExtractiveSummarizer(most_copied=0.1))
     text = summarizer.summarize(HARBOURS)
     assert text.strip()
     assert summarizer.cost.llm_calls == 1
@@ -97,13 +97,13 @@ WRITTEN: list[tuple[str, Detail, str]] = [
 @pytest.mark.parametrize(("written", "detail", "left"), WRITTEN)
 def test_a_model_s_sentences_copy_little_alone_and_together(written: str, detail: Detail, left: str) -> None:
     def generator() -> Generator:
-        return cast("Generator", OneWord(toolbox().generator(), written))
+        return cast("Generator", OneWord(small_models().generator(), written))
 
     summarizer = ModelSummarizer(generator, ExtractiveSummarizer(detail))
     assert summarizer.summarize(HARBOURS) == left
 
 
 def test_a_model_that_only_copies_gives_way_to_lists() -> None:
-    strict = ModelSummarizer(toolbox().generator, ExtractiveSummarizer(most_copied=0.0))
+    strict = ModelSummarizer(small_models().generator, ExtractiveSummarizer(most_copied=0.0))
     copied = replace(HARBOURS, sources=("Subjects: " + " ".join(HARBOURS.subjects),))
     assert copied_share(strict.summarize(copied), copied.sources) == 0.0

@@ -16,12 +16,12 @@ import pytest
 
 from fedrag_flwr.answering.prompts import ANSWERING, reading_prompt
 from fedrag_flwr.errors import ModelError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import GenerationCache, LlamaGenerator, Prompt, adapters, load
 from fedrag_flwr.models.adapters import FOLDER, Adapter, adapters_of, read_adapter, write_adapter
 from fedrag_flwr.models.hashes import file_sha256
 from fedrag_flwr.models.registry import REGISTRY
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import load_toolbox
 
 WIDTH = 576  # of SmolLM2's states
 TASK = "naming"
@@ -128,7 +128,7 @@ def test_a_setting_turns_it_off(monkeypatch: pytest.MonkeyPatch, smollm2: Path, 
     monkeypatch.setattr(load, "_generator", inspect.unwrap(load._generator))  # what other tests loaded is not kept
     asked: dict[str, bool | str] = {"models.generator": str(smollm2), "models.generation-cache": False}
     on, off = (
-        load_toolbox(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)
+        load_models(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)
     )
     assert on.generator_id == f"{off.generator_id}+{read_adapter(tmp_path / 'made.json').id}"
     models = [box.generator() for box in (on, off)]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedrag_flwr.errors import ModelError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import choose
 from fedrag_flwr.models.choose import (
     TRIALS,
@@ -26,7 +27,6 @@ from fedrag_flwr.models.choose import (
 )
 from fedrag_flwr.models.registry import DEFAULT_GENERATOR, REGISTRY, ModelFile, known
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import load_toolbox
 
 GB = 1_000_000_000
 
@@ -89,7 +89,7 @@ def test_where_none_is_at_hand_the_default_is_meant_and_nothing_is_fetched(home:
     assert choice.name in (DEFAULT_GENERATOR, f"{DEFAULT_GENERATOR}-q8")
     assert "fetched when it is first asked" in choice.why
     assert list(home.iterdir()) == []
-    assert load_toolbox(Settings().models, tmp_path).generator_id.startswith(known(choice.name).file)
+    assert load_models(Settings().models, tmp_path).generator_id.startswith(known(choice.name).file)
 
 
 def test_a_file_that_is_not_whole_is_not_at_hand(two: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_was_measured_is_kept(two: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps({name: trial | {"seconds": 9.0}}))
     assert meant_by_auto().why == "larger takes 9.0 s for a usual prompt, more than 5"
     settings = Settings.from_config({"models.read-seconds": 10.0})
-    assert load_toolbox(settings.models, tmp_path).generator_id.startswith("larger.gguf-")
+    assert load_models(settings.models, tmp_path).generator_id.startswith("larger.gguf-")
 
 
 def test_many_that_ask_at_once_try_once(home: Path) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from fedrag_flwr.errors import ModelError, PromptError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.models import EndpointGenerator, Generator, Grammar, Prompt, load_endpoint
 from fedrag_flwr.settings import Settings
-from fedrag_flwr.toolbox import load_toolbox
 from tests.models.llama_server import KEY, Front, llama_server, serve
 
 ASKED = Prompt("Answer in a word.", "What is the capital of France?", (("What is the capital of Peru?", "Lima"),))
@@ -257,15 +257,15 @@ def test_other_addresses_are_refused(address: str, said: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_toolbox_asks_the_server_and_its_id_names_no_host(address: str, tmp_path: Path) -> None:
+def test_a_models_asks_the_server_and_its_id_names_no_host(address: str, tmp_path: Path) -> None:
     asked: dict[str, str] = {"models.generator": address, "models.generator-name": "smollm2"}
-    tools = load_toolbox(Settings.from_config(asked).models, tmp_path)
+    tools = load_models(Settings.from_config(asked).models, tmp_path)
     assert "Paris" in tools.generator().complete(ASKED, max_tokens=12)[0].text
     assert tools.generator_id.startswith("smollm2-")
     assert "127.0.0.1" not in tools.generator_id
     assert list(tmp_path.iterdir()) == []  # no completion is kept
     with pytest.raises(ModelError, match="in the clear"):
-        load_toolbox(Settings.from_config(asked | {"models.generator": "http://8.8.8.8/v1"}).models, tmp_path)
+        load_models(Settings.from_config(asked | {"models.generator": "http://8.8.8.8/v1"}).models, tmp_path)
 
 
 def completion(text: str) -> str:

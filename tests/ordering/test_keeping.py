@@ -52,7 +52,7 @@ def full_disk() -> Iterator[None]:
 def take_others_memory(device: EdgeDevice) -> None:
     """Raise the store's version without a change of documents."""
     version = device.store.version
-    [vector] = device.toolbox.encoder.encode([ASKED])
+    [vector] = device.models.encoder.encode([ASKED])
     item = MemoryItem("f" * 32, ASKED, "Mount Cairl", "single", "LOC", ("e" * 32,), ("ossel",), vector, "bridges")
     device.import_bank(Delta("bank-1", 0, 1, (item,), ()))
     assert device.store.version > version
@@ -133,7 +133,7 @@ def test_what_is_removed_while_others_are_read_does_not_come_back(root: Path, re
 
         database = Interrupted(root / "store", -1, remove)  # not yet
         store = MemoryStore(database, device.store.identity, b"", 0, 1)
-        tools = device.toolbox
+        tools = device.models
         sources = DeviceSources(store, root / "store", tools.encoder, tools.pipeline, ParseExtractor)
         sources.present()
         (root / "documents" / "tarn-bridge.md").write_text(DOCUMENTS["bridges"]["tarn-bridge.md"], encoding="utf-8")

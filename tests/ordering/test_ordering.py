@@ -15,6 +15,7 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.errors import FedragError, ModelError, StoreCorruptError, StoreMismatchError
+from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.ordering import sources
@@ -24,8 +25,7 @@ from fedrag_flwr.records import Answer, EvidenceTuple, Question
 from fedrag_flwr.retrieval import Controller, ControllerFeatures, Scaling
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text import ParsedPassage, ParseExtractor
-from fedrag_flwr.toolbox import load_toolbox
-from tests.strategies.federation import DOCUMENTS, toolbox
+from tests.strategies.federation import DOCUMENTS, small_models
 
 ASKED = Question("q", "Where was the designer of Tarn Bridge born?", "all")
 
@@ -48,7 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def opened(root: Path, **changes: Plain) -> EdgeDevice:
     config: dict[str, Plain] = {"memory.tokens-per-kilotoken": 0, "privacy.public-names": ""}
     config |= {key.replace("__", ".").replace("_", "-"): value for key, value in changes.items()}
-    return EdgeDevice("all", root / "documents", root / "store", Settings.from_config(config), toolbox())
+    return EdgeDevice("all", root / "documents", root / "store", Settings.from_config(config), small_models())
 
 
 def reasoned(device: EdgeDevice) -> Answer:
@@ -65,7 +65,7 @@ def test_evidence_comes_from_the_passages_that_the_controller_puts_first(root: P
         assert passages <= set(first)
         assert answer.paths
         assert {path.passage_id for path in answer.paths} <= passages
-        released = device.door.release_answer(answer)
+        released = device.export.release_answer(answer)
         assert (released.paths, released.evidence) == ((), ())
 
 
@@ -133,8 +133,8 @@ def test_weights_by_path_decide_the_order(root: Path, tmp_path: Path, sign: floa
     weights[FEATURES.names.index("dense.rank")] = sign
     replace(zeros(FEATURES), weights=weights).save(tmp_path / "dense.json")
     with opened(root, retrieval__weights=str(tmp_path / "dense.json")) as device:
-        [vector] = device.toolbox.encoder.encode([ASKED.text])
-        nearest = [unit.id for unit in device.engine.shelf.nearest("paragraph", vector, FEATURES.depth)]
+        [vector] = device.models.encoder.encode([ASKED.text])
+        nearest = [unit.id for unit in device.engine.evidence_store.nearest("paragraph", vector, FEATURES.depth)]
         order = [one.passage_id for one in device.orders.choose(ASKED.text, 20) if one.passage_id in nearest]
         assert order == (nearest if sign > 0 else nearest[::-1])
 
@@ -154,7 +154,7 @@ def test_late_interaction_orders_passages_and_keeps_their_tokens(root: Path) -> 
 
 def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     models = Settings.from_config({"models.late-interaction": str(tmp_path)}).models
-    tokens = load_toolbox(models, tmp_path).tokens
+    tokens = load_models(models, tmp_path).tokens
     assert tokens is not None
     with pytest.raises(ModelError, match="no ColBERT checkpoint"):
         tokens.token_embeddings(["bridge"])
@@ -177,7 +177,7 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
     with opened(tmp_path) as device:
         device.build(memories=False)
         sources = DeviceSources(
-            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+            device.store, tmp_path / "store", device.models.encoder, device.models.pipeline, Watched
         )
         sources.present()
         assert sorted(read) == sorted(name.removesuffix(".md") for name in texts)
@@ -189,7 +189,7 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
         assert read == ["ossel"]
         (tmp_path / "fresh").mkdir()
         fresh = DeviceSources(
-            device.store, tmp_path / "fresh", device.toolbox.encoder, device.toolbox.pipeline, ParseExtractor
+            device.store, tmp_path / "fresh", device.models.encoder, device.models.pipeline, ParseExtractor
         ).present()
         assert changed.explainer.tuples == fresh.explainer.tuples
         for question in ("Who mapped the Ossel?", ASKED.text, "What does the Salt Archive keep?"):
@@ -202,13 +202,13 @@ def test_only_changed_documents_are_read_again(tmp_path: Path, monkeypatch: pyte
         device.build(memories=False)
         assert "Ada Morrow mapped" not in (tmp_path / "store" / "tuples.jsonl").read_text(encoding="utf-8")
         another = DeviceSources(  # as a process that starts later
-            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+            device.store, tmp_path / "store", device.models.encoder, device.models.pipeline, Watched
         )
         another.present()
         assert read == ["ossel"]
         read.clear()
         last = DeviceSources(
-            device.store, tmp_path / "store", device.toolbox.encoder, device.toolbox.pipeline, Watched
+            device.store, tmp_path / "store", device.models.encoder, device.models.pipeline, Watched
         ).present()
         assert read == []
         assert last.explainer.tuples == sources.present().explainer.tuples
@@ -245,7 +245,7 @@ def test_a_document_that_comes_while_others_are_read_is_read_next_time(
         (folder / "tarn-bridge.md").write_text(DOCUMENTS["bridges"]["tarn-bridge.md"], encoding="utf-8")
         database = Interrupted(tmp_path / "store", reads, lambda: other.build(memories=False))
         store = MemoryStore(database, device.store.identity, b"", 0, 1)
-        parts = device.toolbox.encoder, device.toolbox.pipeline, ParseExtractor
+        parts = device.models.encoder, device.models.pipeline, ParseExtractor
         sources = DeviceSources(store, tmp_path / "kept", *parts)
         (tmp_path / "kept").mkdir()
         sources.present()

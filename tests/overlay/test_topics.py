@@ -11,7 +11,7 @@ import pytest
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.overlay import topics_of
 from fedrag_flwr.overlay.topics import HEADINGS, ModelTopics
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 SMALL = ["rivers and lakes", "ships and harbours", "bridges and construction", "museums and painting", "the heart"]
 
@@ -31,7 +31,7 @@ def headings(tmp_path: Path) -> Path:
     ],
 )
 def test_a_question_is_filed_where_it_belongs(headings: Path, text: str, heading: str) -> None:
-    encoder = toolbox().encoder
+    encoder = small_models().encoder
     topics = topics_of(encoder, headings)
     [vector] = encoder.encode([text])
     weights = topics.weights(vector)
@@ -43,14 +43,16 @@ def test_a_question_is_filed_where_it_belongs(headings: Path, text: str, heading
 
 
 def test_the_model_chooses_one_of_the_nearest_headings(headings: Path) -> None:
-    topics = topics_of(toolbox().encoder, headings)
-    chosen = ModelTopics(topics, toolbox().generator()).weights("Where does the Ossel rise?", {3: 0.5, 0: 0.3, 4: 0.2})
+    topics = topics_of(small_models().encoder, headings)
+    chosen = ModelTopics(topics, small_models().generator()).weights(
+        "Where does the Ossel rise?", {3: 0.5, 0: 0.3, 4: 0.2}
+    )
     assert set(chosen) < {3, 0, 4}
     assert list(chosen.values()) == [1.0]
 
 
 def test_headings_are_encoded_once(headings: Path, tmp_path: Path) -> None:
-    encoder = toolbox().encoder
+    encoder = small_models().encoder
     first = topics_of(encoder, headings, tmp_path / "kept")
     [file] = (tmp_path / "kept").iterdir()
     again = topics_of(encoder, headings, tmp_path / "kept")
@@ -60,7 +62,7 @@ def test_headings_are_encoded_once(headings: Path, tmp_path: Path) -> None:
 
 
 def test_headings_serve_though_their_vectors_cannot_be_kept(headings: Path) -> None:
-    topics = topics_of(toolbox().encoder, headings, headings / "kept")  # no folder can be made in a file
+    topics = topics_of(small_models().encoder, headings, headings / "kept")  # no folder can be made in a file
     assert topics.names == tuple(SMALL)
 
 
@@ -68,7 +70,7 @@ def test_headings_serve_though_their_vectors_cannot_be_kept(headings: Path) -> N
 def test_a_list_of_headings_that_is_none_is_refused(tmp_path: Path, body: str) -> None:
     (tmp_path / "bad.json").write_text(body)
     with pytest.raises(SettingError, match=r"overlay\.topics"):
-        topics_of(toolbox().encoder, tmp_path / "bad.json")
+        topics_of(small_models().encoder, tmp_path / "bad.json")
 
 
 def test_shipped_headings_are_distinct_and_fit_a_message() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import ModelError, SettingError
 from fedrag_flwr.models.base import Completion, Encoder, Grammar, Heard, Prompt
-from fedrag_flwr.privacy import Bundle, TypeMasking, make_door
+from fedrag_flwr.privacy import Bundle, TypeMasking, make_export_filter
 from fedrag_flwr.privacy.erasure import SENTENCE, QueryFocusedErasure
 from fedrag_flwr.privacy.model_summary import REFUSED, WRITTEN, ModelSummary, brings_nothing
 from fedrag_flwr.records import EvidenceUnit
@@ -127,10 +127,10 @@ def test_whatever_is_taken_has_only_names_and_numbers_of_its_sources(words: list
 # --- the chain --------------------------------------------------------------------------------------
 
 
-def test_the_door_runs_the_chain_and_counts_what_was_removed(
+def test_the_export_filter_runs_the_chain_and_counts_what_was_removed(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
-    door = make_door(
+    export = make_export_filter(
         "type-masking",
         encoder=encoder,
         pipeline=pipeline,
@@ -140,31 +140,35 @@ def test_the_door_runs_the_chain_and_counts_what_was_removed(
     )
     text = "The scan of Mrs. Ilse Brandwein (MRN 4482913) showed a fracture. Her dog Bello barked in the garden."
     unit = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan")
-    released = door.release_evidence([unit], "What did the scan show?")
+    released = export.release_evidence([unit], "What did the scan show?")
     [shown] = released.items
     assert "Brandwein" not in shown.text
     assert "4482913" not in shown.text
     assert "fracture" in shown.text
     assert released.removed["PERSON"] >= 1
     assert released.removed["MEDICAL_RECORD"] == 1
-    assert not any("Brandwein" in key or "4482913" in key for key in (*released.removed, *door.counts))
-    assert "erasure+presidio+type-masking" in door.id
+    assert not any("Brandwein" in key or "4482913" in key for key in (*released.removed, *export.counts))
+    assert "erasure+presidio+type-masking" in export.id
 
 
 def test_what_is_asked_for_without_words_passes_whole_and_is_counted(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
-    door = make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("erasure",))
+    export = make_export_filter(
+        "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("erasure",)
+    )
     text = "The scan showed a fracture. A dog barked in the garden."
     unit, asked = EvidenceUnit("record-0001", text, "ward", 0.5, "Scan"), "What did the scan show?"
-    [worded] = door.release_evidence([unit], asked).items
+    [worded] = export.release_evidence([unit], asked).items
     assert worded.text == "The scan showed a fracture."
-    assert "evidence passed without a question" not in door.counts
-    [whole] = door.release_evidence([unit], vector=encoder.encode([asked])[0]).items
+    assert "evidence passed without a question" not in export.counts
+    [whole] = export.release_evidence([unit], vector=encoder.encode([asked])[0]).items
     assert whole.text == text
-    assert door.counts["evidence passed without a question"] == 1
+    assert export.counts["evidence passed without a question"] == 1
 
 
 def test_unknown_operators_are_refused(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> None:
     with pytest.raises(SettingError, match="shredder"):
-        make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("shredder",))
+        make_export_filter(
+            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=("shredder",)
+        )

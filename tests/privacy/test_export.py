@@ -1,4 +1,4 @@
-"""The export door: nothing own leaves as it is, replacements are consistent, and everything is counted."""
+"""The export filter: nothing own leaves as it is, replacements are consistent, and everything is counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import PrivacyError, SettingError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, EntityPartition, ExportDoor, SeededRandomness, make_door
+from fedrag_flwr.privacy import Bundle, EntityPartition, ExportFilter, SeededRandomness, make_export_filter
 from fedrag_flwr.privacy.ledger import BUDGET, BudgetLedger
 from fedrag_flwr.privacy.policy import PrivacyMode
 from fedrag_flwr.privacy.randomised_response import Randomness
@@ -26,7 +26,7 @@ from fedrag_flwr.text import SpacyPipeline
 from tests.privacy.conftest import PUBLIC, ItemMaker, Opaque
 from tests.privacy.network import watched
 
-DoorMaker = Callable[..., ExportDoor]
+ExportFilterMaker = Callable[..., ExportFilter]
 ZERO_WIDTH = "\u200b"
 CANARIES = {
     "Maria Lopez": "Did Maria Lopez visit the clinic in March for the blood test?",
@@ -43,12 +43,12 @@ CANARIES = {
 
 
 @pytest.fixture(scope="session")
-def door(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportDoor:
-    return _door("type-masking", pipeline, encoder, opaque)
+def export(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
+    return _export("type-masking", pipeline, encoder, opaque)
 
 
-def _door(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportDoor:
-    return make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
+def _export(mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> ExportFilter:
+    return make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a")
 
 
 def _bytes(*things: object) -> bytes:
@@ -58,11 +58,11 @@ def _bytes(*things: object) -> bytes:
 @pytest.fixture
 def ldp(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
-) -> DoorMaker:
-    """Makes doors of one device with surrogates of the public partition; they share memo and ledger."""
+) -> ExportFilterMaker:
+    """Makes export filters of one device with surrogates of the public partition; they share memo and ledger."""
 
-    def make(epoch: int = 0, epsilon: float | None = None, source: Randomness | None = None) -> ExportDoor:
-        return make_door(
+    def make(epoch: int = 0, epsilon: float | None = None, source: Randomness | None = None) -> ExportFilter:
+        return make_export_filter(
             "ldp",
             epsilon=epsilon,
             source=source,
@@ -80,7 +80,7 @@ def ldp(
 
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("canary", list(CANARIES))
-def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden: bool) -> None:
+def test_no_canary_passes(export: ExportFilter, item: ItemMaker, canary: str, hidden: bool) -> None:
     half = len(canary) // 2
     written = canary[:half] + ZERO_WIDTH + canary[half:] if hidden else canary
     question = CANARIES[canary].replace(canary, written)
@@ -95,18 +95,18 @@ def test_no_canary_passes(door: ExportDoor, item: ItemMaker, canary: str, hidden
         ("device-a/unit-00000001",),
         decisions=(because("model", question),),
     )
-    released = door.release_items(items)
-    shown = _bytes(released, door.release_evidence([unit]), door.release_answer(answer), dict(door.counts))
+    released = export.release_items(items)
+    shown = _bytes(released, export.release_evidence([unit]), export.release_answer(answer), dict(export.counts))
     for secret in {canary, canary.lower(), canary.upper(), *canary.split(), *canary.lower().split()}:
         assert secret.encode() not in shown.replace(b"\\u200b", b"")
 
 
 def test_an_item_is_rewritten_consistently_and_hidden(
-    door: ExportDoor, item: ItemMaker, encoder: Encoder, opaque: Opaque
+    export: ExportFilter, item: ItemMaker, encoder: Encoder, opaque: Opaque
 ) -> None:
     question = "In which clinic did Maria Lopez have the operation that MARIA LOPEZ described?"
     own = item(question, "the northern one", anchors=("clinic", "maria lopez", "operation"))
-    [shown] = door.release_items([own]).items
+    [shown] = export.release_items([own]).items
     assert shown.question == "In which clinic did [PERSON] have the operation that [PERSON] described?"
     assert shown.anchors == ("clinic", "operation")
     assert shown.support == ()
@@ -117,19 +117,19 @@ def test_an_item_is_rewritten_consistently_and_hidden(
 
 
 def test_an_unchanged_item_keeps_its_text_embedding_and_released_id(
-    door: ExportDoor, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
+    export: ExportFilter, item: ItemMaker, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     own = item("What is the mass of Jupiter?", "1.9e27 kilograms", anchors=("jupiter", "mass"))
-    [first] = door.release_items([own]).items
+    [first] = export.release_items([own]).items
     others = [item("How far away is the Sun?", "149597870 km"), replace(own, support=("other#1.1",))]
-    again = _door("type-masking", pipeline, encoder, opaque).release_items(others).items[1]
+    again = _export("type-masking", pipeline, encoder, opaque).release_items(others).items[1]
     assert (first.question, first.answer) == (own.question, own.answer)
     assert np.array_equal(first.embedding, own.embedding.astype(np.float16).astype(np.float32))
     assert again.id == first.id == opaque(own.id)  # by which the item can be withdrawn when its own id goes
-    assert door.release_items([replace(own, id="item-77")]).items[0].id != first.id
+    assert export.release_items([replace(own, id="item-77")]).items[0].id != first.id
 
 
-def test_reasons_for_withholding(door: ExportDoor, item: ItemMaker) -> None:
+def test_reasons_for_withholding(export: ExportFilter, item: ItemMaker) -> None:
     good = item("What is the mass of Jupiter?", "1.9e27 kilograms")
     items = [
         good,
@@ -140,7 +140,7 @@ def test_reasons_for_withholding(door: ExportDoor, item: ItemMaker) -> None:
         item("What is it?", "word " * 500),
         replace(good, kind="a kind that tells of Maria"),
     ]
-    released = door.release_items(items)
+    released = export.release_items(items)
     assert len(released.items) == 2
     assert released.withheld == {
         "foreign": 1,
@@ -152,9 +152,9 @@ def test_reasons_for_withholding(door: ExportDoor, item: ItemMaker) -> None:
 
 
 def test_an_answer_known_to_be_a_person_is_masked_even_where_no_rule_sees_one(
-    door: ExportDoor, item: ItemMaker
+    export: ExportFilter, item: ItemMaker
 ) -> None:
-    released = door.release_items([item("Which engineer signed the record?", "Xqwu", answer_type="PERSON")])
+    released = export.release_items([item("Which engineer signed the record?", "Xqwu", answer_type="PERSON")])
     assert released.withheld == {"answer-masked": 1}
 
 
@@ -162,7 +162,7 @@ def test_mode_none_rewrites_no_text_but_hides_ids(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker
 ) -> None:
     own = item("Who is Maria Lopez?", "a nurse")
-    [shown] = _door("none", pipeline, encoder, opaque).release_items([own]).items
+    [shown] = _export("none", pipeline, encoder, opaque).release_items([own]).items
     assert (shown.question, shown.answer) == (own.question, own.answer)
     assert "hyperedge-000017" not in repr(shown)
     assert shown.support == ()
@@ -173,10 +173,10 @@ def test_a_score_does_not_tell_what_was_taken_out(
     mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     """Who asks about one name after the other, or by vectors of its own, learns of what leaves alone."""
-    door = _door(mode, pipeline, encoder, opaque)
+    export = _export(mode, pipeline, encoder, opaque)
     unit = EvidenceUnit("passage-9#2.1", "Maria Lopez has asthma.", "device-a", 0.91)
     asked = encoder.encode(["Has Maria Lopez asthma?"])[0]
-    [untold], [told] = door.release_evidence([unit]).items, door.release_evidence([unit], vector=asked).items
+    [untold], [told] = export.release_evidence([unit]).items, export.release_evidence([unit], vector=asked).items
     if mode == "none":
         assert untold == told
         assert told.score == pytest.approx(0.91, abs=1e-3)
@@ -187,11 +187,11 @@ def test_a_score_does_not_tell_what_was_taken_out(
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
 def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the_documents(
-    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: DoorMaker
+    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
 ) -> None:
-    door = ldp() if mode == "ldp" else _door(mode, pipeline, encoder, opaque)
+    export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
     why = (because("memory", "memory 0.83 >= 0.56, 12 items", 0.83, 0.56),)
-    [shown] = (door.release_answer(Answer("q", "no", "memorizer", 0.8312, decisions=why)),)
+    [shown] = (export.release_answer(Answer("q", "no", "memorizer", 0.8312, decisions=why)),)
     [told] = shown.decisions
     if mode == "none":
         assert (shown.score, told.said, told.score) == (0.8312, why[0].said, 0.83)
@@ -201,10 +201,10 @@ def test_no_measure_of_an_answer_tells_which_of_some_guessed_names_stands_in_the
 
 @pytest.mark.parametrize("mode", ["none", "type-masking", "ldp"])
 def test_what_an_answer_rests_on_does_not_leave_with_it(
-    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: DoorMaker
+    mode: PrivacyMode, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, ldp: ExportFilterMaker
 ) -> None:
     """Neither the passages that were read, nor the sentences that are cited, nor the memory's question."""
-    door = ldp() if mode == "ldp" else _door(mode, pipeline, encoder, opaque)
+    export = ldp() if mode == "ldp" else _export(mode, pipeline, encoder, opaque)
     unit = EvidenceUnit("u", "Wilma Zibbel has asthma.", "device-a", 0.5)
     answer = Answer(
         *("q", "no", "cognizer", 0.5),
@@ -213,7 +213,7 @@ def test_what_an_answer_rests_on_does_not_leave_with_it(
         citations=(Citation("Wilma Zibbel has asthma.", "device-a/u"),),
         recalled="Does Wilma Zibbel have asthma?",
     )
-    assert "Zibbel" not in repr(door.release_answer(answer))
+    assert "Zibbel" not in repr(export.release_answer(answer))
 
 
 RARE = ("Haldorsen", "Venkataraman", "Abernathy", "Wojcik", "Abara", "Mirembe", "Okafor", "Nakamura")
@@ -223,10 +223,10 @@ RARE = ("Haldorsen", "Venkataraman", "Abernathy", "Wojcik", "Abara", "Mirembe", 
 def test_a_name_alone_is_masked_as_in_the_sentence_that_it_was_taken_from(
     name: str, pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
-    """Nothing has left before by which the door could know the name."""
+    """Nothing has left before by which the export filter could know the name."""
     sentence = f"The complaint was written by {name}, who had waited nine hours."
     answer = Answer("q", name, "cognizer", 0.5, decisions=(because("model", f"the likeliest is {name}"),))
-    alone, asked, read = (_door("type-masking", pipeline, encoder, opaque) for _ in range(3))
+    alone, asked, read = (_export("type-masking", pipeline, encoder, opaque) for _ in range(3))
     assert asked.release_answer(answer, "Who wrote the complaint?").text == "[PERSON]"
     [unit] = alone.release_evidence([EvidenceUnit("u", sentence, "device-a", 0.5)]).items
     shown = read.release_answer(answer, beside=(sentence,))
@@ -241,7 +241,7 @@ def test_a_word_alone_that_looks_like_a_name_stays_where_its_sentence_shows_that
 ) -> None:
     answer = Answer("q", "xenon", "cognizer", 0.5)
     question, sentence = "What did the engines use as propellant?", "The ion engines of Dawn used xenon as propellant."
-    alone, read = (_door("type-masking", pipeline, encoder, opaque) for _ in range(2))
+    alone, read = (_export("type-masking", pipeline, encoder, opaque) for _ in range(2))
     assert alone.release_answer(answer, question).text == "[PERSON]"
     assert read.release_answer(answer, question, ("Dawn", sentence)).text == "xenon"
 
@@ -250,7 +250,9 @@ def test_presidio_alone_reads_the_sentence_of_an_answer_too(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque
 ) -> None:
     alone, read = (
-        make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", further=("presidio",))
+        make_export_filter(
+            "none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", further=("presidio",)
+        )
         for _ in range(2)
     )
     answer = Answer("q", "brandow", "cognizer", 0.5)
@@ -259,7 +261,7 @@ def test_presidio_alone_reads_the_sentence_of_an_answer_too(
 
 
 def test_names_beside_an_answer_spend_nothing_where_they_do_not_leave(
-    ldp: DoorMaker, partition: EntityPartition, tmp_path: Path
+    ldp: ExportFilterMaker, partition: EntityPartition, tmp_path: Path
 ) -> None:
     people = next(group.members for group in partition.groups if group.type == "PERSON")
     sentence = f"{people[0]} met {people[1]} in 1971."
@@ -271,29 +273,29 @@ def test_names_beside_an_answer_spend_nothing_where_they_do_not_leave(
 
 @pytest.mark.parametrize("probe", ["Maria Lopez", "Erika Smith"])
 def test_the_order_of_masked_evidence_does_not_tell_of_whom_it_is(
-    probe: str, door: ExportDoor, encoder: Encoder, opaque: Opaque
+    probe: str, export: ExportFilter, encoder: Encoder, opaque: Opaque
 ) -> None:
     texts = {"passage-9#2.1": "Maria Lopez has asthma.", "passage-9#2.2": "Erika Smith has hepatitis."}
     asked = encoder.encode([probe])[0]
     near = {name: float(row @ asked) for name, row in zip(texts, encoder.encode(list(texts.values())), strict=True)}
     units = [EvidenceUnit(name, texts[name], "device-a", near[name]) for name in sorted(near, key=lambda n: -near[n])]
-    ids = [one.id for one in door.release_evidence(units).items]
+    ids = [one.id for one in export.release_evidence(units).items]
     assert ids == sorted(map(opaque, texts))
-    [first] = door.release_evidence(units, vector=asked, most=1).items
+    [first] = export.release_evidence(units, vector=asked, most=1).items
     masked = {name: f"[PERSON] has {illness}." for name, illness in zip(texts, ("asthma", "hepatitis"), strict=True)}
     told = {name: float(row @ asked) for name, row in zip(texts, encoder.encode(list(masked.values())), strict=True)}
     assert first.id == opaque(max(told, key=lambda name: told[name]))
-    assert door.release_evidence(units, vector=asked, least=first.score - 0.01).items
-    assert not door.release_evidence(units, vector=asked, least=first.score + 0.01).items
+    assert export.release_evidence(units, vector=asked, least=first.score - 0.01).items
+    assert not export.release_evidence(units, vector=asked, least=first.score + 0.01).items
 
 
-def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
+def test_evidence_and_answers(export: ExportFilter, opaque: Opaque) -> None:
     units = [
         EvidenceUnit("passage-9#2.1", "Maria Lopez flew on 3 May.", "device-a", 0.123456, "Lopez"),
         EvidenceUnit("passage-9#2.2", "Nothing here.", "device-b", 0.1),
         EvidenceUnit("passage-9#2.3", "Maria Lopez", "device-a", 0.1),
     ]
-    released = door.release_evidence(units)
+    released = export.release_evidence(units)
     assert released.withheld == {"foreign": 1, "text-empty": 1}
     [unit] = released.items
     assert (unit.id, unit.text, unit.title) == (opaque("passage-9#2.1"), "[PERSON] flew on 3 May.", "[PERSON]")
@@ -306,7 +308,7 @@ def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
         evidence=(units[0],),
         decisions=(because("memory", "Maria Lopez is remembered", 0.4, 0.5), because("evidence", "by Lopez")),
     )
-    shown = door.release_answer(answer)
+    shown = export.release_answer(answer)
     assert shown.text == "[PERSON] flew."
     remembered, named = shown.decisions
     assert (remembered.said, remembered.score, remembered.threshold) == ("[PERSON] is remembered", 0.0, 0.0)
@@ -315,18 +317,18 @@ def test_evidence_and_answers(door: ExportDoor, opaque: Opaque) -> None:
     assert shown.evidence == ()
 
 
-def test_vectors_are_rounded_and_checked(door: ExportDoor, encoder: Encoder) -> None:
+def test_vectors_are_rounded_and_checked(export: ExportFilter, encoder: Encoder) -> None:
     vector = encoder.encode(["the mass of Jupiter"])[0]
-    shown = door.release_vector(vector)
+    shown = export.release_vector(vector)
     assert shown.dtype == np.float32
     assert np.array_equal(shown, vector.astype(np.float16).astype(np.float32))
     for broken in (vector[:10], np.full_like(vector, np.nan), np.stack([vector, vector])):
         with pytest.raises(PrivacyError, match="vector"):
-            door.release_vector(broken)
+            export.release_vector(broken)
 
 
 def test_local_differential_privacy_is_consistent_and_remembered(
-    encoder: Encoder, item: ItemMaker, ldp: DoorMaker
+    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
 ) -> None:
     question = "In which city did Marie Curie work, and did Curie die there?"
     own = item(question, "Marie Curie worked in Paris, mail m.curie@example.org", anchors=("marie curie", "paris"))
@@ -343,14 +345,16 @@ def test_local_differential_privacy_is_consistent_and_remembered(
     assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
-def test_the_family_name_of_a_drawn_one_is_masked_elsewhere(item: ItemMaker, ldp: DoorMaker) -> None:
-    door = ldp()
-    door.release_items([item("In which city did Marie Curie work?", "Paris", answer_type="GPE")])
-    [shown] = door.release_items([item("Which illness of Curie was treated with iron?", "anaemia")]).items
+def test_the_family_name_of_a_drawn_one_is_masked_elsewhere(item: ItemMaker, ldp: ExportFilterMaker) -> None:
+    export = ldp()
+    export.release_items([item("In which city did Marie Curie work?", "Paris", answer_type="GPE")])
+    [shown] = export.release_items([item("Which illness of Curie was treated with iron?", "anaemia")]).items
     assert shown.question == "Which illness of [PERSON] was treated with iron?"
 
 
-def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(encoder: Encoder, item: ItemMaker, ldp: DoorMaker) -> None:
+def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(
+    encoder: Encoder, item: ItemMaker, ldp: ExportFilterMaker
+) -> None:
     stored = encoder.encode(["a vector that is near no question of these"])[0]
     own = [
         item(f"In which year was {name} born?", f"{1800 + number}", id=f"item-{number}", embedding=stored)
@@ -366,15 +370,15 @@ def test_a_vector_does_not_tell_a_kept_name_from_a_drawn_one(encoder: Encoder, i
         assert np.allclose(shown.embedding, encoder.encode([shown.question])[0], atol=1e-3)
 
 
-def test_no_own_spelling_leaves_with_a_kept_name(item: ItemMaker, ldp: DoorMaker) -> None:
+def test_no_own_spelling_leaves_with_a_kept_name(item: ItemMaker, ldp: ExportFilterMaker) -> None:
     own = item("In which year did MARIE  CURIE\u200b's laboratory open?", "1914", anchors=("marie curie", "laboratory"))
-    door = ldp(epsilon=50.0)  # the name stays but for one in 1e21 draws
-    [shown] = door.release_items([own]).items
+    export = ldp(epsilon=50.0)  # the name stays but for one in 1e21 draws
+    [shown] = export.release_items([own]).items
     assert shown.question == "In which year did Marie Curie's laboratory open?"
     assert set(shown.anchors) == {"marie curie", "laboratory"}
 
 
-def test_a_spent_budget_withholds_the_item(item: ItemMaker, ldp: DoorMaker) -> None:
+def test_a_spent_budget_withholds_the_item(item: ItemMaker, ldp: ExportFilterMaker) -> None:
     own = item("In which year was Marie Curie born?", "1867")
     assert len(ldp().release_items([own]).items) == 1
     refused = ldp(epoch=1).release_items([own])
@@ -415,7 +419,7 @@ def test_evidence_that_is_too_long_is_kept_back_before_any_operator_reads_it(
     operator, most = _Lengthening(), 20_000
     cases = [("Ward", "a" * most), ("Ward", "b" * (most + 1)), ("c" * 5000, "short"), ("Ward", "d" * (most - 1))]
     units = [EvidenceUnit(f"unit-{n:08}", text, "device-a", 0.5, title) for n, (title, text) in enumerate(cases)]
-    released = ExportDoor([operator], encoder, pipeline, opaque, "device-a").release_evidence(units)
+    released = ExportFilter([operator], encoder, pipeline, opaque, "device-a").release_evidence(units)
     assert [one.prose[1][0] for one in operator.read] == ["a", "d"]
     assert [one.id for one in released.items] == [opaque("unit-00000003")]
     assert released.withheld == {"too-long": 3}  # one of them after an operator made it longer
@@ -425,9 +429,9 @@ def test_evidence_that_is_too_long_is_kept_back_before_any_operator_reads_it(
 def test_a_failing_operator_stops_the_release_and_tells_no_text(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, operator: _Failing
 ) -> None:
-    door = ExportDoor([operator], encoder, pipeline, opaque, "device-a")
+    export = ExportFilter([operator], encoder, pipeline, opaque, "device-a")
     with pytest.raises(PrivacyError) as caught:
-        door.release_items([item("Who is Maria Lopez?", "a nurse")])
+        export.release_items([item("Who is Maria Lopez?", "a nurse")])
     assert "Maria" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -437,17 +441,17 @@ def test_a_failing_operator_stops_the_release_and_tells_no_text(
 def test_what_goes_into_a_sum_is_a_row_of_finite_numbers(
     pipeline: SpacyPipeline, encoder: Encoder, wrong: np.ndarray[Any, Any]
 ) -> None:
-    door = ExportDoor([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
-    assert door.release_sum(np.ones(3)).tolist() == [1, 1, 1]
-    assert door.counts["sums passed"] == 1
+    export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
+    assert export.release_sum(np.ones(3)).tolist() == [1, 1, 1]
+    assert export.counts["sums passed"] == 1
     with pytest.raises(PrivacyError, match="not a row of finite numbers"):
-        door.release_sum(wrong)
+        export.release_sum(wrong)
 
 
 def test_an_id_that_hides_nothing_is_refused(pipeline: SpacyPipeline, encoder: Encoder, item: ItemMaker) -> None:
-    door = ExportDoor([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
+    export = ExportFilter([], encoder, pipeline, lambda own: f"x-{own}", "device-a")
     with pytest.raises(PrivacyError, match="own id"):
-        door.release_items([item("What is it?", "a nurse")])
+        export.release_items([item("What is it?", "a nurse")])
 
 
 @pytest.mark.parametrize(
@@ -458,14 +462,14 @@ def test_settings_are_checked(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, mode: PrivacyMode, other: dict[str, tuple[str, ...]]
 ) -> None:
     with pytest.raises(SettingError):
-        make_door(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
+        make_export_filter(mode, encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", **other)  # type: ignore[arg-type]
 
 
 def test_the_strong_preset_needs_larger_groups(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, partition: EntityPartition, tmp_path: Path
 ) -> None:
     with pytest.raises(SettingError, match="26"):
-        make_door(
+        make_export_filter(
             "ldp",
             encoder=encoder,
             pipeline=pipeline,
@@ -483,7 +487,7 @@ _IDS = st.text(string.ascii_letters + string.digits + "#./-é", min_size=6, max_
 @given(hyperedges=st.lists(_IDS, max_size=4), support=st.lists(_IDS, max_size=4), text=st.text(max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_own_ids_never_leave(
-    door: ExportDoor, item: ItemMaker, encoder: Encoder, hyperedges: list[str], support: list[str], text: str
+    export: ExportFilter, item: ItemMaker, encoder: Encoder, hyperedges: list[str], support: list[str], text: str
 ) -> None:
     own = item(
         "How long is a day on Mars?",
@@ -492,40 +496,40 @@ def test_own_ids_never_leave(
         support=tuple(support),
         anchors=(text,),
     )
-    released = door.release_items([own])
+    released = export.release_items([own])
     for shown in released.items:
         assert shown.support == ()
         assert not {*hyperedges, *support, own.id} & {shown.id, *shown.hyperedges}
 
 
 def test_no_socket_is_opened(
-    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, ldp: DoorMaker
+    pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, ldp: ExportFilterMaker
 ) -> None:
     with watched() as events:
         items: list[MemoryItem] = [item(question, "Ward 7") for question in CANARIES.values()]
         units = [EvidenceUnit("unit-00000001", question, "device-a", 0.5) for question in CANARIES.values()]
-        for door in (
-            _door("type-masking", pipeline, encoder, opaque),
+        for export in (
+            _export("type-masking", pipeline, encoder, opaque),
             ldp(),
         ):
-            door.release_items(items)
-            door.release_evidence(units)
-            door.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))
+            export.release_items(items)
+            export.release_evidence(units)
+            export.release_answer(Answer("q", " ".join(CANARIES.values()), "cognizer", 0.5, ()))
         sanitised = len(events)
         socket.socket().close()  # so that a watch that sees nothing would show
     assert sanitised == 0
     assert events
 
 
-def test_a_name_seen_in_one_memory_is_replaced_in_all(opaque: Opaque, item: ItemMaker, ldp: DoorMaker) -> None:
+def test_a_name_seen_in_one_memory_is_replaced_in_all(opaque: Opaque, item: ItemMaker, ldp: ExportFilterMaker) -> None:
     """The recogniser sees no name after "Bolwick the": only the other memory tells that one is there."""
     hidden = item("Which tune did the Bolwick Xqwu play?", "a march", id="hidden", anchors=("bolwick xqwu", "tune"))
     lower = item("Which tune is a xqwu march?", "a slow one", id="lower")
     told = item("Which engineer signed the record?", "Bolwick Xqwu", answer_type="PERSON", id="told")
-    door = ldp()
-    [alone, _] = door.release_items([hidden, lower]).items
+    export = ldp()
+    [alone, _] = export.release_items([hidden, lower]).items
     assert "Xqwu" in alone.question  # else this tells nothing
-    shown = {one.id: one for one in door.release_items([hidden, lower, told]).items}
+    shown = {one.id: one for one in export.release_items([hidden, lower, told]).items}
     assert set(shown) == {opaque("hidden"), opaque("lower")}  # the answer of the third is masked
     assert "Xqwu" not in shown[opaque("hidden")].question
     assert "bolwick xqwu" not in shown[opaque("hidden")].anchors

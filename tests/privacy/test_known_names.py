@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr.errors import StoreCorruptError
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import Bundle, ExportDoor, TypeMasking, make_door
+from fedrag_flwr.privacy import Bundle, ExportFilter, TypeMasking, make_export_filter
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.privacy.persons import is_written_as_name
 from fedrag_flwr.privacy.register import Register, read_register
@@ -39,10 +39,10 @@ OTHERS = [
 ]
 
 
-def _door(
+def _export(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, names: Path | None = None, public: tuple[str, ...] = ()
-) -> ExportDoor:
-    return make_door(
+) -> ExportFilter:
+    return make_export_filter(
         "type-masking",
         encoder=encoder,
         pipeline=pipeline,
@@ -59,9 +59,9 @@ def test_a_name_that_one_memory_tells_is_masked_in_the_other(
 ) -> None:
     hidden = item(text, "in 1950", id="hidden", anchors=("bolwick xqwu", "tune"))
     told = item(*TELLS, answer_type="PERSON", id="told")
-    [alone] = _door(pipeline, encoder, opaque).release_items([hidden]).items
+    [alone] = _export(pipeline, encoder, opaque).release_items([hidden]).items
     assert "xqwu" in alone.question.casefold()  # else this tells nothing
-    released = _door(pipeline, encoder, opaque).release_items([hidden, told])
+    released = _export(pipeline, encoder, opaque).release_items([hidden, told])
     [shown] = released.items
     assert released.withheld == {"answer-masked": 1}
     assert shown.question == expected
@@ -73,7 +73,7 @@ def test_words_that_are_not_the_name_stay(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, text: str
 ) -> None:
     others, told = item(text, "in 1950", id="other"), item(*TELLS, answer_type="PERSON", id="told")
-    [shown] = _door(pipeline, encoder, opaque).release_items([others, told]).items
+    [shown] = _export(pipeline, encoder, opaque).release_items([others, told]).items
     assert shown.question == text
 
 
@@ -81,8 +81,8 @@ def test_a_name_is_known_to_later_rounds_and_processes(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
 ) -> None:
     path = tmp_path / "names.sqlite"
-    _door(pipeline, encoder, opaque, path).release_items([item(*TELLS, answer_type="PERSON")])
-    later = _door(pipeline, encoder, opaque, path)
+    _export(pipeline, encoder, opaque, path).release_items([item(*TELLS, answer_type="PERSON")])
+    later = _export(pipeline, encoder, opaque, path)
     [shown] = later.release_items([item(CANARIES[0][0], "in 1950")]).items
     assert shown.question == CANARIES[0][1]
     assert b"qwu" not in b"".join(file.read_bytes().lower() for file in tmp_path.iterdir())
@@ -94,7 +94,7 @@ def test_what_presidio_alone_finds_is_known_to_later_processes(
 ) -> None:
     path, shown = tmp_path / "names.sqlite", ""
     for text in ("Dr. Bolwick Xqwu left.", CANARIES[0][0]):
-        door = make_door(
+        export = make_export_filter(
             "none",
             encoder=encoder,
             pipeline=pipeline,
@@ -103,8 +103,8 @@ def test_what_presidio_alone_finds_is_known_to_later_processes(
             names=path if kept else None,
             further=("presidio",),
         )
-        shown = door.release_question(text)
-        door.close()
+        shown = export.release_question(text)
+        export.close()
     assert shown == CANARIES[0][kept]
 
 
@@ -112,14 +112,14 @@ def test_without_an_operator_no_names_are_kept(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, tmp_path: Path
 ) -> None:
     path = tmp_path / "names.sqlite"
-    make_door("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", names=path).close()
+    make_export_filter("none", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", names=path).close()
     assert not path.exists()
 
 
 def test_two_doors_of_one_device_know_the_same(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
 ) -> None:
-    one, two = (_door(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))
+    one, two = (_export(pipeline, encoder, opaque, tmp_path / "names.sqlite") for _ in range(2))
     two.release_items([item("Which tune is it?", "a march")])  # it has read the file, and there was nothing
     one.release_items([item(*TELLS, answer_type="PERSON")])
     [shown] = two.release_items([item(CANARIES[0][0], "in 1950")]).items
@@ -130,8 +130,8 @@ def test_the_public_list_wins(pipeline: SpacyPipeline, encoder: Encoder, opaque:
     public = item("Which tune did the Bolwick Xqwu play?", "a march", id="public")
     alone = item("Which tune is the Xqwu march?", "a slow one", id="alone")
     private = item("Who keeps the lamp?", "Jadwiga Xqwu", answer_type="PERSON", id="private")
-    door = _door(pipeline, encoder, opaque, public=("Bolwick Xqwu",))
-    shown = {one.id: one.question for one in door.release_items([public, alone, private]).items}
+    export = _export(pipeline, encoder, opaque, public=("Bolwick Xqwu",))
+    shown = {one.id: one.question for one in export.release_items([public, alone, private]).items}
     assert shown == {opaque("public"): public.question, opaque("alone"): alone.question}
 
 

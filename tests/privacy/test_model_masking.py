@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fedrag_flwr.errors import ModelMissingError, SettingError
 from fedrag_flwr.models import load_generator
 from fedrag_flwr.models.base import Encoder, Generator, Prompt
-from fedrag_flwr.privacy import Bundle, make_door
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy import Bundle, make_export_filter
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.model_masking import (
     MODEL_FAILED,
     MODEL_UNCLEAR,
@@ -150,49 +150,51 @@ def test_the_grammar_is_what_forces_it(model: Generator) -> None:
     assert copy_grammar("[PERSON] [PHONE]") is None
 
 
-# --- at the door ----------------------------------------------------------------------------------------
+# --- at the export filter ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def guarded(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> Callable[..., ExportDoor]:
-    """Makes a door with the model's filter behind its rules."""
+def guarded(pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque) -> Callable[..., ExportFilter]:
+    """Makes an export filter with the model's filter behind its rules."""
     further = ("model-masking",)
-    return partial(make_door, encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=further)
+    return partial(
+        make_export_filter, encoder=encoder, pipeline=pipeline, opaque=opaque, device="ward", further=further
+    )
 
 
 @pytest.mark.parametrize(
     ("generator", "reason"), [(_absent, MODEL_FAILED), (lambda: Saying("It is all fine."), MODEL_UNCLEAR)]
 )
 def test_what_the_model_cannot_vouch_for_stays_and_is_counted(
-    guarded: Callable[..., ExportDoor], generator: Callable[[], Generator], reason: str
+    guarded: Callable[..., ExportFilter], generator: Callable[[], Generator], reason: str
 ) -> None:
-    door = guarded("type-masking", generator=generator)
+    export = guarded("type-masking", generator=generator)
     unit = EvidenceUnit("record-0001", "The spare key lies under the third stone.", "ward", 0.5, "Keys")
-    released = door.release_evidence([unit])
+    released = export.release_evidence([unit])
     assert (released.items, released.withheld) == ((), {reason: 1})
-    answer = door.release_answer(
+    answer = export.release_answer(
         Answer("q", "under the third stone", "cognizer", 0.5, decisions=(because("model", "as record-0001 says"),))
     )
     assert (answer.path, answer.text, answer.explanation) == ("abstained", "", f"withheld: {reason}")
-    door.outgoing.write("run", "query.walk", 10)
-    assert {(row.kind, row.count, row.withheld) for row in door.outgoing.by_kind()} == {
+    export.outgoing.write("run", "query.walk", 10)
+    assert {(row.kind, row.count, row.withheld) for row in export.outgoing.by_kind()} == {
         ("evidence", 0, 1),
         ("answers", 0, 1),
         ("query.walk", 1, 0),
     }
-    assert door.counts[f"evidence withheld {reason}"] == door.counts[f"answers withheld {reason}"] == 1
-    assert not any("stone" in key for key in door.counts)
-    door.close()
+    assert export.counts[f"evidence withheld {reason}"] == export.counts[f"answers withheld {reason}"] == 1
+    assert not any("stone" in key for key in export.counts)
+    export.close()
 
 
-def test_the_model_reads_what_the_rules_left(guarded: Callable[..., ExportDoor]) -> None:
+def test_the_model_reads_what_the_rules_left(guarded: Callable[..., ExportFilter]) -> None:
     heard = Saying("the third stone")
-    door = guarded("type-masking", generator=lambda: heard)
+    export = guarded("type-masking", generator=lambda: heard)
     unit = EvidenceUnit("record-0001", "Mrs. Ilse Brandwein hid it under the third stone.", "ward", 0.5, "Keys")
-    [shown] = door.release_evidence([unit]).items
+    [shown] = export.release_evidence([unit]).items
     assert shown.text.endswith("hid it under [CONFIDENTIAL].")
     assert not any("Brandwein" in prompt.user for prompt in heard.heard)
     assert heard.heard
-    assert "type-masking+model-masking" in door.id
+    assert "type-masking+model-masking" in export.id
     with pytest.raises(SettingError, match="need one"):
         guarded("none")

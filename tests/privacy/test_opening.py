@@ -1,4 +1,4 @@
-"""Opening the door as settings ask: the partition fits, surrogates and spent budgets outlast store and run."""
+"""Opening the export filter as settings ask: the partition fits, surrogates and spent budgets outlast store and run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fedrag_flwr.demo import CORPUS, PARTITION, PARTITION_STRONG, PUBLIC_NAMES
 from fedrag_flwr.errors import BudgetError, FedragError, SettingError, StoreCorruptError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import SENSITIVE_TYPES, BudgetLedger, EntityPartition, ExportDoor, build_partition
+from fedrag_flwr.privacy import SENSITIVE_TYPES, BudgetLedger, EntityPartition, ExportFilter, build_partition
 from fedrag_flwr.privacy.export import Released
-from fedrag_flwr.privacy.opening import open_door, policy_digest, read_names, read_partition
+from fedrag_flwr.privacy.opening import open_export_filter, policy_digest, read_names, read_partition
 from fedrag_flwr.privacy.randomised_response import entity_digest
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import PrivacySettings, Settings
@@ -45,15 +45,15 @@ def items(item: ItemMaker) -> list[MemoryItem]:
 
 
 class Opener:
-    """Opens doors of one device."""
+    """Opens export filters of one device."""
 
     def __init__(self, encoder: Encoder, pipeline: SpacyPipeline, opaque: Opaque) -> None:
         self.encoder, self.pipeline, self.opaque = encoder, pipeline, opaque
 
-    def door(self, folder: Path, **changes: object) -> ExportDoor:
+    def export(self, folder: Path, **changes: object) -> ExportFilter:
         given: dict[str, object] = {"export": "ldp", "epsilon": EPSILON, "budget": EPSILON} | changes
         settings = PrivacySettings.model_validate({key.replace("_", "-"): value for key, value in given.items()})
-        return open_door(settings, self.encoder, self.pipeline, self.opaque, "device-a", folder)
+        return open_export_filter(settings, self.encoder, self.pipeline, self.opaque, "device-a", folder)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +67,7 @@ def _texts(released: Released[MemoryItem]) -> list[tuple[str, str, str]]:
 
 def test_items_leave_with_names_of_their_group_only(opener: Opener, items: list[MemoryItem], tmp_path: Path) -> None:
     groups = read_partition(PrivacySettings())
-    shown = {one.id: one for one in opener.door(tmp_path).release_items(items).items}
+    shown = {one.id: one for one in opener.export(tmp_path).release_items(items).items}
     drawn = []
     for (text, name, answer), own in zip(ASKED, items, strict=True):
         place = groups.find("PERSON", name)
@@ -81,8 +81,8 @@ def test_items_leave_with_names_of_their_group_only(opener: Opener, items: list[
 
 
 def test_surrogates_stay_and_are_paid_once(opener: Opener, items: list[MemoryItem], tmp_path: Path) -> None:
-    first = _texts(opener.door(tmp_path).release_items(items))
-    again = [_texts(opener.door(tmp_path).release_items(items)) for _ in range(3)]
+    first = _texts(opener.export(tmp_path).release_items(items))
+    again = [_texts(opener.export(tmp_path).release_items(items)) for _ in range(3)]
     assert len(first) == len(items)
     assert again == [first] * 3
     ledger = BudgetLedger(tmp_path / "budget.sqlite", 1.0)
@@ -95,20 +95,20 @@ def test_surrogates_stay_and_are_paid_once(opener: Opener, items: list[MemoryIte
 def test_nothing_leaves_beyond_the_budget(
     opener: Opener, items: list[MemoryItem], tmp_path: Path, changes: dict[str, object]
 ) -> None:
-    opener.door(tmp_path).release_items(items)
-    refused = opener.door(tmp_path, **changes).release_items(items)
+    opener.export(tmp_path).release_items(items)
+    refused = opener.export(tmp_path, **changes).release_items(items)
     assert (refused.items, refused.withheld) == ((), {"budget-spent": len(items)})
-    raised = opener.door(tmp_path, budget=2 * EPSILON, **changes).release_items(items)
+    raised = opener.export(tmp_path, budget=2 * EPSILON, **changes).release_items(items)
     assert len(raised.items) == len(items)
 
 
 def test_a_lost_memo_stops_what_would_be_drawn_anew(opener: Opener, items: list[MemoryItem], tmp_path: Path) -> None:
-    opener.door(tmp_path).release_items(items)
+    opener.export(tmp_path).release_items(items)
     for file in tmp_path.glob("surrogates.sqlite*"):
         file.unlink()
     with pytest.raises(BudgetError, match=r"surrogates\.sqlite: .* are gone"):
-        opener.door(tmp_path).release_items(items)
-    assert len(opener.door(tmp_path, budget=2 * EPSILON).release_items(items).items) == len(items)
+        opener.export(tmp_path).release_items(items)
+    assert len(opener.export(tmp_path, budget=2 * EPSILON).release_items(items).items) == len(items)
     ledger = BudgetLedger(tmp_path / "budget.sqlite", 1.0)
     assert {ledger.spent(entity_digest(name)) for _, name, _ in ASKED} == {2 * EPSILON}
 
@@ -119,17 +119,17 @@ def test_neither_a_rebuilt_store_nor_a_fresh_simulation_resets_a_budget(
     settings = Settings.from_config({"home": str(tmp_path)})
     root, folder = tmp_path / "devices" / settings.data_key / "device-a", tmp_path / "privacy" / "device-a"
     MemoryStore.open(root, {"device": "device-a", "dimension": "384"}).close()
-    first = _texts(opener.door(folder).release_items(items))
+    first = _texts(opener.export(folder).release_items(items))
     MemoryStore.erase(root)
     _forget(settings, tmp_path)
     assert not root.exists()
-    assert _texts(opener.door(folder).release_items(items)) == first
-    assert opener.door(folder, epoch=1).release_items(items).withheld == {"budget-spent": len(items)}
+    assert _texts(opener.export(folder).release_items(items)) == first
+    assert opener.export(folder, epoch=1).release_items(items).withheld == {"budget-spent": len(items)}
 
 
 @pytest.mark.parametrize("export", ["none", "type-masking"])
 def test_other_modes_keep_no_ledger(opener: Opener, items: list[MemoryItem], tmp_path: Path, export: str) -> None:
-    opener.door(tmp_path / "kept", export=export, partition="nowhere").release_items(items)
+    opener.export(tmp_path / "kept", export=export, partition="nowhere").release_items(items)
     assert not (tmp_path / "kept").exists()
 
 
@@ -154,7 +154,7 @@ def test_a_partition_that_does_not_fit_is_refused(
     torn = _file(tmp_path, PARTITION.read_text(encoding="utf-8").replace("Yuri Gagarin", "Yuri Gagarine"))
     named = partition.format(tmp=tmp_path, torn=torn)
     with pytest.raises(error, match=said) as refused:
-        opener.door(tmp_path / "kept", partition=named, group_size=size)
+        opener.export(tmp_path / "kept", partition=named, group_size=size)
     assert not any(part in refused.value.abroad for part in (tmp_path.name, "none.jsonl", "groups.jsonl"))
     assert not (tmp_path / "kept").exists()
 

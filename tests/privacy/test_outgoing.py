@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy import make_door
+from fedrag_flwr.privacy import make_export_filter
 from fedrag_flwr.privacy.ledger import BudgetLedger
 from fedrag_flwr.privacy.outgoing import FILE, OutgoingLedger, weight
 from fedrag_flwr.records import Answer, EvidenceUnit, because
@@ -63,7 +63,7 @@ def test_what_left_is_kept_by_hour_run_and_kind(tmp_path: Path) -> None:
     ]
 
 
-def test_what_no_message_carried_is_written_when_the_door_closes(tmp_path: Path) -> None:
+def test_what_no_message_carried_is_written_when_the_export_filter_closes(tmp_path: Path) -> None:
     ledger = OutgoingLedger(tmp_path / FILE, lambda: NOON)
     ledger.note("vectors", [np.zeros(3, dtype=np.float32)])
     ledger.close()
@@ -96,21 +96,21 @@ def test_threads_keep_their_releases_apart(shares: list[list[int]]) -> None:
     ledger.close()
 
 
-def test_the_door_counts_what_it_releases_and_keeps_no_text(
+def test_the_export_filter_counts_what_it_releases_and_keeps_no_text(
     pipeline: SpacyPipeline, encoder: Encoder, opaque: Opaque, item: ItemMaker, tmp_path: Path
 ) -> None:
-    door = make_door(
+    export = make_export_filter(
         "type-masking", encoder=encoder, pipeline=pipeline, opaque=opaque, device="device-a", folder=tmp_path
     )
     secret = "Maria Lopez"
-    released = door.release_items([item(f"Where does {secret} live?", "In Lisbon"), item("Who?", secret, origin="b")])
-    answer = door.release_answer(
+    released = export.release_items([item(f"Where does {secret} live?", "In Lisbon"), item("Who?", secret, origin="b")])
+    answer = export.release_answer(
         Answer("q", "Lisbon", "memorizer", 0.9, ("device-a/item-1",), decisions=(because("memory", "memory"),))
     )
-    door.release_vector(encoder.encode(["a question"])[0])
-    door.outgoing.write("run", "query.answer", 1234)
-    counted = {row.kind: row for row in door.outgoing.by_kind()}
-    door.close()
+    export.release_vector(encoder.encode(["a question"])[0])
+    export.outgoing.write("run", "query.answer", 1234)
+    counted = {row.kind: row for row in export.outgoing.by_kind()}
+    export.close()
     assert (counted["items"].count, counted["items"].withheld) == (len(released.items), 2 - len(released.items))
     assert counted["items"].bytes == sum(map(weight, released.items))
     assert (counted["answers"].count, counted["answers"].bytes) == (1, weight(answer))

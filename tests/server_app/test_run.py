@@ -31,7 +31,7 @@ from server_app.app import main
 from server_app.run import _builds, questions_of, run_systems, spread
 from strategies import STRATEGIES
 from strategies.outcome import RunOutcome
-from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, toolbox
+from tests.strategies.federation import DEVICES, DOCUMENTS, QUESTIONS, Federation, FirstRun, small_models
 
 SYSTEM_KEYS = {
     *("acc", "f1", "em", "abstained", "paths", "latency_s", "llm_calls", "tokens_in", "tokens_out"),
@@ -53,7 +53,7 @@ def records(sent: Iterable[bytes], kind: type[Any]) -> list[Any]:
 
 
 def bank_of(files: Federation) -> MemoryBank:
-    settings, tools = files.settings, toolbox()
+    settings, tools = files.settings, small_models()
     root = fedrag_home(settings.home) / "bank" / settings.data_key
     return MemoryBank.open(root, tools.encoder, tools.pipeline, bridges_per_item=settings.memory.bridges_per_item)
 

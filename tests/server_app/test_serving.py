@@ -65,7 +65,7 @@ def test_what_home_is_sure_of_does_not_wait(files: Federation) -> None:
     assert not put(files, KNOWN_HERE)
 
 
-def test_a_strategy_that_reads_questions_gets_them_through_the_door_alone(files: Federation) -> None:
+def test_a_strategy_that_reads_questions_gets_them_through_the_export_filter_alone(files: Federation) -> None:
     private = Question("w4", "When did Enno Tveit reach the summit of Mount Cairl?", "rivers")
     assert put(files, private)
     run, grid = serving(files.with_changes(strategy="hybrid-fusion", hybrid__report="none"))
@@ -230,8 +230,8 @@ def test_a_store_that_another_process_holds_is_waited_for(files: Federation) -> 
     changed = files.with_changes(serving__polls=2)
     run, _ = serving(changed)
     ServerTools(changed.settings).summaries.close()
-    shelf = files.root / "home" / "summaries" / changed.settings.data_key / "summaries.sqlite"
-    other = sqlite3.connect(shelf, isolation_level=None)
+    evidence_store = files.root / "home" / "summaries" / changed.settings.data_key / "summaries.sqlite"
+    other = sqlite3.connect(evidence_store, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     run.sleep = lambda _: other.close()
     run.run()

@@ -29,10 +29,10 @@ from fedrag_flwr.service.application import error_response
 from fedrag_flwr.service.config import device_config
 from fedrag_flwr.service.guarding import Guard
 from fedrag_flwr.service.keeping import OpenDevices
-from fedrag_flwr.service.lanes import DeadlineError, Lane
 from fedrag_flwr.service.limits import RateLimit
 from fedrag_flwr.service.metrics import Metrics
 from fedrag_flwr.service.protocol import MESSAGE_TYPES, frame, socket_of, unframe
+from fedrag_flwr.service.queues import DeadlineError, Lane
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.sources.opening import SourceSet
@@ -247,12 +247,12 @@ def test_a_device_that_does_not_close_well_is_no_error_of_its_last_user(
     root = files.root / "home" / "devices" / files.settings.data_key / "bridges"
     kept = OpenDevices(root, lambda _: files.device("bridges"), 2)
     with kept.device(files.settings) as device:
-        device.sources = Stuck(device.documents, (), device.toolbox)
+        device.sources = Stuck(device.documents, (), device.models)
         kept.retire()
     assert closed(device)
     assert "the disk is full" in caplog.text
     with kept.device(files.with_changes(seed=1).settings) as first, kept.device(files.settings) as second:
-        first.sources = Stuck(first.documents, (), first.toolbox)
+        first.sources = Stuck(first.documents, (), first.models)
     with pytest.raises(StoreFullError):
         kept.close()
     assert closed(first)

@@ -13,7 +13,7 @@ from fedrag_flwr.service.config import device_config, read_config
 from fedrag_flwr.service.logs import JsonLines
 from fedrag_flwr.service.running import token_of, unix_socket
 from fedrag_flwr.settings import Plain
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 WRONG = [
     ({"device-name": "a", "colour": "red"}, "colour"),
@@ -89,7 +89,7 @@ def test_a_library_s_message_is_not_quoted() -> None:
 
 def test_an_error_is_logged_by_kind_and_place_alone() -> None:
     with pytest.raises((TypeError, AttributeError)) as broke:
-        toolbox().pipeline.question(7)  # type: ignore[arg-type]
+        small_models().pipeline.question(7)  # type: ignore[arg-type]
     record = logging.makeLogRecord({"name": "fedrag_flwr.x", "msg": "broke"})
     record.exc_info = (broke.type, broke.value, broke.tb)
     line = JsonLines().format(record)

@@ -190,7 +190,7 @@ def test_the_manifest_tells_of_all_processes_that_made_rows(data: Path, tmp_path
     told = write_outcome(plan, worlds, joined, tmp_path).manifest
     assert told.versions["code"] == f"{one.code}; {'f' * 12}"
     assert told.models["generator"] == one.generator
-    assert told.models["pipeline"] == worlds[0].toolbox.pipeline.id
+    assert told.models["pipeline"] == worlds[0].models.pipeline.id
     assert told.versions["torch"] == version("torch")
     assert told.machine["processor"] == f"{dict(one.machine)['processor']}; another"
     assert told.machine["llama.cpp"] == f"{instructions()}; not told"

@@ -33,7 +33,7 @@ from simulations.bench.plan import BenchPlan
 from simulations.bench.world import make_world
 from simulations.worlds.kept_devices import KeptDevices, notes_of
 from tests.simulations.tiny_data import write_data
-from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
+from tests.strategies.federation import DEVICES, Federation, shared_federation, small_models
 
 RUN = "1"
 HOME, OTHER = 100, 101  # as a local grid numbers nodes
@@ -98,7 +98,7 @@ def test_what_home_answers_is_heard_as_people_there_read_it(kept: KeptDevices, f
 
 
 def test_what_one_system_learns_on_its_walks_teaches_no_other(files: Federation) -> None:
-    vector = toolbox().encoder.encode([ELSEWHERE.text])[0]
+    vector = small_models().encoder.encode([ELSEWHERE.text])[0]
     hop = Hop(ELSEWHERE.id, vector, (TopicWeight(0, 1.0),), DEVICES[1:])
     request = WalkRequest("random", (hop,), ())
     learnt = []

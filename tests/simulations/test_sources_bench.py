@@ -31,7 +31,7 @@ from simulations.corpora.synthea import (
     write_database,
     write_graph,
 )
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 TABLES = {
     "patients": (
@@ -68,7 +68,7 @@ def write_archive(path: Path, tables: dict[str, str]) -> Path:
 def test_each_question_is_answered_by_one_record_of_each_form(archive: Path, tmp_path: Path) -> None:
     tables = read_synthea(archive)
     questions = questions_of(tables, 9, 7)
-    models = toolbox()
+    models = small_models()
     tools = SearchTools(models.encoder, models.pipeline)
     database = SqlSource(write_database(tables, tmp_path / "a.db"), tools)
     graph = GraphSource(write_graph(tables, tmp_path / "a.lbug"), tools)

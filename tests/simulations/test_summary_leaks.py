@@ -50,12 +50,12 @@ def test_each_level_of_protection_tells_no_more_than_the_one_before(files: Feder
             assert copied_share(levels[1].summarize(one), one.sources) <= levels[1].most_copied
 
 
-def test_what_left_through_the_door_tells_no_more_than_what_is_kept(files: Federation) -> None:
+def test_what_left_through_the_export_filter_tells_no_more_than_what_is_kept(files: Federation) -> None:
     left, kept = Counter[str](), Counter[str]()
     for name in DEVICES:
         with files.device(name) as device:
             sources = [one.text for one in device.store.sentences()]
-            own = GraphStore(device.store.database, device.toolbox.encoder.dimension).communities()
+            own = GraphStore(device.store.database, device.models.encoder.dimension).communities()
             batch = device.giving.summaries(SummaryRequest("", (), "download"))
         assert len(batch.summaries) == len(own)
         left[name] = sum(told(one.text, sources) for one in batch.summaries)
@@ -70,7 +70,7 @@ def test_masked_summaries_name_no_person_who_is_not_public(files: Federation) ->
         level = levels[f"lists, {export}"]
         with files.with_changes(privacy__export=level.export).device("rivers") as device:
             found = communities(device, most=100, seed=7)
-            texts = {one.id: level.summarizer(device.toolbox).summarize(one.subgraph) for one in found}
+            texts = {one.id: level.summarizer(device.models).summarize(one.subgraph) for one in found}
             left = released(device, texts)
         assert left.keys() == texts.keys()
         before = sum(figures_of(texts[one.id], one)["told"] for one in found)

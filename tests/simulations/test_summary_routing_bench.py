@@ -73,7 +73,7 @@ def test_variants_answer_and_a_stopped_run_goes_on(made: SummaryWorld) -> None:
     again = answers(made, names[0], dealt, "home")
     assert again[0] == found[names[0]][0]
     assert [row.id for row in again] == [row.id for row in found[names[0]]]
-    spent = [Spent(**row) for row in RowFile(kept.with_suffix(".phases"), this_code(made.toolbox.generator_id)).rows()]
+    spent = [Spent(**row) for row in RowFile(kept.with_suffix(".phases"), this_code(made.models.generator_id)).rows()]
     assert [one.asked for one in spent] == [0, 4, 0, 3]
     assert any(one.seconds["query.answer"] > 0 for one in spent if one.asked)
     assert not list(made.home.glob("answers-openstax-0-summary-routing-server-*.jsonl"))

@@ -32,7 +32,7 @@ from fedrag_flwr.sources.sql.mapping import sql_toml
 from fedrag_flwr.text.base import Pipeline
 from tests.sources.files import lock
 from tests.sources.wards import CONDITIONS, MAKE, PATIENTS, sql_mapping
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 TEXTS = {
     "tarn.md": "# Tarn Bridge\n\nTarn Bridge was designed by the engineer Odile Varro. It opened in 1924.\n",
@@ -63,12 +63,12 @@ def texts(tmp_path: Path) -> Path:
 
 def device_at(root: Path, documents: Path | None, sources: Sequence[str]) -> EdgeDevice:
     settings = Settings.from_config({"home": str(root / "home"), "memory.tokens-per-kilotoken": 0})
-    return EdgeDevice("here", documents, root / "store", settings, toolbox(), sources)
+    return EdgeDevice("here", documents, root / "store", settings, small_models(), sources)
 
 
 def test_text_database_and_graph_feed_one_memory(tmp_path: Path, texts: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
-    graph = str(demo_graph(texts, tmp_path / "graph.lbug", toolbox().pipeline))
+    graph = str(demo_graph(texts, tmp_path / "graph.lbug", small_models().pipeline))
     with device_at(tmp_path, texts, [ward, graph]) as device:
         assert device.describe().sources == ("folder", "sql", "graph")
         report = device.build()
@@ -88,14 +88,14 @@ def test_text_database_and_graph_feed_one_memory(tmp_path: Path, texts: Path) ->
 
 
 def test_mapping_files_in_a_folder_are_sources(tmp_path: Path, texts: Path) -> None:
-    assert SourceSet(texts, (), toolbox()).kinds == ("folder",)
+    assert SourceSet(texts, (), small_models()).kinds == ("folder",)
     make_ward(texts / "ward.db")
-    both = SourceSet(texts, (), toolbox())
+    both = SourceSet(texts, (), small_models())
     assert both.kinds == ("folder", "sql")
     assert len(both.read().documents) == len(TEXTS) + len(CONDITIONS)
     for name in TEXTS:
         (texts / name).unlink()
-    alone = SourceSet(texts, (), toolbox())
+    alone = SourceSet(texts, (), small_models())
     assert alone.kinds == ("sql",)
     assert len(alone.read().documents) == len(CONDITIONS)
 
@@ -117,7 +117,7 @@ def test_texts_beside_a_mapping_file_that_cannot_be_listed_fail_the_reading(
         return real(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    sources = SourceSet(texts, (), toolbox())
+    sources = SourceSet(texts, (), small_models())
     assert sources.kinds == ("folder", "sql")
     with pytest.raises(SourceError, match="notes: a folder cannot be listed"):
         sources.read()
@@ -151,7 +151,7 @@ def test_a_folder_that_may_not_be_looked_at_fails_the_build_and_nothing_else(
 def test_a_named_source_that_may_not_be_looked_at_is_not_said_to_be_missing(
     tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = SourceSet(None, [named.format(tmp_path)], toolbox())
+    sources = SourceSet(None, [named.format(tmp_path)], small_models())
     lock(tmp_path, monkeypatch)
     with pytest.raises(SourceError, match=r"cannot be looked at \(Permission denied\)"):
         sources.read()
@@ -188,7 +188,7 @@ class CountingEncoder:
     """The usual encoder; it knows what it was given."""
 
     def __init__(self) -> None:
-        self._inner = toolbox().encoder
+        self._inner = small_models().encoder
         self.id, self.dimension = self._inner.id, self._inner.dimension
         self.given: list[str] = []
 
@@ -203,7 +203,7 @@ class CountingEncoder:
 @dataclass
 class CountingModels:
     encoder: CountingEncoder
-    pipeline: Pipeline = field(default_factory=lambda: toolbox().pipeline)
+    pipeline: Pipeline = field(default_factory=lambda: small_models().pipeline)
     tokens: TokenEncoder | None = None
 
 
@@ -221,9 +221,9 @@ def test_a_folder_opened_again_is_encoded_anew_only_where_it_changed(texts: Path
 
 
 def test_the_demo_as_database_and_graph_tells_what_the_texts_tell(tmp_path: Path, texts: Path) -> None:
-    files = demo_database(texts, tmp_path / "a.db"), demo_graph(texts, tmp_path / "b.lbug", toolbox().pipeline)
+    files = demo_database(texts, tmp_path / "a.db"), demo_graph(texts, tmp_path / "b.lbug", small_models().pipeline)
     for file in files:
-        told = " ".join(one.text for one in SourceSet(None, [str(file)], toolbox()).read().documents)
+        told = " ".join(one.text for one in SourceSet(None, [str(file)], small_models()).read().documents)
         assert all(part in told for part in ("designed by the engineer Odile Varro", "opened in 1924", "in 1702"))
         assert "#" not in told
 
@@ -242,7 +242,7 @@ WRONG = [
 def test_what_is_wrong_is_said(tmp_path: Path, named: list[str], kind: type[Exception], said: str) -> None:
     ward = make_ward(tmp_path / "ward.db")
     with pytest.raises(kind, match=said):
-        SourceSet(None, [ward if name == "WARD" else name for name in named], toolbox()).read()
+        SourceSet(None, [ward if name == "WARD" else name for name in named], small_models()).read()
 
 
 def test_a_source_that_fails_removes_nothing(tmp_path: Path, texts: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_torn_database_is_a_source_error(tmp_path: Path) -> None:
     ward = make_ward(tmp_path / "ward.db")
     (tmp_path / "ward.db").write_bytes(b"SQLite format 3\x00" + b"torn" * 999)
     with pytest.raises(SourceError, match=r"failed|cannot be opened"):
-        SourceSet(None, [ward], toolbox()).read()
+        SourceSet(None, [ward], small_models()).read()
 
 
 def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_an_empty_database_is_an_empty_source(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ward.db") as database:
         database.execute("DELETE FROM conditions")
     with pytest.raises(EmptySourceError):
-        SourceSet(None, [ward], toolbox()).read()
+        SourceSet(None, [ward], small_models()).read()
 
 
 # --- sources that are meant to hold nothing -----------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_only_a_source_that_may_be_empty_and_reads_as_such_counts_as_no_document
     ward = make_ward(tmp_path / "ward.db")
     with sqlite3.connect(tmp_path / "ward.db") as database:
         database.execute("DELETE FROM conditions")
-    sources = SourceSet(texts, [ward], toolbox())
+    sources = SourceSet(texts, [ward], small_models())
     [*_, database_id] = [source.id for source in sources.sources]
     reading = sources.read(may_be_empty=lambda source: source == database_id)
     assert (len(reading.documents), reading.empty) == (len(TEXTS), (database_id,))
@@ -332,7 +332,7 @@ def test_inspect_prints_a_mapping_that_reads_the_ward(tmp_path: Path) -> None:
     file = tmp_path / "proposed.toml"
     file.write_text(shown.stdout, encoding="utf-8")
     assert shown.exit_code == 0
-    told = " ".join(document.text for document in SourceSet(None, [str(file)], toolbox()).read().documents)
+    told = " ".join(document.text for document in SourceSet(None, [str(file)], small_models()).read().documents)
     assert all(value in told for row in CONDITIONS for value in row[3:])
 
 
@@ -352,11 +352,11 @@ def test_variables_of_a_url_that_is_named_directly_are_filled(tmp_path: Path, mo
     make_ward(tmp_path / "ward.db")
     monkeypatch.setenv("WARDS", str(tmp_path))
     url = "sqlite:///${WARDS}/ward.db"
-    assert SourceSet(None, [url], toolbox()).read().documents
+    assert SourceSet(None, [url], small_models()).read().documents
     assert f'name = "ward"\nurl = "{url}"' in inspected(url).stdout
     monkeypatch.delenv("WARDS")
     with pytest.raises(SourceError, match="WARDS: a variable of the URL is not set"):
-        SourceSet(None, [url], toolbox()).read()
+        SourceSet(None, [url], small_models()).read()
     refused = inspected(url)
     assert refused.exit_code == 1
     assert "export WARDS" in refused.stderr

@@ -15,10 +15,10 @@ from flwr.app import Message
 
 from client_app.app import app
 from fedrag_flwr.device import EdgeDevice
+from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Plain, Settings
-from fedrag_flwr.toolbox import Toolbox, load_toolbox
 from server_app.run import run_systems
 from strategies import ServerTools, SummaryRouting
 
@@ -164,7 +164,7 @@ class Federation:
     def copy_to(self, root: Path) -> Federation:
         """A copy with the same stores and bank, whose documents may change."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
-        names = str(self.config["privacy.public-names"])  # a store knows what its door was set to
+        names = str(self.config["privacy.public-names"])  # a store knows what its export filter was set to
         copied = Federation(root, self.changes).with_changes(privacy__public_names=names)
         for place in ("devices", "bank", "fusion"):
             if (root / "home" / place / self.settings.data_key).exists():
@@ -177,16 +177,16 @@ class Federation:
         """Open one device's store as the ClientApp does."""
         settings = self.settings
         root = self.root / "home" / "devices" / settings.data_key / name
-        return EdgeDevice(name, self.root / "data" / name, root, settings, toolbox())
+        return EdgeDevice(name, self.root / "data" / name, root, settings, small_models())
 
 
 @functools.cache
-def toolbox() -> Toolbox:
+def small_models() -> Models:
     """The tests' models: the default encoder and pipeline, and SmolLM2 without a cache of generations."""
     models = Settings.from_config(
         {"models.generator": "smollm2-135m", "models.generation-cache": False, "models.context-tokens": 2048}
     ).models
-    return load_toolbox(models, Path("unused"))
+    return load_models(models, Path("unused"))
 
 
 def shared_federation(factory: pytest.TempPathFactory) -> Federation:
@@ -213,7 +213,7 @@ def graphed(factory: pytest.TempPathFactory) -> Federation:
 def _graphed(base: Path) -> Federation:
     files = _written(base).copy_to(base / "graphed").with_changes(**SMALL_GRAPHS)
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     SummaryRouting(files.settings, [Question(*QUESTIONS[0][:2], QUESTIONS[0][4])], tools).run(files.grid(), "1")
     tools.close()
     return files

@@ -10,7 +10,7 @@ from fedrag_flwr.memory.fusion.fusing import owners
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.settings import Plain
 from strategies import FederatedRag, MemoryFusion, ServerTools
-from tests.strategies.federation import Federation, toolbox
+from tests.strategies.federation import Federation, small_models
 
 Said = set[tuple[str, str]]  # questions with their answers
 
@@ -34,7 +34,7 @@ class Rounds:
     ) -> dict[str, str]:
         """Build, share, fuse and hand out; give who was missing and why."""
         tools = ServerTools(self.files.settings)
-        tools.__dict__["toolbox"] = toolbox()
+        tools.__dict__["models"] = small_models()
         strategy = kind(self.files.settings, [], tools)
         strategy.patience = 0.0
         try:

@@ -15,7 +15,7 @@ from fedrag_flwr.records import Answer, declined
 from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import FederationSettings
 from strategies import STRATEGIES, ServerTools, make_strategy
-from strategies.roll_call import quorum_of
+from strategies.discovery import quorum_of
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 LAST = 99 + len(DEVICES)  # its node

@@ -33,8 +33,8 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.wire_columns import RAW
 from strategies import MemoryFusion, ServerTools, make_strategy
-from strategies.courier import Courier, Letter
 from strategies.outcome import RunOutcome
+from strategies.transport import Request, Transport
 from tests.strategies.federation import DEVICES, Federation, FirstRun
 
 RUN = "1"
@@ -276,7 +276,7 @@ def test_bad_evidence_is_not_handed_on(case: str, built: Federation) -> None:
     assert not any(CANARY.encode() in data for data in finish)
 
 
-def test_evidence_beyond_a_letter_stays_out_and_its_owner_is_named(
+def test_evidence_beyond_a_message_stays_out_and_its_owner_is_named(
     built: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def filled(batch: EvidenceBatch) -> EvidenceBatch:
@@ -370,11 +370,11 @@ def test_a_device_that_never_describes_itself_is_named_by_its_node(built: Federa
 
 def test_a_device_that_never_answers_is_waited_for_so_long_and_named(built: Federation) -> None:
     """Only describing is asked of it: with a short time-out, a slow machine must not lose another device."""
-    courier = Courier(built.grid(of("rivers", "query.describe", lambda _: None)), RUN, timeout=3.0, poll=0.01)
-    letters = [Letter(node_id, DescribeRequest("")) for node_id in NODES.values()]
-    cards = courier.exchange(letters, "query.describe", DeviceCard)
+    transport = Transport(built.grid(of("rivers", "query.describe", lambda _: None)), RUN, timeout=3.0, poll=0.01)
+    outgoing = [Request(node_id, DescribeRequest("")) for node_id in NODES.values()]
+    cards = transport.exchange(outgoing, "query.describe", DeviceCard)
     assert {card.name for card in cards.values()} == set(DEVICES) - {"rivers"}
-    assert courier.traffic.missing == {f"node {NODES['rivers']}": "no reply to query.describe within 3 s"}
+    assert transport.traffic.missing == {f"node {NODES['rivers']}": "no reply to query.describe within 3 s"}
 
 
 def test_a_spare_node_takes_no_part_and_does_not_count(built: Federation) -> None:

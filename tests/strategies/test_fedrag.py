@@ -14,7 +14,7 @@ from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, Cost, Question
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
 from strategies import FederatedRag, FedRag, ServerTools, make_strategy
-from tests.strategies.federation import DEVICES, Federation, shared_federation, toolbox
+from tests.strategies.federation import DEVICES, Federation, shared_federation, small_models
 
 REMEMBERED = Question("k1", "In what year did Tarn Bridge open?", "bridges")
 FOREIGN = Question("k2", "Which mountain does the river Ossel rise on, and which bay does it flow into?", "bridges")
@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 def run(files: Federation, *questions: Question, name: str = "fedrag") -> tuple[FederatedRag, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = make_strategy(name, files.settings, questions, tools)
     grid = files.grid(None)
     strategy.run(grid, "1")
@@ -107,7 +107,7 @@ def test_under_private_routing_the_server_relays_boxes_and_nothing_else_changes(
     assert any(b"query.retrieve_sealed" in data for data in sent)
     assert not any(b"query.retrieve_sealed" in data for data in shown)
     texts = FOREIGN.text, FRIGATE.text
-    encoded = [toolbox().encoder.encode(some) for some in (texts[:1], texts[1:], texts)]  # each to bits of its own
+    encoded = [small_models().encoder.encode(some) for some in (texts[:1], texts[1:], texts)]  # each to bits of its own
     vectors = [vector.tobytes() for vector in np.concatenate(encoded).astype(np.float16)]
     assert all(any(vector in data for data in shown) for vector in vectors[:2])
     assert not any(vector in data for vector in vectors for data in sent)
@@ -120,7 +120,7 @@ def test_by_default_homes_route_by_themselves_where_a_strategy_can(built: Federa
         strategy, sent = run(files, FOREIGN, name=name)
         assert strategy.settings.exchange == exchange
         assert "help" in [one.step for one in strategy.answers["k2"].decisions]
-        [vector] = toolbox().encoder.encode([FOREIGN.text]).astype(np.float16)
+        [vector] = small_models().encoder.encode([FOREIGN.text]).astype(np.float16)
         sealed = any(b"query.retrieve_sealed" in data for data in sent)
         assert sealed == (name == "fedrag") != any(vector.tobytes() in data for data in sent)
     at_server = files.with_changes(routing__answers_at="server").settings
@@ -196,7 +196,7 @@ def test_each_part_can_be_left_out(built: Federation) -> None:
 def test_homes_seconds_before_it_asks_others_count(exchange: str, built: Federation) -> None:
     files = built.with_changes(memory__delta=1.0, exchange=exchange, fedrag__cache=False)
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = FedRag(files.settings, [FOREIGN], tools)
     take = strategy.take
 

@@ -19,7 +19,7 @@ from fedrag_flwr.settings import Plain
 from fedrag_flwr.sources.base import SearchableSource, SourceHit
 from strategies import HybridFusion, ServerTools
 from tests.canary_search import found_under
-from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, toolbox
+from tests.strategies.federation import DEVICES, Federation, Tamper, shared_federation, small_models
 
 HEIGHT = Question("f7", "How high is Mount Cairl?", "bridges")
 CLIMBER = Question("f10", "Who reached the summit of Mount Cairl?", "bridges")
@@ -37,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Federation:
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[HybridFusion, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = HybridFusion(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -254,7 +254,7 @@ def test_what_a_late_device_did_not_tell_is_asked_again(built: Federation, tmp_p
 def test_a_question_whose_input_a_reply_to_another_voids_is_asked_after_all(built: Federation, tmp_path: Path) -> None:
     files = shared(built, tmp_path)
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     tools.fusion_caches.answers.clear()
     tools.fusion_caches.hot.clear()
     strategy, grid = HybridFusion(files.settings, [HEIGHT, CLIMBER], tools), files.grid()

@@ -38,7 +38,7 @@ from fedrag_flwr.walking.gossip import BUDGET, SKETCHES, document_vectors
 from server_app.run import run_systems
 from strategies import ServerTools, make_strategy
 from strategies.overlay_walk import OverlayWalk
-from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, toolbox
+from tests.strategies.federation import DEVICES, Federation, FirstRun, Tamper, small_models
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -69,7 +69,7 @@ def fresh(built: Federation, tmp_path: Path) -> Federation:
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[OverlayWalk, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = make_strategy(files.settings.strategy, files.settings, questions or (HOME, FOREIGN), tools)
     assert isinstance(strategy, OverlayWalk)
     grid = files.grid(tamper)
@@ -348,7 +348,7 @@ def test_what_is_learnt_meanwhile_stays_learnt(fresh: Federation, monkeypatch: p
             return ranked(kind, hop)
 
         monkeypatch.setattr(running.walks, "_ranked", slowly)
-        vector = running.toolbox.encoder.encode(["What did the Duke of Pell eat?"])[0]
+        vector = running.models.encoder.encode(["What did the Duke of Pell eat?"])[0]
         before = running.walks.expertise.now
         running.walks.walk(WalkRequest("topic", (Hop("p", vector, topics, ("harbours",)),)))
         running.walks._recollect()

@@ -65,7 +65,7 @@ def test_a_part_that_is_lost_costs_the_others_nothing(
     assert noted[-1] == {"q0", "q1", "q4"}
 
 
-def test_more_evidence_than_a_letter_has_places_for_stays_out(first: FirstRun) -> None:
+def test_more_evidence_than_a_message_has_places_for_stays_out(first: FirstRun) -> None:
     settings = first.files.settings
     given_by = [Evidence(f"q{number}", (EvidenceUnit("u", "text", "rivers", 0.5),)) for number in range(10_001)]
     fitting = MemoryFusion(settings, [], ServerTools(settings))._fitting(given_by)

@@ -33,7 +33,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, QUESTIONS, Federation, Tamper, graphed, toolbox
+from tests.strategies.federation import DEVICES, QUESTIONS, Federation, Tamper, graphed, small_models
 from tests.strategies.waiting import nothing_shows
 
 ASKED = [Question(row[0], row[1], row[4]) for row in QUESTIONS if row[0] in ("f1", "f7", "f8")]
@@ -53,7 +53,7 @@ MODES: dict[str, dict[str, Plain]] = {
 
 def run(files: Federation, *questions: Question, tamper: Tamper | None = None) -> tuple[SummaryRouting, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = SummaryRouting(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -130,7 +130,7 @@ def test_vectors_stay_at_home_and_keys_travel_once(files: Federation) -> None:
     run(encrypted, *asked)
     _, sent = run(encrypted, *asked)
     with encrypted.device(asked[0].home) as home:
-        vector = home.toolbox.encoder.encode([asked[0].text])[0]
+        vector = home.models.encoder.encode([asked[0].text])[0]
         public, secret = home.sealed.routing._cipher.public, Path(home.sealed.routing._cipher._secret).read_bytes()
     halves = vector.astype("float16").tobytes()
     assert not any(halves in data or vector.tobytes() in data for data in sent)
@@ -306,7 +306,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
     with files.with_changes(exchange="encrypted").device(near.home) as home, closing(SummaryScorer(tmp_path)) as scorer:
         routing = home.sealed.routing
         encrypted = routing.encrypt(EncryptRequest((near, far), server.public, ""))
-        rows = toolbox().encoder.encode([near.text, far.text]) * np.array([[1.09], [1.0]], dtype=np.float32)
+        rows = small_models().encoder.encode([near.text, far.text]) * np.array([[1.09], [1.0]], dtype=np.float32)
         scorer.learn(near.home, encrypted.public, rows.shape[1])
         scorer.hold(rows)
         found = scorer.score(near.home, [one.ciphertext for one in encrypted.questions])

@@ -13,7 +13,7 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain
 from fedrag_flwr.wire_bytes import to_bytes
 from strategies import ServerTools, make_strategy
-from tests.strategies.federation import Federation, FirstRun, toolbox
+from tests.strategies.federation import Federation, FirstRun, small_models
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first test waits for the first run
 RUN = "1"
@@ -45,7 +45,7 @@ class Repeating(LocalGrid):
 def run(files: Federation, grid: LocalGrid) -> dict[str, tuple[str, str, float]]:
     """The answers of a run: texts, paths and scores."""
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = make_strategy(files.settings.strategy, files.settings, files.questions, tools)
     outcome = strategy.run(grid, RUN)
     assert outcome.traffic.missing == {}

@@ -16,7 +16,7 @@ from fedrag_flwr.records import OwnedRows, SealedSummaries, SummaryOverview, Sum
 from fedrag_flwr.settings import Plain
 from strategies import FedRag, ServerTools, SummaryRouting
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, Federation, graphed, toolbox
+from tests.strategies.federation import DEVICES, Federation, graphed, small_models
 from tests.strategies.test_private_routing import ASKED, CHANGES, FOREIGN, run, tampering, told
 
 Rows = NDArray[np.float32]
@@ -61,7 +61,7 @@ def test_homes_hold_and_choose_what_they_would_of_readable_summaries(files: Fede
 def test_ours_exchanges_them_too(files: Federation) -> None:
     changed = files.with_changes(strategy="fedrag", **SEALED)
     tools = ServerTools(changed.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = FedRag(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(), "1")
     tools.close()
@@ -120,7 +120,7 @@ def test_a_device_may_insist(files: Federation) -> None:
     nodes = [{**node, "share-summaries": "sealed"} if n == 4 else node for n, node in enumerate(files.nodes)]
     changed = files.with_changes(**DOWNLOAD)
     tools = ServerTools(changed.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(nodes=nodes), "1")
     tools.close()
@@ -147,7 +147,7 @@ def test_a_device_s_exchange_keeps_its_summaries_from_whom_a_laxer_run_shows_the
     nodes = [{**node, "exchange": own} if n == 4 else node for n, node in enumerate(files.nodes)]
     changed = files.with_changes(exchange=run_s, graph__share=share, routing__overview=20_000)
     tools = ServerTools(changed.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = SummaryRouting(changed.settings, [FOREIGN], tools)
     strategy.run(changed.grid(nodes=nodes), "1")
     tools.close()
@@ -243,7 +243,7 @@ def test_who_seals_too_much_takes_no_other_s_room(
 
 
 @pytest.mark.parametrize(("precision", "where"), [("float16", "summary_routing"), ("int8", "private_routing")])
-def test_where_all_summaries_are_more_than_a_letter_whole_devices_are_handed_out(
+def test_where_all_summaries_are_more_than_a_message_whole_devices_are_handed_out(
     files: Federation, monkeypatch: pytest.MonkeyPatch, precision: str, where: str
 ) -> None:
     monkeypatch.setattr(f"strategies.{where}._ROOM", 12_000 if precision == "float16" else 6_000)

@@ -30,7 +30,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Plain
 from strategies import ConfidentialBroadcast, FederatedRag, RagRoute, ServerTools
 from tests.spoiling import spoilt
-from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, small_models
 from tests.strategies.waiting import nothing_shows
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
@@ -48,7 +48,7 @@ def run(
     kind: type[FederatedRag], files: Federation, *questions: Question, tamper: Tamper | None = None
 ) -> tuple[FederatedRag, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = kind(files.settings, questions, tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -112,7 +112,7 @@ def test_centroids_are_groups_and_another_s_are_refused(files: Federation) -> No
 
 def test_counts_of_all_questions_are_told(files: Federation) -> None:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = RagRoute(files.settings, (), tools)
     strategy.prepare(files.grid(), "1")
     for question in (FOREIGN, HOME):
@@ -204,7 +204,7 @@ def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
-def test_boxes_that_fill_the_enclave_s_letter_take_no_other_s_room(
+def test_boxes_that_fill_the_enclave_s_message_take_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strategies.sealed_post._ROOM", 2**16)

@@ -16,7 +16,7 @@ from fedrag_flwr.privacy.ckks import QuestionCipher
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools
-from tests.strategies.federation import Federation, shared_federation, toolbox
+from tests.strategies.federation import Federation, shared_federation, small_models
 
 DIMENSION = 8
 
@@ -30,7 +30,7 @@ def open_files(folder: Path) -> set[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the open files of a process")
 def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     tools = ServerTools(shared_federation(tmp_path_factory).copy_to(tmp_path).settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     for name in (name for name, made in vars(ServerTools).items() if isinstance(made, cached_property)):
         assert getattr(tools, name)
     device, scorer = QuestionCipher(tmp_path / "own", DIMENSION, shared_sandbox()), tools.scorer
@@ -50,7 +50,7 @@ def test_closing_leaves_no_file_open_and_no_worker(tmp_path_factory: pytest.Temp
 def test_the_server_may_ask_another_server_and_the_enclave_may_not(tmp_path: Path) -> None:
     server: dict[str, Plain] = {"server.generator": "http://127.0.0.1:9/v1", "server.generator-name": "large"}
     settings = Federation(tmp_path, tuple(server.items())).settings
-    assert ServerTools(settings).toolbox.generator().id == "large@127.0.0.1:9"
+    assert ServerTools(settings).models.generator().id == "large@127.0.0.1:9"
     assert settings.models.generator == "smollm2-135m"
     with pytest.raises(SettingError, match="would see the evidence"):
         EnclaveProcess(settings, "1")
@@ -62,6 +62,6 @@ def test_what_the_servers_model_writes_in_a_serving_run_is_kept_nowhere(
 ) -> None:
     files = Federation(tmp_path, (("models.generation-cache", True), ("mode", mode)))
     tools = ServerTools(files.settings)
-    tools.toolbox.generator().complete(Prompt("Answer in a word.", "Who designed Tarn Bridge?"), max_tokens=1)
+    tools.models.generator().complete(Prompt("Answer in a word.", "Who designed Tarn Bridge?"), max_tokens=1)
     tools.close()
     assert [path.name for path in (tmp_path / "home").glob("generations.sqlite")] == kept

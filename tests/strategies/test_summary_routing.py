@@ -15,7 +15,7 @@ from fedrag_flwr.models.base import Generator
 from fedrag_flwr.records import Answer, Evidence, EvidenceBatch, EvidenceUnit, Question, SummaryBatch, because
 from fedrag_flwr.settings import Plain
 from strategies import ServerTools, SummaryRouting
-from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, toolbox
+from tests.strategies.federation import DEVICES, Federation, Tamper, graphed, small_models
 
 FOREIGN = Question("f7", "How high is Mount Cairl?", "bridges")
 HOME = Question("f1", "Who designed Tarn Bridge?", "bridges")
@@ -34,7 +34,7 @@ def run(
     generator: Callable[[], Generator] | None = None,
 ) -> tuple[SummaryRouting, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = replace(toolbox(), generator=generator or toolbox().generator)
+    tools.__dict__["models"] = replace(small_models(), generator=generator or small_models().generator)
     strategy = SummaryRouting(files.settings, questions or (HOME, FOREIGN), tools)
     grid = files.grid(tamper)
     strategy.run(grid, "1")
@@ -104,7 +104,7 @@ def test_summaries_travel_once(built: Federation) -> None:
 def test_counts_of_all_questions_are_told_and_whom_they_went_to_is_forgotten(built: Federation, exchange: str) -> None:
     files = mistrusting(built, exchange=exchange)
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = SummaryRouting(files.settings, (), tools)
     strategy.prepare(files.grid(), "1")
     for name in ("once", "again"):

@@ -25,7 +25,7 @@ from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.gossip import document_vectors
 from strategies import ServerTools, make_strategy, private_sums
 from strategies.overlay_walk import OverlayWalk
-from tests.strategies.federation import Federation, Tamper, toolbox
+from tests.strategies.federation import Federation, Tamper, small_models
 
 # Nothing here exists; all names are this project's own.
 DEVICES = ("east", "north", "south")
@@ -87,7 +87,7 @@ def grid_of(files: Federation, tamper: Tamper | None = None) -> LocalGrid:
 
 def learn(files: Federation, tamper: Tamper | None = None, *questions: Question) -> tuple[OverlayWalk, list[bytes]]:
     tools = ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     strategy = make_strategy(files.settings.strategy, files.settings, (), tools)
     assert isinstance(strategy, OverlayWalk)
     grid = grid_of(files, tamper)
@@ -149,7 +149,7 @@ def test_topics_are_those_of_all_documents_together(fresh: Federation, monkeypat
     found = [centroids_of(fresh, name) for name in DEVICES]
     assert all(np.array_equal(one, found[0]) for one in found)  # rounded: the same everywhere
     assert found[0] == pytest.approx(reference(fresh), abs=1e-3)
-    vectors = toolbox().encoder.encode([text.format("Kell") for text in SUBJECTS.values()])
+    vectors = small_models().encoder.encode([text.format("Kell") for text in SUBJECTS.values()])
     assert len(set((vectors @ found[0].T).argmax(axis=1).tolist())) == len(SUBJECTS)
 
 
@@ -205,7 +205,7 @@ def test_no_text_no_vector_and_no_key_is_in_what_leaves(fresh: Federation) -> No
     for text in (*PLACES, *SUBJECTS, "stone", "organ", "lungs"):
         assert text.encode() not in together, text
     with fresh.device("north") as device:
-        vectors = document_vectors(device.store, device.toolbox.encoder.dimension)
+        vectors = document_vectors(device.store, device.models.encoder.dimension)
         counts = topic_counts(vectors, device.walks.topics.centroids)
         sums = topic_sums(vectors, device.walks.topics.centroids, counts)
         held = counts_of(device.walks.learner.sketches.own())

@@ -10,7 +10,7 @@ from flwr.common.serde import message_from_proto
 from flwr.proto.message_pb2 import Message as MessageProto
 
 from strategies import MemoryFusion, ServerTools, SummaryRouting
-from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, toolbox
+from tests.strategies.federation import DEVICES, DOCUMENTS, SMALL_GRAPHS, small_models
 from tests.strategies.rounds import Rounds, Said
 
 NODE = 100 + DEVICES.index("bridges")
@@ -70,11 +70,11 @@ def test_what_was_withdrawn_before_a_build_fails_travels_all_the_same(shared: Ro
 
 def test_a_summary_that_was_withdrawn_before_a_build_fails_goes_all_the_same(tmp_path: Path) -> None:
     rounds = Rounds.over(tmp_path, **SMALL_GRAPHS, graph__share="text")
-    shelf = rounds.files.root / "home" / "summaries"
+    evidence_store = rounds.files.root / "home" / "summaries"
     rounds.run(kind=SummaryRouting)
 
     def holding(word: bytes) -> bool:
-        return any(word in file.read_bytes() for file in shelf.rglob("*") if file.is_file())
+        return any(word in file.read_bytes() for file in evidence_store.rglob("*") if file.is_file())
 
     assert holding(b"Tarn Bridge")
     assert holding(b"Quill Viaduct")
@@ -94,7 +94,7 @@ def test_a_device_that_gave_no_sign_of_its_build_is_not_waited_for_again(shared:
 
     files = shared.files.with_changes(federation__round_timeout=15.0)
     grid, tools = files.grid(silent), ServerTools(files.settings)
-    tools.__dict__["toolbox"] = toolbox()
+    tools.__dict__["models"] = small_models()
     MemoryFusion(files.settings, [], tools).prepare(grid, "1")
     tools.close()
     sent = [message_from_proto(MessageProto.FromString(data)).metadata for data in grid.sent]

@@ -94,7 +94,7 @@ def merge(items: Sequence[MemoryItem], rules: FusionRules, words: Words) -> Merg
     for item in kept:
         by_key[statement_key(item.question, item.answer)].append(item)
     alike = (group for members in by_key.values() for group in same_statements(members, rules.near))
-    merged = [one_of(voices, words) for group in alike for voices in of_one_voice(group, rules.near, words)]
+    merged = [one_of(quorum, words) for group in alike for quorum in of_one_voice(group, rules.near, words)]
     return Merging(tuple(merged), len(items) - len(kept))
 
 

@@ -171,9 +171,9 @@ class Refusion:
         shown = []
         for circle in circles:
             for group in same_statements([items[part.number] for part in circle], self._rules.near):
-                for voices in of_one_voice(group, self._rules.near, self._words):
-                    made = one_of(voices, self._words)
-                    shown += [(by_id[item.id], made.id) for item in voices]
+                for quorum in of_one_voice(group, self._rules.near, self._words):
+                    made = one_of(quorum, self._words)
+                    shown += [(by_id[item.id], made.id) for item in quorum]
                     yield made
         self._leaving.shown.update(part.shown for part in members if part.shown is not None)
         self._ledger.show(shown)

@@ -29,7 +29,7 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class Rejected:
     """A question and answer that are no memory, since something that the device holds speaks against them.
 
     The fields are those of a memory; `support` names its units.
@@ -78,7 +78,7 @@ class Change:
     items: tuple[MemoryItem, ...] = ()
     remembered: tuple[str, ...] = ()
     by_model: tuple[str, ...] = ()
-    held: tuple[HeldBack, ...] = ()
+    held: tuple[Rejected, ...] = ()
     withdrawn: tuple[str, ...] = ()
     judged: bool = False
     meta: Mapping[str, str] = field(default_factory=dict)

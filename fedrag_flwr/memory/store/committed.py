@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fedrag_flwr.hypergraph.base import Units
 from fedrag_flwr.memory.store import held_rows, item_rows, reading, versions
-from fedrag_flwr.memory.store.change import Contribution, Counts, HeldBack
+from fedrag_flwr.memory.store.change import Contribution, Counts, Rejected
 from fedrag_flwr.memory.store.database import Database
 from fedrag_flwr.memory.store.opening import device_and_dimension
 from fedrag_flwr.records import Cursor, Document, Granularity, Hyperedge, MemoryItem, Passage, Sentence
@@ -154,10 +154,10 @@ class StoreReader:
         with self._database.reading() as connection:
             return item_rows.changes(connection, self._dimension, since, after, most, own=own, but=but)
 
-    def held_back(self) -> list[HeldBack]:
+    def rejected(self) -> list[Rejected]:
         """What documents say and something else speaks against, sorted by id; it never leaves the device."""
         with self._database.reading() as connection:
-            return held_rows.held_back(connection, self._dimension)
+            return held_rows.rejected(connection, self._dimension)
 
     def written_by_model(self) -> frozenset[str]:
         """The ids of own memories that the model wrote."""
@@ -225,7 +225,7 @@ class StoreReader:
             reading.passages(connection, None)
             reading.hyperedges(connection, self._dimension)
             item_rows.items(connection, self._dimension)
-            held_rows.held_back(connection, self._dimension)
+            held_rows.rejected(connection, self._dimension)
             for granularity in ("paragraph", "sentence"):
                 reading.vectors_since(connection, granularity, 0, self._dimension)
             for (document_id,) in connection.execute("SELECT id FROM documents").fetchall():

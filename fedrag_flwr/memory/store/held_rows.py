@@ -10,13 +10,13 @@ import numpy as np
 
 from fedrag_flwr.errors import StoreError
 from fedrag_flwr.memory.store import reading
-from fedrag_flwr.memory.store.change import HeldBack
+from fedrag_flwr.memory.store.change import Rejected
 from fedrag_flwr.memory.store.checking import check_units, check_vectors
 from fedrag_flwr.memory.store.reading import LISTED, listed
 from fedrag_flwr.memory.store.schema import check_row, checksum, pack_vector, unpack_vectors
 
 
-def held_back(connection: sqlite3.Connection, dimension: int) -> list[HeldBack]:
+def rejected(connection: sqlite3.Connection, dimension: int) -> list[Rejected]:
     """All that is held back, sorted by id."""
     supports: defaultdict[int, list[str]] = defaultdict(list)
     for number, unit in connection.execute(
@@ -31,11 +31,11 @@ def held_back(connection: sqlite3.Connection, dimension: int) -> list[HeldBack]:
     for vector, (number, check, _, *texts) in zip(vectors, rows, strict=True):
         check_row(check, *texts)
         name, question, answer, kind, answer_type = texts
-        found.append(HeldBack(name, question, answer, kind, answer_type, tuple(supports[number]), vector))
+        found.append(Rejected(name, question, answer, kind, answer_type, tuple(supports[number]), vector))
     return found
 
 
-def put(connection: sqlite3.Connection, dimension: int, held: HeldBack) -> None:
+def put(connection: sqlite3.Connection, dimension: int, held: Rejected) -> None:
     """Hold one back, in the place of what was held back under its id."""
     if not held.support:
         raise StoreError("what is held back names no support", where=held.id, fix="give it the ids of its units")

@@ -162,7 +162,7 @@ class Distiller:
         came = vectors_of.vectors[[rows[sentence.id] for sentence in new.sentences]]
         changed = np.concatenate([came, standing.gone]) if len(standing.gone) else came
         ordered = vectors_of.vectors[[rows[sentence.id] for sentence in units.sentences]]
-        return Judge(units.sentences, ordered, None if standing.unjudged else changed)
+        return Judge(units.sentences, ordered, None if standing.stale else changed)
 
     def _derived(self, facts: Judged, judge: Judge, units: _Units, standing: Standing, rejected: Rejects) -> Judged:
         """What follows from the facts, judged; what stands and no longer follows is withdrawn."""

@@ -75,4 +75,4 @@ class Standing:
     drafts: Drafts = field(default_factory=Drafts)
     gone: NDArray[np.float32] = field(default_factory=_no_vectors)
     gone_questions: Sequence[str] = ()
-    unjudged: bool = False
+    stale: bool = False

@@ -18,7 +18,7 @@ from fedrag_flwr.memory.store.change import shared_id
 from fedrag_flwr.memory.store.paging import MOST_PAGES, PAGE_BYTES, weight
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from tests.memory.store.samples import unit_vector
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 DIMENSION = 384
 
@@ -42,7 +42,7 @@ def upload(origin: str, *items: MemoryItem, version: int = 1, since: int = 0, go
 
 
 def open_bank(root: Path, *, page_bytes: int = PAGE_BYTES, most_pages: int = MOST_PAGES) -> MemoryBank:
-    models = toolbox()
+    models = small_models()
     return MemoryBank.open(root, models.encoder, models.pipeline, page_bytes=page_bytes, most_pages=most_pages)
 
 

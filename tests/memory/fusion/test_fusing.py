@@ -26,7 +26,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem, Vector
 from fedrag_flwr.text.asking import item_anchors
 from tests.memory.store.samples import unit_vector
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 RULES = FusionRules(near=0.95, quota=2)
 
@@ -38,14 +38,14 @@ def item(number: int, origin: str, question: str = "Who rang?", answer: str = "A
 
 def words_of(encoder: Encoder | None = None) -> Words:
     """What questions say, as one encoder has it."""
-    models = toolbox()
+    models = small_models()
     return Words((encoder or models.encoder).encode, models.pipeline.questions)
 
 
 def fused(items: Sequence[MemoryItem], rules: FusionRules) -> Merging:
     """What is made of memories whose vectors are those of their questions."""
     vectors = {one.question: one.embedding for one in reversed(items)}
-    words = Words(lambda asked: np.stack([vectors[question] for question in asked]), toolbox().pipeline.questions)
+    words = Words(lambda asked: np.stack([vectors[question] for question in asked]), small_models().pipeline.questions)
     return merge(items, rules, words)
 
 
@@ -135,7 +135,7 @@ def test_far_ones_whose_middle_falls_out_come_apart(field: str, other: str) -> N
         for number, origin, what, turn in ((1, "a", "bell", 0.3), (2, "b", "chime", 0.0), (3, "c", "gong", 0.6))
     ]
     vectors = {one.question: one.embedding for one in asked} | {"-": unit_vector("else")}
-    words = Words(lambda questions: np.stack([vectors[one] for one in questions]), toolbox().pipeline.questions)
+    words = Words(lambda questions: np.stack([vectors[one] for one in questions]), small_models().pipeline.questions)
     assert [len(owners(one)) for one in merge(asked, RULES, words).items] == [3]
     told = {"question": asked[0].question, "answer_type": "PERSON", "kind": "single"} | {field: other}
     middle = replace(asked[0], question=told["question"], answer_type=told["answer_type"], kind=told["kind"])

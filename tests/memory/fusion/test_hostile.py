@@ -20,7 +20,7 @@ from tests.memory.fusion.test_bank import DIMENSION, item, kept, many, upload
 from tests.memory.fusion.test_fusing import turned
 from tests.memory.fusion.test_refusing import delta, open_bank
 from tests.memory.store.samples import plain_item, unit_vector
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 LIMIT = "fedrag_flwr.memory.fusion.bank.MOST_RECEIVED"
 PLUMES = ("Which spacecraft found plumes on Enceladus?", "Cassini")
@@ -70,7 +70,7 @@ def test_no_device_takes_the_id_of_what_fusion_makes(first: bool, bank: MemoryBa
 
 @pytest.mark.parametrize("lie", ["vector", "anchors"])
 def test_no_device_silences_a_memory_by_what_it_sends_along_with_the_same_words(lie: str, bank: MemoryBank) -> None:
-    models, said = toolbox(), delta("zeta", 0, [PLUMES])
+    models, said = small_models(), delta("zeta", 0, [PLUMES])
     [vector], [analysis] = models.encoder.encode([PLUMES[0]]), models.pipeline.questions([PLUMES[0]])
     honest = replace(said.items[0], anchors=item_anchors(analysis, said.items[0].answer_type))
     first = next(name for name in map(str, range(99)) if shared_id("evil", name) < shared_id("zeta", honest.id))

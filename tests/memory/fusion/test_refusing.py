@@ -23,7 +23,7 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import Delta, MemoryItem, Vector
 from tests.memory.fusion.test_fusing import words_of
 from tests.memory.store.samples import plain_item, unit_vector
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 DIMENSION = 384
 RULES = FusionRules(near=0.95, quota=2)
@@ -82,7 +82,7 @@ class Devices:
 
 
 def open_bank(root: Path, bridges: int = 0, rules: FusionRules = RULES, encoder: Encoder | None = None) -> MemoryBank:
-    models = toolbox()
+    models = small_models()
     return MemoryBank.open(root, encoder or models.encoder, models.pipeline, bridges_per_item=bridges, rules=rules)
 
 
@@ -172,7 +172,7 @@ def test_a_row_that_has_another_memory_now_is_no_longer_that_of_the_first(
 
 
 def delta(origin: str, since: int, pairs: list[tuple[str, str]], gone: tuple[str, ...] = ()) -> Delta:
-    vectors = toolbox().encoder.encode([question for question, _ in pairs])
+    vectors = small_models().encoder.encode([question for question, _ in pairs])
     items = tuple(
         MemoryItem(f"{origin}{q[:9]}{a}", q, a, "single", "NAME", (f"e{q}",), (), vector, origin)
         for (q, a), vector in zip(pairs, vectors, strict=True)
@@ -293,8 +293,8 @@ def test_rows_are_joined_as_by_all_products(
     cells: int, crowd: int, held: int, count: int, dimension: int, seed: int, near: float
 ) -> None:
     rng = np.random.default_rng(seed)
-    middles = rng.standard_normal((5, dimension))
-    vectors = middles[rng.integers(5, size=count)] + 0.5 * rng.standard_normal((count, dimension))
+    centroids = rng.standard_normal((5, dimension))
+    vectors = centroids[rng.integers(5, size=count)] + 0.5 * rng.standard_normal((count, dimension))
     unit = np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
     exact = unit.astype(np.float64) @ unit.T.astype(np.float64)
     if np.any(np.abs(exact - near) < 1e-5):

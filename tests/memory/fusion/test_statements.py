@@ -11,7 +11,7 @@ from fedrag_flwr.memory.fusion.statements import names_of, statement_key
 from fedrag_flwr.records import MemoryItem
 from fedrag_flwr.text.lexicon import KIN, OPPOSED
 from tests.memory.fusion.test_fusing import words_of
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 APART = [
     ("Was Tarn Bridge opened in 1923?", "Was Tarn Bridge opened in 1924?", "No"),
@@ -63,7 +63,7 @@ SAME = [
 
 def merged(one: str, other: str, answer: str) -> tuple[MemoryItem, ...]:
     """What fusion makes of the two questions, of one device each, with the same answer."""
-    vectors = toolbox().encoder.encode([one, other])
+    vectors = small_models().encoder.encode([one, other])
     assert float(vectors[0] @ vectors[1]) >= FusionRules().near
     items = [
         MemoryItem(origin, question, answer, "single", "", (f"e{origin}",), (), vector, origin)

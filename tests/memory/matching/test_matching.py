@@ -90,8 +90,8 @@ def test_it_equals_a_loop_over_all(
 def crowd(count: int, dimension: int, seed: int) -> list[MemoryItem]:
     """Memories in groups, the vectors of a group near each other; some anchors are common, most are rare."""
     random = np.random.default_rng(seed)
-    middles = random.standard_normal((count // 8, dimension))
-    vectors = middles[random.integers(len(middles), size=count)] + 0.3 * random.standard_normal((count, dimension))
+    centroids = random.standard_normal((count // 8, dimension))
+    vectors = centroids[random.integers(len(centroids), size=count)] + 0.3 * random.standard_normal((count, dimension))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return [
         replace(

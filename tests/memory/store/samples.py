@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.memory import Change, MemoryStore, NewDocument
-from fedrag_flwr.memory.store.change import HeldBack
+from fedrag_flwr.memory.store.change import Rejected
 from fedrag_flwr.records import Delta, Document, Fact, Hyperedge, MemoryItem, Passage, Sentence
 
 DIMENSION = 8
@@ -104,12 +104,12 @@ def memory(
     )
 
 
-def held_back(name: str, support: Sequence[str]) -> HeldBack:
+def rejected(name: str, support: Sequence[str]) -> Rejected:
     one = memory(name, support)
-    return HeldBack(name, one.question, one.answer, one.kind, one.answer_type, one.support, one.embedding)
+    return Rejected(name, one.question, one.answer, one.kind, one.answer_type, one.support, one.embedding)
 
 
-def plain_held(held: HeldBack) -> tuple[object, ...]:
+def plain_held(held: Rejected) -> tuple[object, ...]:
     said = (held.id, held.question, held.answer, held.kind, held.answer_type, held.support)
     return (*said, held.embedding.tobytes())
 
@@ -139,7 +139,7 @@ def snapshot(store: MemoryStore) -> dict[str, object]:
         "sentences": store.sentences(),
         "hyperedges": [plain_edge(edge) for edge in store.hyperedges()],
         "items": [plain_item(item) for item in store.items()],
-        "held back": [plain_held(held) for held in store.held_back()],
+        "held back": [plain_held(held) for held in store.rejected()],
         "by model": store.written_by_model(),
         "to remember": store.documents_without_memories(),
     }

@@ -30,10 +30,10 @@ from tests.memory.store.samples import (
     DIMENSION,
     IDENTITY,
     delta,
-    held_back,
     memory,
     new_document,
     open_store,
+    rejected,
     snapshot,
     two_documents,
 )
@@ -46,7 +46,7 @@ PAGE = 4096
 def device(tmp_path: Path) -> Path:
     path = tmp_path / "device"
     with open_store(path) as store:
-        store.apply(replace(two_documents(), held=(held_back("kept from all", ["d1/0/0"]),)))
+        store.apply(replace(two_documents(), held=(rejected("kept from all", ["d1/0/0"]),)))
         store.import_delta(delta(memory("f1", origin="b")))
         store.apply(Change(documents=tuple(new_document(f"more{n}", passages=4) for n in range(8))))
         for kind in ("sentence", "paragraph", "item"):

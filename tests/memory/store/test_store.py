@@ -22,7 +22,6 @@ from tests.memory.store.samples import (
     DIMENSION,
     IDENTITY,
     delta,
-    held_back,
     hyperedge,
     memory,
     new_document,
@@ -30,6 +29,7 @@ from tests.memory.store.samples import (
     plain_edge,
     plain_held,
     plain_item,
+    rejected,
     snapshot,
     two_documents,
     unit_vector,
@@ -207,7 +207,7 @@ def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
     with open_store(tmp_path / "device") as store:
         new = new_document("d1")
         secret = replace(new, document=replace(new.document, title="Zanzibar"))
-        held = replace(held_back("h", ["d1/0/0"]), question="Where is Zanzibar?")
+        held = replace(rejected("h", ["d1/0/0"]), question="Where is Zanzibar?")
         store.apply(Change(documents=(secret, new_document("d2")), held=(held,)))
         store.index("sentence")
         vector = new.sentence_vectors[0].tobytes()
@@ -219,18 +219,18 @@ def test_removed_text_leaves_the_files(tmp_path: Path) -> None:
 
 
 def test_what_is_held_back_goes_with_any_of_its_documents_or_on_its_own(store: MemoryStore) -> None:
-    held = [held_back("h1", ["d1/0/0"]), held_back("h12", ["d2/0/0", "d1/1/0"]), held_back("h2", ["d2/0/1"])]
+    held = [rejected("h1", ["d1/0/0"]), rejected("h12", ["d2/0/0", "d1/1/0"]), rejected("h2", ["d2/0/1"])]
     store.apply(replace(two_documents(), held=tuple(held)))
-    assert [plain_held(one) for one in store.held_back()] == [plain_held(one) for one in held]
+    assert [plain_held(one) for one in store.rejected()] == [plain_held(one) for one in held]
     assert store.counts().items == 3  # none of them is a memory
     store.apply(Change(removed=("d1",)))
-    assert [one.id for one in store.held_back()] == ["h2"]
-    store.apply(Change(withdrawn=("h2", "m2"), items=(memory("h2", ["d2/0/1"]),), held=(held_back("m2", ["d2/0/0"]),)))
-    assert ([one.id for one in store.items()], [one.id for one in store.held_back()]) == (["h2"], ["m2"])
+    assert [one.id for one in store.rejected()] == ["h2"]
+    store.apply(Change(withdrawn=("h2", "m2"), items=(memory("h2", ["d2/0/1"]),), held=(rejected("m2", ["d2/0/0"]),)))
+    assert ([one.id for one in store.items()], [one.id for one in store.rejected()]) == (["h2"], ["m2"])
     assert "m2" in store.retracted_since(0)
     with pytest.raises(StoreError, match="held back too"):
-        store.apply(Change(held=(held_back("h2", ["d2/0/0"]),)))
-    assert [one.id for one in store.held_back()] == ["m2"]
+        store.apply(Change(held=(rejected("h2", ["d2/0/0"]),)))
+    assert [one.id for one in store.rejected()] == ["m2"]
 
 
 def test_a_store_knows_whether_its_memories_were_judged_and_which_the_model_wrote(store: MemoryStore) -> None:
@@ -288,8 +288,8 @@ def _vector_of(length: int) -> Vector:
     [
         (Change(items=(memory("x", ["nowhere"]),)), NotFoundError),
         (Change(items=(memory("x", []),)), StoreError),
-        (Change(held=(held_back("x", ["nowhere"]),)), NotFoundError),
-        (Change(held=(held_back("x", []),)), StoreError),
+        (Change(held=(rejected("x", ["nowhere"]),)), NotFoundError),
+        (Change(held=(rejected("x", []),)), StoreError),
         (Change(items=(memory("x", ["d1/0/0"], origin="b"),)), StoreError),
         (Change(items=(replace(memory("x", ["d1/0/0"]), embedding=_vector_of(3)),)), StoreMismatchError),
         (Change(items=(replace(memory("x", ["d1/0/0"]), embedding=_vector_of(8) * np.nan),)), StoreError),

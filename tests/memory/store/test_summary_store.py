@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fedrag_flwr.memory.store.summary_shelf import SummaryShelf
+from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.records import SubgraphSummary, SummaryBatch
 from tests.memory.store.samples import DIMENSION, unit_vector
 
@@ -21,8 +21,8 @@ def batch(*texts: str, generation: str = "g", retracted: tuple[str, ...] = ()) -
 def test_what_devices_told_is_the_servers_alone(tmp_path: Path) -> None:
     usual = os.umask(0o022)
     try:
-        with closing(SummaryShelf(tmp_path / "shelf", DIMENSION)) as shelf:
-            shelf.take(batch("Bells of Lund."))
+        with closing(SummaryStore(tmp_path / "shelf", DIMENSION)) as summary_store:
+            summary_store.take(batch("Bells of Lund."))
             files = list((tmp_path / "shelf").iterdir())
             assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
             assert (tmp_path / "shelf").stat().st_mode & 0o777 == 0o700
@@ -43,9 +43,9 @@ def test_a_summary_that_went_is_in_no_file(later: SummaryBatch, tmp_path: Path) 
     def holding() -> list[str]:
         return [path.name for path in tmp_path.iterdir() if b"Oswin Xqwu" in path.read_bytes()]
 
-    with closing(SummaryShelf(tmp_path, DIMENSION)) as shelf:
-        shelf.take(batch("Bells of Lund.", "The life of Oswin Xqwu."))
+    with closing(SummaryStore(tmp_path, DIMENSION)) as summary_store:
+        summary_store.take(batch("Bells of Lund.", "The life of Oswin Xqwu."))
         assert holding()
-        shelf.take(later)
+        summary_store.take(later)
         assert holding() == []
-        assert shelf.known_of("a").known == tuple(sorted(one.id for one in later.summaries))
+        assert summary_store.known_of("a").known == tuple(sorted(one.id for one in later.summaries))

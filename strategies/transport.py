@@ -20,7 +20,7 @@ from fedrag_flwr.errors import WireError
 from fedrag_flwr.evaluation.traffic import Traffic
 from fedrag_flwr.records import Progress, silent
 from fedrag_flwr.settings import FederationSettings
-from strategies.allowance import Allowance
+from strategies.byte_quota import ByteQuota
 from strategies.steps import steps
 
 R = TypeVar("R")
@@ -36,7 +36,7 @@ _TRANSIENT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Request:
     """A record for one node."""
 
     node_id: int
@@ -44,7 +44,7 @@ class Letter:
 
 
 @dataclass(slots=True)
-class _Errand:
+class _Pending:
     """A message on its way to its node: until when it is awaited, how often it was sent, and when it is due again."""
 
     message: Message
@@ -58,7 +58,7 @@ class _Errand:
 
 
 @dataclass(slots=True)
-class Courier:
+class Transport:
     """Sends a round of records and brings back what decodes.
 
     A message that a device lost, because it was away or its app died, is sent again under the same number, with a
@@ -82,7 +82,7 @@ class Courier:
         The messages of the present round by their ids.
     steps
         Numbers for requests, ever higher; one series for all systems of a run.
-    allowance
+    byte quota
         What a device may send.
     progress
         Told of each reply.
@@ -103,7 +103,7 @@ class Courier:
     names: dict[int, str] = field(default_factory=dict)
     asked: dict[str, Message] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=steps)
-    allowance: Allowance = field(default_factory=lambda: Allowance(FederationSettings().most_bytes))
+    quota: ByteQuota = field(default_factory=lambda: ByteQuota(FederationSettings().most_bytes))
     progress: Progress = silent
     traffic: Traffic = field(default_factory=Traffic)
     delays: dict[int, float] = field(default_factory=dict)
@@ -117,19 +117,19 @@ class Courier:
         """A node's device name, or its id before it has told its name."""
         return self.names.get(node_id, f"node {node_id}")
 
-    def messages(self, letters: Iterable[Letter], message_type: str, timeout: float | None = None) -> list[Message]:
-        """Encode letters as Flower messages that live for one round, or for so many seconds; at most one a node."""
+    def messages(self, outgoing: Iterable[Request], message_type: str, timeout: float | None = None) -> list[Message]:
+        """Encode requests as Flower messages that live for one round, or for so many seconds; at most one a node."""
         messages, ttl = [], timeout or self.timeout
-        for letter in letters:
-            if reason := self.allowance.spent(letter.node_id):
-                self.miss(letter.node_id, reason)
+        for sending in outgoing:
+            if reason := self.quota.spent(sending.node_id):
+                self.miss(sending.node_id, reason)
                 continue
             try:
-                content = wire.encode(letter.record, run=self.run, step=next(self.steps))
-            except WireError as error:  # what another device gave may make a letter too large
-                self.miss(letter.node_id, f"{message_type} could not be sent: {error}")
+                content = wire.encode(sending.record, run=self.run, step=next(self.steps))
+            except WireError as error:  # what another device gave may make a request too large
+                self.miss(sending.node_id, f"{message_type} could not be sent: {error}")
                 continue
-            messages.append(Message(content, letter.node_id, message_type, ttl=ttl, group_id=self.run))
+            messages.append(Message(content, sending.node_id, message_type, ttl=ttl, group_id=self.run))
         return messages
 
     def deliver(self, messages: Iterable[Message]) -> list[Message]:
@@ -138,28 +138,28 @@ class Courier:
         Nobody waits for the reply to a message that is dead; while others are awaited it still counts.
         """
         start = self.clock()
-        waiting = [_Errand(message, start + message.metadata.ttl) for message in messages]
+        waiting = [_Pending(message, start + message.metadata.ttl) for message in messages]
         if not waiting:
             return []
         phase, total = waiting[0].message.metadata.message_type, len(waiting)
-        awaited: dict[str, _Errand] = {}
+        awaited: dict[str, _Pending] = {}
         self.asked.clear()
         replies: list[Message] = []
         self.progress(phase, 0, total)
-        while self.clock() < max((errand.until for errand in (*awaited.values(), *waiting)), default=start):
+        while self.clock() < max((pending.until for pending in (*awaited.values(), *waiting)), default=start):
             now = self.clock()
             due, waiting = [e for e in waiting if e.due <= now], [e for e in waiting if e.due > now]
             waiting += self._push(due, awaited)
             arrived, lost = self._pull(awaited)
             waiting += lost
             for reply in arrived:
-                errand = awaited.pop(reply.metadata.reply_to_message_id, None)
-                if errand is None:
-                    self.allowance.take_unasked(reply.metadata.src_node_id)
-                elif reply.has_error() and reply.error.code in _TRANSIENT and self._again(errand):
-                    waiting.append(errand)
+                pending = awaited.pop(reply.metadata.reply_to_message_id, None)
+                if pending is None:
+                    self.quota.take_unasked(reply.metadata.src_node_id)
+                elif reply.has_error() and reply.error.code in _TRANSIENT and self._again(pending):
+                    waiting.append(pending)
                 else:
-                    self.delays[errand.node_id] = self.clock() - start
+                    self.delays[pending.node_id] = self.clock() - start
                     replies.append(reply)
                     self.progress(phase, len(replies), total)
             if (waiting or awaited) and not arrived:
@@ -167,9 +167,9 @@ class Courier:
         took = self.clock() - start
         self.waited += took
         self.traffic = self.traffic.waited(phase, took)
-        self.silent = frozenset(errand.node_id for errand in (*awaited.values(), *waiting))
-        for errand in (*awaited.values(), *waiting):
-            self.miss(errand.node_id, f"no reply to {phase} within {errand.message.metadata.ttl:g} s")
+        self.silent = frozenset(pending.node_id for pending in (*awaited.values(), *waiting))
+        for pending in (*awaited.values(), *waiting):
+            self.miss(pending.node_id, f"no reply to {phase} within {pending.message.metadata.ttl:g} s")
         return replies
 
     def pause_for_nodes(self) -> None:
@@ -177,7 +177,7 @@ class Courier:
         time.sleep(self.poll)
         self.waited += self.poll
 
-    def _pull(self, awaited: dict[str, _Errand]) -> tuple[list[Message], list[_Errand]]:
+    def _pull(self, awaited: dict[str, _Pending]) -> tuple[list[Message], list[_Pending]]:
         """The replies that are here, and what is to be sent again.
 
         Flower unpacks what it pulls, and a reply that does not unpack fails all that come with it. From then on each is
@@ -191,54 +191,56 @@ class Courier:
             except _MALFORMED as error:
                 log(WARNING, "a reply cannot be unpacked (%s); they are taken one by one now", type(error).__name__)
                 self._singly = True
-                errands = list(awaited.values())
+                all_pending = list(awaited.values())
                 awaited.clear()  # Flower holds what came with it for delivered
-                return [], [errand for errand in errands if self._again(errand) or self._lose(errand)]
+                return [], [pending for pending in all_pending if self._again(pending) or self._lose(pending)]
         arrived: list[Message] = []
-        for message_id, errand in list(awaited.items()):
+        for message_id, pending in list(awaited.items()):
             try:
                 arrived += self.grid.pull_messages([message_id])
             except _MALFORMED as error:
                 del awaited[message_id]
-                self.miss(errand.node_id, f"a reply that cannot be unpacked ({type(error).__name__})")
+                self.miss(pending.node_id, f"a reply that cannot be unpacked ({type(error).__name__})")
         return arrived, []
 
-    def _lose(self, errand: _Errand) -> bool:
-        self.miss(errand.node_id, "a reply that was lost with another's")
+    def _lose(self, pending: _Pending) -> bool:
+        self.miss(pending.node_id, "a reply that was lost with another's")
         return False
 
-    def _push(self, due: list[_Errand], awaited: dict[str, _Errand]) -> list[_Errand]:
+    def _push(self, due: list[_Pending], awaited: dict[str, _Pending]) -> list[_Pending]:
         """Send what is due, and give what was not accepted but may be tried again."""
         if not due:
             return []
-        messages = [errand.message if not errand.tries else self._anew(errand) for errand in due]
+        messages = [pending.message if not pending.tries else self._anew(pending) for pending in due]
         ids = list(self.grid.push_messages(messages))
         refused = []
-        for errand, message, message_id in itertools.zip_longest(due, messages, ids):  # no ids where all were too large
-            errand.tries += 1
+        for pending, message, message_id in itertools.zip_longest(
+            due, messages, ids
+        ):  # no ids where all were too large
+            pending.tries += 1
             if message_id:
-                awaited[message_id], self.asked[message_id] = errand, message
+                awaited[message_id], self.asked[message_id] = pending, message
                 sent = wire.size_of(message.content)
                 self.traffic = self.traffic.add(message.metadata.message_type, bytes_down=sent)
-            elif self._again(errand):
-                refused.append(errand)
+            elif self._again(pending):
+                refused.append(pending)
             else:
-                self.miss(errand.node_id, "the message was not accepted")
+                self.miss(pending.node_id, "the message was not accepted")
         return refused
 
-    def _again(self, errand: _Errand) -> bool:
+    def _again(self, pending: _Pending) -> bool:
         """Whether a message that was lost is to be sent once more, and when."""
-        if errand.tries > self.retries or errand.node_id in self._away:
-            self._away.add(errand.node_id)
+        if pending.tries > self.retries or pending.node_id in self._away:
+            self._away.add(pending.node_id)
             return False
-        errand.due = self.clock() + self.pause * 2 ** (errand.tries - 1)
+        pending.due = self.clock() + self.pause * 2 ** (pending.tries - 1)
         return True
 
-    def _anew(self, errand: _Errand) -> Message:
+    def _anew(self, pending: _Pending) -> Message:
         """The same content, and so the same number, in a new message that lives as long as the one before."""
-        told = errand.message.metadata
-        left = max(errand.until - self.clock(), 1.0)
-        return Message(errand.message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
+        told = pending.message.metadata
+        left = max(pending.until - self.clock(), 1.0)
+        return Message(pending.message.content, told.dst_node_id, told.message_type, ttl=left, group_id=self.run)
 
     def open(self, replies: Iterable[Message], kind: type[R]) -> dict[int, R]:
         """Decode replies by the node that was asked; what does not decode is refused and its device named.
@@ -263,8 +265,8 @@ class Courier:
             self._away.discard(node_id)
             size = wire.size_of(reply.content)
             self.traffic = self.traffic.add(phase, bytes_up=size)
-            self.allowance.take(node_id, size)
-            if reason := self.allowance.spent(node_id):
+            self.quota.take(node_id, size)
+            if reason := self.quota.spent(node_id):
                 self.miss(node_id, reason)
                 continue
             try:
@@ -278,10 +280,10 @@ class Courier:
         return opened
 
     def exchange(
-        self, letters: Iterable[Letter], message_type: str, kind: type[R], timeout: float | None = None
+        self, outgoing: Iterable[Request], message_type: str, kind: type[R], timeout: float | None = None
     ) -> dict[int, R]:
         """One round: send, wait as long as a round may take or so many seconds, decode."""
-        return self.open(self.deliver(self.messages(letters, message_type, timeout)), kind)
+        return self.open(self.deliver(self.messages(outgoing, message_type, timeout)), kind)
 
     def worked(self, seconds: float) -> float:
         """Seconds that a device says it worked for a reply, at most those that it may take for one."""

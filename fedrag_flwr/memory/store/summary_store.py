@@ -21,7 +21,7 @@ _TABLES = (
 )
 
 
-class SummaryShelf:
+class SummaryStore:
     """What devices have shared of their summaries; each speaks for itself alone.
 
     Parameters

@@ -10,24 +10,24 @@ from fedrag_flwr.errors import FederationError
 from fedrag_flwr.naming import is_name
 from fedrag_flwr.records import DeviceCard
 from fedrag_flwr.settings import FederationSettings
-from strategies.courier import Courier
 from strategies.name_keys import NameKeys
+from strategies.transport import Transport
 
 
-def wait_for_nodes(courier: Courier, wanted: int, patience: float) -> list[int]:
+def wait_for_nodes(transport: Transport, wanted: int, patience: float) -> list[int]:
     """The nodes that connect within so many seconds, at most a round's; those that do not are named as missing."""
-    deadline = courier.clock() + min(courier.timeout, patience)
-    while len(node_ids := sorted(courier.grid.get_node_ids())) < wanted and courier.clock() < deadline:
-        courier.pause_for_nodes()
+    deadline = transport.clock() + min(transport.timeout, patience)
+    while len(node_ids := sorted(transport.grid.get_node_ids())) < wanted and transport.clock() < deadline:
+        transport.pause_for_nodes()
     for number in range(len(node_ids), wanted):
-        courier.traffic = courier.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
+        transport.traffic = transport.traffic.lose(f"device {number + 1} of {wanted}", "it never connected")
     return node_ids
 
 
-def admit(cards: Mapping[int, DeviceCard], courier: Courier, known: NameKeys) -> dict[int, DeviceCard]:
+def admit(cards: Mapping[int, DeviceCard], transport: Transport, known: NameKeys) -> dict[int, DeviceCard]:
     """The devices with documents whose names are theirs alone, by node and in the order of their names.
 
-    The courier calls them so from then on, and misses the others. A name that is known under another key is not
+    The transport calls them so from then on, and misses the others. A name that is known under another key is not
     theirs who claim it, and does not count as claimed.
     """
     admitted = {}
@@ -38,15 +38,15 @@ def admit(cards: Mapping[int, DeviceCard], courier: Courier, known: NameKeys) ->
         if not card.sources:  # a node without documents takes no part
             continue
         if node_id not in named:  # it would lead out of folders that are called after devices
-            courier.miss(node_id, "it calls itself what no device may be called")
+            transport.miss(node_id, "it calls itself what no device may be called")
         elif node_id in strangers:
-            courier.miss(node_id, f"it calls itself {card.name}, which is known under another key")
+            transport.miss(node_id, f"it calls itself {card.name}, which is known under another key")
         elif claimed[card.name] > 1:  # nobody knows which of them it is
-            courier.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
+            transport.miss(node_id, f"{claimed[card.name]} devices call themselves {card.name}")
         else:
             known.keep(card.name, card.key)
             admitted[node_id] = card
-            courier.names[node_id] = card.name
+            transport.names[node_id] = card.name
     return admitted
 
 
@@ -56,7 +56,7 @@ def quorum_of(federation: FederationSettings, asked: int) -> int:
     return max(1, math.ceil(round(needed, 9)))  # 0.56 of 25 is 14, and a little more in binary
 
 
-def require_quorum(courier: Courier, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
+def require_quorum(transport: Transport, federation: FederationSettings, present: int, asked: int, phase: str) -> None:
     """Refuse to go on with fewer devices than the quorum of those asked, or of those the run was set up for.
 
     Raises
@@ -66,7 +66,7 @@ def require_quorum(courier: Courier, federation: FederationSettings, present: in
     """
     needed = quorum_of(federation, asked)
     if present < needed:
-        reasons = "; ".join(f"{name}: {why}" for name, why in courier.traffic.missing.items())
+        reasons = "; ".join(f"{name}: {why}" for name, why in transport.traffic.missing.items())
         raise FederationError(
             f"{present} devices took part, {needed} are needed{': ' + reasons if reasons else ''}",
             where=phase,

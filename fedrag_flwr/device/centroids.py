@@ -1,4 +1,4 @@
-"""The middles of a device's passages: one grouping for each state of its documents and of its door, whoever asks."""
+"""The centroids of a device's passages: one grouping for each state of documents and export filter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedrag_flwr.device.doorkeeping import RELEASED, Doorkeeper
+from fedrag_flwr.device.releases import RELEASED, Releases
 from fedrag_flwr.files import best_effort, replace_file
 from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.retrieval.source_router import GROUPS, Centroids, centroids_of
@@ -21,8 +21,8 @@ _FILE = "centroids.npz"
 
 
 @dataclass(frozen=True, slots=True)
-class PassageMiddles:
-    """Groups what the door shows of the passages, and keeps that until documents or door change.
+class PassageCentroids:
+    """Groups what the export filter shows of the passages, and keeps that until documents or export filter change.
 
     Neither a request nor a run has a say in how passages are grouped: two groupings of the same passages could be
     subtracted from each other.
@@ -30,16 +30,16 @@ class PassageMiddles:
     Parameters
     ----------
     keeper
-        Knows the device's memory, and its door.
+        Knows the device's memory, and its export filter.
     secret
         The device's own; it seeds the grouping.
     """
 
-    keeper: Doorkeeper
+    keeper: Releases
     secret: bytes
 
     def present(self) -> Centroids:
-        """The groups as documents and door are now; made anew where a name was learnt or a document came meanwhile."""
+        """The groups as documents and filter are now; made anew where a name or a document came meanwhile."""
         while True:
             state = self._state()
             found = self._kept(state)
@@ -51,16 +51,16 @@ class PassageMiddles:
                 return found
 
     def _state(self) -> str:
-        """Names the documents, the door and the private names that it knows."""
+        """Names the documents, the export filter and the private names that it knows."""
         keeper = self.keeper
         keeper.inform()
-        return f"{keeper.generation()}.{len(keeper.door.names)}.{keeper.store.state()}"
+        return f"{keeper.generation()}.{len(keeper.export.names)}.{keeper.store.state()}"
 
     def _made(self) -> Centroids:
         store = self.keeper.store
         units = store.units("paragraph")
         texts = tuple(under_title(one.title, one.text) for one in store.passages(units.ids))
-        shown = self.keeper.door.shown_vectors(Content(texts, units.vectors))
+        shown = self.keeper.export.shown_vectors(Content(texts, units.vectors))
         shown = np.unique(shown, axis=0)  # in an order of their own: that of the ids hangs on what is not shown
         return centroids_of(shown, GROUPS, int.from_bytes(self.secret[:4], "little"))
 
@@ -80,7 +80,7 @@ class PassageMiddles:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            _LOG.warning("middles of passages are made anew: %s", error)
+            _LOG.warning("centroids of passages are made anew: %s", error)
             return None
 
     def _keep(self, state: str, found: Centroids) -> None:

@@ -22,7 +22,7 @@ from fedrag_flwr.text.pipeline import SpacyPipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Toolbox:
+class Models:
     """Encoder, text pipeline and generator; `generator` is a function, so that who needs none never loads one.
 
     `generator_id` is the file's name with the start of its SHA-256 and its adapters' ids, known without loading it;
@@ -37,7 +37,7 @@ class Toolbox:
     tokens: TokenEncoder | None = None
 
 
-def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent) -> Toolbox:
+def load_models(models: ModelSettings, home: Path, progress: Progress = silent) -> Models:
     """Give the models that settings name, or that fit the machine; each is loaded when it is first used.
 
     Parameters
@@ -73,7 +73,7 @@ def load_toolbox(models: ModelSettings, home: Path, progress: Progress = silent)
 
     encoder = load_encoder(models.encoder, threads=models.threads)
     tokens = load_token_encoder(models.late_interaction, threads=models.threads) if models.late_interaction else None
-    return Toolbox(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models), tokens)
+    return Models(encoder, SpacyPipeline(models.pipeline), generator, generator_id(models), tokens)
 
 
 def resolved(models: ModelSettings, progress: Progress = silent) -> ModelSettings:
@@ -87,7 +87,7 @@ def resolved(models: ModelSettings, progress: Progress = silent) -> ModelSetting
 
 
 def generator_id(models: ModelSettings) -> str:
-    """`Toolbox.generator_id` of settings that name their generator, without loading anything."""
+    """`Models.generator_id` of settings that name their generator, without loading anything."""
     if is_endpoint(models.generator):  # it leaves with the device's card, so it names no host
         return f"{models.generator_name}-{hashlib.sha256(models.generator.encode()).hexdigest()[:12]}"
     if models.generator in REGISTRY:

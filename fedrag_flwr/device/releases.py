@@ -1,4 +1,4 @@
-"""What a device lets out through its door: answers, reports, and the name of everything that decides what passes."""
+"""What leaves a device through its export filter: answers, reports, and a name for all that decides what passes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fedrag_flwr.device.sharing import OpaqueIds
 from fedrag_flwr.device.tracing import trace_answer
 from fedrag_flwr.machine import peak_rss_mb
 from fedrag_flwr.memory.store import MemoryStore
-from fedrag_flwr.privacy.export import ExportDoor
+from fedrag_flwr.privacy.export import ExportFilter
 from fedrag_flwr.privacy.opening import policy_digest
 from fedrag_flwr.privacy.register import read_register
 from fedrag_flwr.records import Answer, AnswerBatch, AnswerMode, BuildReport, OpenQuestion, Vector
 from fedrag_flwr.settings import Settings
 
-RELEASED = "released"  # folder beside the store: what left, so that the unchanged passes the door once
+RELEASED = "released"  # folder beside the store: what left, so that the unchanged passes the export filter once
 _MOST_FAILED, _MOST_LOSS = 1_000, 4_096  # of a report that leaves
 _NO_VECTOR: Vector = np.zeros(0, dtype=np.float32)  # of a question, where homes route by themselves
 
 
 @dataclass(slots=True)
-class Doorkeeper:
-    """Keeps a device's door up to date with its documents, and takes through it what parts of the device have made.
+class Releases:
+    """Keeps a device's filter up to date with its documents, and takes through it what parts of the device have made.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Doorkeeper:
         The device's name.
     store
         Its memory.
-    door, hide
+    export filter, hide
         What lets texts and vectors leave, and the device's opaque ids.
     settings
         Of the run.
@@ -41,26 +41,26 @@ class Doorkeeper:
 
     device: str
     store: MemoryStore
-    door: ExportDoor
+    export: ExportFilter
     hide: OpaqueIds
     settings: Settings
-    _informed: int = -1  # the store's version that the door knows the private names of
+    _informed: int = -1  # the store's version that the export filter knows the private names of
 
     def __post_init__(self) -> None:
-        self.door.names.informed_by(self.inform)
+        self.export.names.informed_by(self.inform)
 
     def inform(self) -> None:
-        """Tell the door what the documents as they are now show to be private; it asks for this before each release.
+        """Tell the filter what the documents as they are now show to be private; it asks for this before each release.
 
         To be called where what is already known decides, such as whether something made before may be given again.
         """
-        if self.door.rewrites and self._informed != (version := self.store.version):
-            self.door.names.know(read_register(self.store.passages()))
+        if self.export.rewrites and self._informed != (version := self.store.version):
+            self.export.names.know(read_register(self.store.passages()))
             self._informed = version
 
     def generation(self) -> str:
-        """Names the store and everything that decides what the door lets pass."""
-        parts = (self.store.id, self.door.id, policy_digest(self.settings.privacy))
+        """Names the store and everything that decides what the export filter lets pass."""
+        parts = (self.store.id, self.export.id, policy_digest(self.settings.privacy))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
     def report(self, report: BuildReport) -> BuildReport:
@@ -100,7 +100,7 @@ class Doorkeeper:
         )
         asking = tuple(
             replace(
-                _untold(question) if hidden else replace(question, vector=self.door.release_vector(question.vector)),
+                _untold(question) if hidden else replace(question, vector=self.export.release_vector(question.vector)),
                 drafts=tuple(
                     self._released(draft, asked) for draft in question.drafts if question.question_id not in waiting
                 ),
@@ -110,14 +110,14 @@ class Doorkeeper:
         return AnswerBatch(self.device, released, asking, peak_rss_mb())
 
     def _released(self, answer: Answer, asked: Mapping[str, str] | None) -> Answer:
-        """An answer through the door, which is shown what of the documents here the answer was taken from."""
-        if asked is None or not self.door.rewrites:
-            return self.door.release_answer(answer)
+        """An answer through the export filter, which is shown what of the documents here the answer was taken from."""
+        if asked is None or not self.export.rewrites:
+            return self.export.release_answer(answer)
         read = [(unit.title, unit.text) for unit in answer.evidence if unit.origin == self.device]
         traced = trace_answer(self.store, self.device, answer)
         read += [(line.title, line.text) for line in traced if line.origin == self.device]
         beside = tuple(dict.fromkeys(f"{title}\n{text}" for title, text in read))
-        return self.door.release_answer(answer, asked.get(answer.question_id, ""), beside)
+        return self.export.release_answer(answer, asked.get(answer.question_id, ""), beside)
 
 
 def _closed(answer: Answer) -> Answer:

@@ -12,13 +12,13 @@ from flwr.clientapp import ClientApp
 from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import DescribeRequest, DeviceCard
-from strategies.allowance import MOST_UNASKED, Allowance
-from strategies.courier import Courier, Letter
+from strategies.byte_quota import MOST_UNASKED, ByteQuota
 from strategies.steps import steps
+from strategies.transport import Request, Transport
 
 RUN = "1"
 CARD = DeviceCard("mill", ("text",), "e", 4, "g", 1, 1, 1, "", 0)
-DESCRIBE = [Letter(100, DescribeRequest(""))]
+DESCRIBE = [Request(100, DescribeRequest(""))]
 
 
 class Unsteady(LocalGrid):
@@ -53,8 +53,8 @@ class Chatty(LocalGrid):
         return [reply for reply in super().pull_messages(message_ids) for _ in range(MOST_UNASKED + 2)]
 
 
-def courier(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | None = None) -> Courier:
-    made = Courier(grid, RUN, timeout=30.0, poll=0.001, retries=retries, pause=0.001)
+def transport(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | None = None) -> Transport:
+    made = Transport(grid, RUN, timeout=30.0, poll=0.001, retries=retries, pause=0.001)
     made.clock = clock or made.clock
     return made
 
@@ -62,7 +62,7 @@ def courier(grid: LocalGrid, retries: int = 3, clock: Callable[[], float] | None
 @pytest.mark.parametrize("lost", [3, 4, 5, 8, "refused"])
 def test_what_was_lost_is_sent_again_under_its_number(lost: int | str) -> None:
     grid = Unsteady([lost, lost])
-    carrier = courier(grid)
+    carrier = transport(grid)
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {100: CARD}
     assert carrier.traffic.missing == {}
     assert len(set(grid.heard)) == 1
@@ -72,7 +72,7 @@ def test_what_was_lost_is_sent_again_under_its_number(lost: int | str) -> None:
 @pytest.mark.parametrize("code", [1, 2, 6, 7])
 def test_what_would_fail_again_is_not_sent_again(code: int) -> None:
     grid = Unsteady([code])
-    carrier = courier(grid)
+    carrier = transport(grid)
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.traffic.missing == {"node 100": f"query.describe failed with code {code}"}
     assert len(grid.heard) == 1
@@ -80,7 +80,7 @@ def test_what_would_fail_again_is_not_sent_again(code: int) -> None:
 
 def test_a_device_that_stays_away_is_tried_once_a_round_until_it_replies() -> None:
     grid = Unsteady([5] * 5 + [None] + [5])
-    carrier = courier(grid)
+    carrier = transport(grid)
     tries = []
     for _ in range(4):
         before = len(grid.heard)
@@ -92,7 +92,7 @@ def test_a_device_that_stays_away_is_tried_once_a_round_until_it_replies() -> No
 def test_the_pauses_double_and_end_with_the_round() -> None:
     now = itertools.count()
     grid = Unsteady([5] * 100)
-    carrier = courier(grid, retries=99, clock=lambda: float(next(now)))
+    carrier = transport(grid, retries=99, clock=lambda: float(next(now)))
     carrier.pause = 1.0
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.traffic.missing == {"node 100": "no reply to query.describe within 30 s"}
@@ -101,11 +101,11 @@ def test_the_pauses_double_and_end_with_the_round() -> None:
 
 def test_nobody_waits_for_the_reply_to_a_message_that_is_dead() -> None:
     app = Unsteady([])._app
-    post = courier(
+    post = transport(
         LocalGrid(app, [{}, {}], {}, tamper=lambda reply: reply if reply.metadata.src_node_id == 100 else None)
     )
     messages = [
-        *post.messages([Letter(101, DescribeRequest(""))], "query.describe", 0.05),
+        *post.messages([Request(101, DescribeRequest(""))], "query.describe", 0.05),
         *post.messages(DESCRIBE, "query.describe"),
     ]
     assert post.open(post.deliver(messages), DeviceCard) == {100: CARD}
@@ -127,8 +127,8 @@ def test_numbers_go_up_also_where_series_take_turns_and_a_clock_is_set_back() ->
 
 def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
     grid = Unsteady([])
-    carrier = courier(grid)
-    carrier.allowance = Allowance(most_bytes=10)
+    carrier = transport(grid)
+    carrier.quota = ByteQuota(most_bytes=10)
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.traffic.missing == {"node 100": "it sent more than 10 bytes (federation.most-bytes)"}
@@ -137,7 +137,7 @@ def test_a_device_that_sends_too_much_is_named_and_asked_no_more() -> None:
 
 def test_a_device_that_replies_without_end_is_named_and_asked_no_more() -> None:
     app = Unsteady([])._app
-    carrier = courier(Chatty(app, [{}], {}))
+    carrier = transport(Chatty(app, [{}], {}))
     for _ in range(2):
         assert carrier.exchange(DESCRIBE, "query.describe", DeviceCard) == {}
     assert carrier.traffic.messages == 2
@@ -166,9 +166,9 @@ class Torn(LocalGrid):
 
 @pytest.mark.parametrize("torn", [{101}, {100, 101, 102}])
 def test_a_reply_that_does_not_unpack_costs_its_sender_alone(torn: set[int]) -> None:
-    post = courier(Torn(torn))
-    letters = [Letter(node, DescribeRequest("")) for node in (100, 101, 102)]
-    assert post.exchange(letters, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
+    post = transport(Torn(torn))
+    outgoing = [Request(node, DescribeRequest("")) for node in (100, 101, 102)]
+    assert post.exchange(outgoing, "query.describe", DeviceCard).keys() == {100, 101, 102} - torn
     assert len(post.traffic.missing) == len(torn)
     assert all("cannot be unpacked" in reason for reason in post.traffic.missing.values())
-    assert post.exchange(letters[:1], "query.describe", DeviceCard).keys() == {100} - torn
+    assert post.exchange(outgoing[:1], "query.describe", DeviceCard).keys() == {100} - torn

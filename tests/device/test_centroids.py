@@ -1,4 +1,4 @@
-"""The middles of passages: one grouping whoever asks, of what the door shows, with nothing exact to subtract."""
+"""The centroids of passages: one grouping whoever asks, of what the filter shows, with nothing exact to subtract."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from fedrag_flwr import wire
 from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.device import EdgeDevice
-from fedrag_flwr.device.doorkeeping import RELEASED
 from fedrag_flwr.device.edge import NAMES
+from fedrag_flwr.device.releases import RELEASED
 from fedrag_flwr.privacy.contents import Content
 from fedrag_flwr.privacy.known_names import KnownNames
 from fedrag_flwr.records import Centroid, CentroidBatch, CentroidRequest
 from fedrag_flwr.settings import Plain, Settings
 from fedrag_flwr.text.segment import under_title
-from tests.strategies.federation import toolbox
+from tests.strategies.federation import small_models
 
 Floats = NDArray[np.float64]
 MODES = ("none", "type-masking", "ldp")
@@ -43,7 +43,7 @@ def write(root: Path, name: str = NAME) -> None:
 @contextmanager
 def opened(root: Path, **changes: Plain) -> Iterator[EdgeDevice]:
     settings = Settings.from_config({"home": str(root / "home"), "privacy.public-names": "", **changes})
-    with EdgeDevice("alder", root / "documents", root / "store", settings, toolbox()) as device:
+    with EdgeDevice("alder", root / "documents", root / "store", settings, small_models()) as device:
         yield device
 
 
@@ -76,7 +76,7 @@ def hidden_of(device: EdgeDevice) -> Floats:
     units = device.store.units("paragraph")
     passages = device.store.passages(units.ids)
     texts = tuple(under_title(one.title, one.text) for one in passages)
-    shown = device.door.shown_vectors(Content(texts, units.vectors))
+    shown = device.export.shown_vectors(Content(texts, units.vectors))
     assert len(shown) == len(texts)
     changed = (shown * units.vectors).sum(axis=1) < 0.9
     assert all(changed[row] for row, text in enumerate(texts) if NAME in text or "Tarrowby" in text)
@@ -152,10 +152,10 @@ def test_what_was_made_is_kept_until_documents_or_names_change(root: Path) -> No
     file = root / "store" / RELEASED / "centroids.npz"
     with opened(root, **{"privacy.export": "type-masking"}) as device:
         first = told(asked(device))
-        masked = {what: count for what, count in device.door.counts.items() if "passed" not in what}
+        masked = {what: count for what, count in device.export.counts.items() if "passed" not in what}
         assert masked
         assert told(asked(device)) == first
-        assert {what: count for what, count in device.door.counts.items() if "passed" not in what} == masked
+        assert {what: count for what, count in device.export.counts.items() if "passed" not in what} == masked
         file.write_bytes(file.read_bytes()[:-100])
         assert told(asked(device)) == first
         KnownNames(root / "store" / NAMES).learn([("Apollo", "PERSON")])
@@ -173,4 +173,4 @@ def test_they_are_told_though_the_disk_keeps_them_not(root: Path) -> None:
 def test_every_request_is_in_the_ledger(root: Path) -> None:
     with opened(root) as device:
         given = sum(len(asked(device, most)) for most in (1, 3, 16))
-        assert device.door.counts["vectors passed"] == given
+        assert device.export.counts["vectors passed"] == given

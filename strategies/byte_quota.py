@@ -9,7 +9,7 @@ MOST_UNASKED = 64  # replies that nobody waits for; a few come when a message wa
 
 
 @dataclass(slots=True)
-class Allowance:
+class ByteQuota:
     """Counts what each node sends.
 
     Parameters
