@@ -136,7 +136,7 @@ class ProcessError(FedragError, RuntimeError):
 
 
 class CipherError(FedragError, ValueError):
-    """A ciphertext, key or sealed box of another party is not what it must be."""
+    """A ciphertext, key or sealed message of another party is not what it must be."""
 
 
 class FederationError(FedragError, RuntimeError):

@@ -122,7 +122,7 @@ HANDLERS: Mapping[str, Handler] = {
     "query.retrieve_sealed": _on(records.SealedMessages, lambda at, asked: at.device.sealed.give(asked, at.run)),
     "query.finish_sealed": _on(records.SealedFinish, lambda at, given: at.device.sealed.finish_with(given, at.run)),
     "query.centroids": _on(records.CentroidRequest, lambda at, request: at.device.giving.centroids(request)),
-    "query.confide": _on(records.ConfideRequest, lambda at, asked: at.device.sealed.confide(asked, at.run)),
+    "query.enclave": _on(records.EnclaveRequest, lambda at, asked: at.device.sealed.seal_for_enclave(asked, at.run)),
     "query.open_answers": _on(
         records.SealedMessages,
         lambda at, sealed: at.device.receive(at.device.sealed.answers(sealed, at.run)),

@@ -21,7 +21,7 @@ SCHEMA = 10
 MOST_STEP = 2**62
 _FIX = "look at the side that sent it; both must run the same version of the app"
 KIB, MIB = 2**10, 2**20
-_AROUND = 4 * KIB  # of a box beside its record's values: the envelope, the columns' names, and the seal
+_AROUND = 4 * KIB  # of a sealed message beside its record's values: the envelope, the columns' names, and the seal
 
 LIMITS: Mapping[type, int] = {
     records.DescribeRequest: 64 * KIB,
@@ -63,9 +63,9 @@ LIMITS: Mapping[type, int] = {
     records.SealedOverview: 64 * MIB,
     records.SealedFinish: 64 * MIB,
     records.HiddenRequest: 64 * KIB,
-    records.ConfidedQuestion: 64 * KIB,
+    records.EnclaveQuestion: 64 * KIB,
     records.GroupRequest: 16 * MIB,
-    records.ConfideRequest: 16 * MIB,
+    records.EnclaveRequest: 16 * MIB,
     records.CentroidRequest: 64 * KIB,
     records.CentroidBatch: 2 * MIB,
 }
@@ -181,7 +181,7 @@ def pack(record: object, *, run: str) -> bytes:
 
 
 def most_bytes(kind: type, dimension: int = 0, **items: int) -> int:
-    """Bytes of the largest box in which a record may stand, packed.
+    """Bytes of the largest sealed message in which a record may stand, packed.
 
     Parameters
     ----------

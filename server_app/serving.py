@@ -105,7 +105,7 @@ class Serving:
         A question is that of the device which offered it first: others learn of it no sooner than when it is taken up.
         """
         transport, most = self.strategy.post, self.settings.serving.most
-        request = WaitingRequest(self.strategy.reads_questions, most, self.strategy.confides_questions)
+        request = WaitingRequest(self.strategy.reads_questions, most, self.strategy.uses_enclave)
         ready = [node_id for node_id in self.strategy.builds if node_id in self._nodes]
         outgoing = [Request(node_id, request) for node_id in ready]
         found: dict[str, Question] = {}

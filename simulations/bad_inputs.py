@@ -17,8 +17,8 @@ from rich.table import Table
 
 from fedrag_flwr.loaded_models import load_models
 from simulations import bad_stores
-from simulations.worlds import bad_replies, bad_sources
-from simulations.worlds.bad_input_world import SETTINGS, Bench, Case
+from simulations.fixtures import bad_replies, bad_sources
+from simulations.fixtures.bad_input_world import SETTINGS, Bench, Case
 
 CASES: tuple[tuple[str, str, Case], ...] = (
     ("a source without files", "EmptySourceError", bad_sources.empty_folder),

@@ -13,7 +13,7 @@ from pathlib import Path
 from fedrag_flwr.errors import StoreFullError
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.database import FILE, write_lock
-from simulations.worlds.bad_input_world import TEXT, Bench, Shown, caught
+from simulations.fixtures.bad_input_world import TEXT, Bench, Shown, caught
 
 ROOT = Path(__file__).resolve().parents[1]
 

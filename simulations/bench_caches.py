@@ -32,10 +32,10 @@ from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.sources.searching import SearchTools
 from simulations.corpora.sentences import find_data
 from simulations.corpora.synthea import RecordQuestion, questions_of, read_synthea
+from simulations.fixtures.cache_world import Tiers, World, sources
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.cache_world import Tiers, World, sources
 
 KINDS = ("text", "sql", "graph")
 WARM_UP, TEST = 100, 500  # requests

@@ -27,7 +27,7 @@ from fedrag_flwr.records import OwnedRows
 from fedrag_flwr.sources.benchmark import read_multihop
 from simulations.bench_controller import table
 from simulations.corpora.sentences import DATASETS, encoded, find_data, pooled_documents, sentences_of
-from simulations.worlds.encrypted_reference import MatmulReference
+from simulations.fixtures.encrypted_reference import MatmulReference
 
 Floats = NDArray[np.float32]
 _OWNERS = 20

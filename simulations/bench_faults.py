@@ -27,11 +27,11 @@ from fedrag_flwr.loaded_models import load_models
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.settings import Plain, Settings
 from server_app.journal import FILE as JOURNAL
+from simulations.fixtures.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
+from simulations.fixtures.fuzz_world import DEVICES
+from simulations.fixtures.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
 from simulations.kill_store import kill_rounds
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.fault_world import FaultWorld, LossyGrid, RestlessGrid, SlowGrid, in_child, nodes, skewed_app
-from simulations.worlds.fuzz_world import DEVICES
-from simulations.worlds.kill_world import SETTINGS, build_edition, contents, import_edition, open_device
 
 DAY = 86_400.0
 

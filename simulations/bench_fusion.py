@@ -33,9 +33,9 @@ from fedrag_flwr.models.encoder import SentenceEncoder
 from fedrag_flwr.records import START, Cursor, Delta, MemoryItem, Pending
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.pipeline import SpacyPipeline
+from simulations.fixtures.fusion_rounds import deal, upload
 from simulations.reporting.folders import out_folder
 from simulations.reporting.row_file import this_code
-from simulations.worlds.fusion_rounds import deal, upload
 
 RUN = "1"
 ASKER = "device-without-documents"

@@ -18,8 +18,8 @@ import numpy as np
 from fedrag_flwr.knowledge_graph.retrieval import LEVELS, Level, RetrievalSettings
 from fedrag_flwr.text.segment import document_of
 from fedrag_flwr.text.support import evidence_texts, is_supported
+from simulations.fixtures.summary_world import texts_of, world
 from simulations.reporting.folders import out_folder
-from simulations.worlds.summary_world import texts_of, world
 
 VARIANTS: dict[str, frozenset[Level]] = {
     "chunks alone (-KG)": frozenset({"chunk"}),

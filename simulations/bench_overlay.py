@@ -20,12 +20,12 @@ import numpy as np
 from fedrag_flwr.overlay.simulator import Asked
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
+from simulations.fixtures.overlay_world import EPSILON, QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.line_chart import line_chart
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import this_code
-from simulations.worlds.overlay_world import EPSILON, QUESTIONS, Means, MmluWorld, SubjectKnowledge, ask_all
 
 SIZES = (20, 40, 60, 80, 100)
 KINDS: tuple[WalkKind, ...] = ("topic", "sketch", "random", "flooding")

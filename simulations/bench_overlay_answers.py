@@ -34,10 +34,10 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import data_root
 from fedrag_flwr.sources.partition import write_documents
 from simulations.corpora.overlay_peers_data import PeerQuestion, Peers, read_peers
+from simulations.fixtures.kept_devices import KeptDevices, notes_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.kept_devices import KeptDevices, notes_of
 from strategies import ServerTools, make_strategy
 
 THRESHOLDS = {"medquad": 0.7, "huffpost": 0.75}

@@ -22,11 +22,11 @@ from fedrag_flwr.overlay.simulator import Asked, Faults
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
 from simulations.bench_overlay import FANOUT, STEP, measured
+from simulations.fixtures.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import this_code
-from simulations.worlds.overlay_world import THRESHOLD, Means, MmluWorld, SubjectKnowledge, ask_all
 
 PEERS = 100
 WALKS: tuple[WalkKind, ...] = ("topic", "sketch", "flooding")

@@ -27,11 +27,11 @@ from fedrag_flwr.overlay.simulator import Simulator
 from fedrag_flwr.records import WalkKind
 from fedrag_flwr.settings import fedrag_home
 from simulations.bench_overlay import FANOUT
+from simulations.fixtures.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.privacy_table import markdown
 from simulations.reporting.row_file import this_code
-from simulations.worlds.overlay_world import EPSILON, GOSSIP_ROUNDS, Means, ask_all
 
 TOPICS, DOCUMENTS, FEW, EACH = 64, 200, 5, 3
 World = Literal["few", "shared", "hidden"]

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from fedrag_flwr.knowledge_graph.routing import SummaryIndex
 from fedrag_flwr.records import Progress
 from simulations.corpora.domain_data import DomainQuestion
+from simulations.fixtures.summary_world import SummaryWorld, texts_of, world
 from simulations.reporting.folders import out_folder
-from simulations.worlds.summary_world import SummaryWorld, texts_of, world
 
 LEVELS = ("full", "erased")
 MOST = 5

@@ -46,8 +46,8 @@ from fedrag_flwr.service.answers import given
 from fedrag_flwr.service.client import ServiceClient
 from fedrag_flwr.service.protocol import OFF, Plain
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
+from simulations.fixtures.service_process import ServiceProcess, service_process
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.service_process import ServiceProcess, service_process
 
 NAME, RUN, ASK = "missions", "1", "ask"
 WARM, NEW = ("in-process", "service", "connection"), ("cold", "naive")

@@ -20,7 +20,7 @@ from fedrag_flwr.demo import CORPUS
 from fedrag_flwr.errors import ServiceError
 from fedrag_flwr.nodes import Node
 from simulations.bench_service import NAME, SETTINGS, from_memory
-from simulations.worlds.service_process import ServiceProcess, service_process
+from simulations.fixtures.service_process import ServiceProcess, service_process
 
 RSS = "process_resident_memory_bytes"
 

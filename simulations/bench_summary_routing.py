@@ -32,9 +32,9 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer
 from simulations.bench.systems import VARIANTS
 from simulations.corpora.domain_data import DomainQuestion
+from simulations.fixtures.summary_world import SummaryWorld, as_asked, world
 from simulations.reporting.folders import out_folder
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 from strategies import ServerTools, make_strategy
 from strategies.outcome import RunOutcome
 

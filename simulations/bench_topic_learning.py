@@ -19,7 +19,7 @@ from fedrag_flwr.overlay import Topics, noisy_sketch
 from fedrag_flwr.overlay.learning import Floats, Values, first_centroids, moved, topic_counts, topic_sums
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.records import WalkKind
-from simulations.worlds.overlay_world import EPSILON, Means, MmluWorld, ask_all
+from simulations.fixtures.overlay_world import EPSILON, Means, MmluWorld, ask_all
 
 PEERS, SEEDS = 100, (0, 1, 2)
 FANOUT: dict[WalkKind, int] = {"topic": 4, "sketch": 8}

@@ -33,10 +33,10 @@ from fedrag_flwr.privacy import EntityPartition, RandomisedResponse, SurrogateMe
 from fedrag_flwr.privacy.attack import best_possible
 from fedrag_flwr.privacy.normalise import normal_name
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
+from simulations.fixtures.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import this_code
-from simulations.worlds.leak_world import LeakWorld, Seen, Text, Vectors, seen_of, text_of
 
 MODES: Mapping[str, Mapping[str, Plain]] = {
     "none": {"privacy.export": "none"},

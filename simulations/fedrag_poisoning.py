@@ -33,10 +33,10 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Answer, Question
 from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from server_app.run import questions_of
+from simulations.fixtures.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
 from simulations.reporting.folders import out_folder
 from simulations.reporting.kept_rows import KeptRows, Row
 from simulations.reporting.row_file import this_code
-from simulations.worlds.liar import LIAR, Channel, Credulous, Liar, Lie, lies_about
 from strategies import FedRag, ServerTools
 
 OUTCOMES = ("right", "liar's", "other", "declined")

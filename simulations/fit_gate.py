@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from fedrag_flwr.evaluation.risk import RiskCoverage, risk_coverage
 from fedrag_flwr.knowledge_graph.gate import ALONE, INFORMED, GateModel, fit_gate
 from fedrag_flwr.knowledge_graph.gate_signals import PARTS, SIGNALS, Signals
+from simulations.fixtures.summary_world import SummaryWorld, as_asked, world
 from simulations.reporting.folders import out_folder
 from simulations.reporting.line_chart import line_chart
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.summary_world import SummaryWorld, as_asked, world
 
 FOLDS = 5
 COVERAGES = tuple(round(0.02 * step, 2) for step in range(1, 51))  # at which the risk is drawn

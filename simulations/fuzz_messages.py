@@ -31,9 +31,9 @@ from fedrag_flwr.handling import respond
 from fedrag_flwr.local_grid import LocalGrid, assume_identity
 from fedrag_flwr.service.protocol import MESSAGE_TYPES
 from fedrag_flwr.wire_bytes import from_bytes
+from simulations.fixtures.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
+from simulations.fixtures.mutations import mutated
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.fuzz_world import RUN, FuzzWorld, OpenHost, Samples, open_host, settings_for
-from simulations.worlds.mutations import mutated
 from strategies.transport import Transport
 
 NODE = 100

@@ -24,8 +24,8 @@ from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import Question
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import to_bytes
-from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, RUNS, FuzzWorld
-from simulations.worlds.mutations import mutated
+from simulations.fixtures.fuzz_world import DEVICES, QUESTIONS, RUN, RUNS, FuzzWorld
+from simulations.fixtures.mutations import mutated
 from strategies import ServerTools, make_strategy
 
 _SHARE = 0.3  # of replies that are spoilt

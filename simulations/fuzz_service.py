@@ -27,9 +27,9 @@ from fedrag_flwr.service.protocol import ANSWERS, ASK, FEEDBACK, MESSAGE_TYPES, 
 from fedrag_flwr.service.resident import Resident
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire_bytes import to_bytes
+from simulations.fixtures.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld
+from simulations.fixtures.mutations import flipped, mutated
 from simulations.fuzz_messages import Acts, FuzzReport, Verdict, fuzz, go_on, samples_of, table_of
-from simulations.worlds.fuzz_world import DEVICES, QUESTIONS, RUN, FuzzWorld
-from simulations.worlds.mutations import flipped, mutated
 
 _TOKEN = "token-of-the-fuzzer"
 _OWN = {one.__name__ for one in vars(errors).values() if isinstance(one, type)}

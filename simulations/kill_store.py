@@ -25,7 +25,7 @@ from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.memory.store import MemoryStore
 from fedrag_flwr.memory.store.importing import BANK_VERSION
-from simulations.worlds.kill_world import (
+from simulations.fixtures.kill_world import (
     SETTINGS,
     assert_whole,
     build_edition,

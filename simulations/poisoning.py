@@ -36,8 +36,8 @@ from fedrag_flwr.records import Answer, Match, MemoryItem
 from fedrag_flwr.settings import Settings, fedrag_home
 from fedrag_flwr.text.asking import item_anchors
 from server_app.run import questions_of
+from simulations.fixtures.liar import Credulous
 from simulations.reporting.folders import out_folder
-from simulations.worlds.liar import Credulous
 
 ATTACKER, ASKER = "attacker", "asker"
 WORDINGS = ("{}", "So, {}", "Tell me: {}", "{} Please answer.", "Well, {}")

@@ -37,8 +37,8 @@ from fedrag_flwr.loaded_models import Models
 from fedrag_flwr.memory.store.graph_store import GraphStore
 from fedrag_flwr.settings import GraphSettings
 from simulations.bench_routing_hits import build
+from simulations.fixtures.summary_world import SummaryWorld, world
 from simulations.reporting.folders import out_folder
-from simulations.worlds.summary_world import SummaryWorld, world
 
 _WORD = re.compile(r"\w+")
 _PERSON = "PERSON"

@@ -50,7 +50,7 @@ class FederatedRag(Strategy):
 
     A subclass chooses `mode` (how a device answers), `memories` (whether devices distil memories), `graph` (whether
     they build knowledge graphs), `exchanges` (under which it shows no question to who should not see it),
-    `confides_questions` (whether their texts go into an enclave), `serves` (whether homes are told their answers) and
+    `uses_enclave` (whether their texts go into an enclave), `serves` (whether homes are told their answers) and
     `patience` (seconds to wait for devices to connect), and overrides `share` (what is exchanged before questions) and
     `resolve` (who helps with open questions).
 
@@ -71,7 +71,7 @@ class FederatedRag(Strategy):
     memories: bool = False
     graph: bool = False
     exchanges: frozenset[Exchange] = frozenset({"plain"})
-    confides_questions: bool = False
+    uses_enclave: bool = False
     serves: bool = True
     patience: float = 120.0
 

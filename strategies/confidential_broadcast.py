@@ -15,8 +15,8 @@ from fedrag_flwr.exchange.enclave import EnclaveProcess
 from fedrag_flwr.records import (
     AnswerBatch,
     AnswerMode,
-    ConfidedQuestion,
-    ConfideRequest,
+    EnclaveQuestion,
+    EnclaveRequest,
     PeerKey,
     Question,
     SealedMessage,
@@ -26,16 +26,16 @@ from fedrag_flwr.records import (
 from fedrag_flwr.wire import most_bytes
 from strategies.base import EVERY_EXCHANGE, FederatedRag
 from strategies.outcome import RunOutcome
-from strategies.sealed_post import fetch_sealed, fitting_boxes
+from strategies.sealed_post import fetch_sealed, fitting_messages
 from strategies.transport import Request
 
-_MOST_BOX = most_bytes(ConfidedQuestion)
+_MOST_BOX = most_bytes(EnclaveQuestion)
 _MOST_REQUESTS = 10_000  # of the enclave at once, so that they and what owners reply go into one message each
 _AT_ONCE = 32  # questions that the enclave answers within one deadline
 
 
 class ConfidentialBroadcast(FederatedRag):
-    """Homes seal questions for an enclave, which asks all devices and answers; the server relays boxes.
+    """Homes seal questions for an enclave, which asks all devices and answers; the server relays sealed messages.
 
     The server sees who asks, who replies and how much; owners see vectors of questions, and not whose. What the enclave
     is here, and what its key proves, is told in `fedrag_flwr.exchange.enclave`.
@@ -44,11 +44,11 @@ class ConfidentialBroadcast(FederatedRag):
     name = "confidential-broadcast"
     mode: AnswerMode = "routed"
     exchanges = EVERY_EXCHANGE
-    confides_questions = True
+    uses_enclave = True
     _enclave: EnclaveProcess | None = None
 
     def share(self) -> None:
-        """Start the enclave, whose key all boxes of this run are sealed for.
+        """Start the enclave, whose key all sealed messages of this run are sealed for.
 
         Raises
         ------
@@ -86,31 +86,33 @@ class ConfidentialBroadcast(FederatedRag):
             part = questions[start : start + at_once]
             self.answers |= {one.id: failure(one.id, "the enclave did not answer") for one in part}
             try:
-                self._ask_through_boxes(self._started_enclave(), part)
+                self._ask_through_enclave(self._started_enclave(), part)
             except FedragError as error:  # whatever stops the enclave costs these answers, not the run
                 log(WARNING, "the enclave failed: %s", error)
                 self.close()  # the next one has another key
             self._note_answers()
 
-    def _ask_through_boxes(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
+    def _ask_through_enclave(self, enclave: EnclaveProcess, questions: Sequence[Question]) -> None:
         transport = self._transport
         by_home = self._by_home(questions)
-        outgoing = [Request(node_id, ConfideRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
-        confided = transport.exchange(outgoing, "query.confide", SealedMessages)
-        sent = [(node_id, message) for node_id, sealed in confided.items() for message in self._own(node_id, sealed)]
-        boxes = fitting_boxes(transport, sent)
-        if not boxes:
+        outgoing = [Request(node_id, EnclaveRequest(tuple(own), enclave.public)) for node_id, own in by_home.items()]
+        sealed_question = transport.exchange(outgoing, "query.enclave", SealedMessages)
+        sent = [
+            (node_id, message) for node_id, sealed in sealed_question.items() for message in self._own(node_id, sealed)
+        ]
+        sealed_messages = fitting_messages(transport, sent)
+        if not sealed_messages:
             return
         peers = [PeerKey(self.cards[node_id].name, self.cards[node_id].key) for node_id in self.builds]
         asked: dict[int, list[SealedMessage]] = defaultdict(list)
         start = time.perf_counter()
-        requests = enclave.ask(SealedMessages("server", tuple(boxes)), peers).messages
+        requests = enclave.ask(SealedMessages("server", tuple(sealed_messages)), peers).messages
         enclosed = time.perf_counter() - start
         for message in requests:
             if (owner := self.node_of(message.device)) is not None:
                 asked[owner].append(message)
         given, seconds = fetch_sealed(transport, asked, self.settings.inference.remote_units)
-        evidence = fitting_boxes(transport, given)
+        evidence = fitting_messages(transport, given)
         self.tally({"boxes": len(evidence)})
         answers: dict[int, list[SealedMessage]] = defaultdict(list)
         start = time.perf_counter()
@@ -122,10 +124,10 @@ class ConfidentialBroadcast(FederatedRag):
         back = [Request(home, SealedMessages(transport.name(home), tuple(sealed))) for home, sealed in answers.items()]
         for node_id, batch in transport.exchange(back, "query.open_answers", AnswerBatch).items():
             self.take(node_id, batch)
-        # what the enclave did for all of them together: opening boxes, vectors of questions, sealing
+        # what the enclave did for all of them together: opening sealed messages, vectors of questions, sealing
         told = sum(self.answers[question.id].cost.seconds for question in questions)
         shared = max(0.0, enclosed - told) / len(questions)
-        for node_id, sealed in confided.items():
+        for node_id, sealed in sealed_question.items():
             worked = transport.worked(sealed.seconds) / len(by_home[node_id]) + shared
             for question in by_home[node_id]:
                 self.charge(question.id, worked + seconds.get(question.id, 0.0))
@@ -143,11 +145,11 @@ class ConfidentialBroadcast(FederatedRag):
         return asked
 
     def _own(self, node_id: int, sealed: SealedMessages) -> list[SealedMessage]:
-        """A home's boxes, one of a question's size for each of its own; others are dropped and the home named."""
+        """One message of a question's size for each of a home's own; others are dropped and the home named."""
         name = self._transport.name(node_id)
         own: dict[str, SealedMessage] = {}
         for one in sealed.messages:
-            if one.device == name and self._asked_at(one.question_id, name) and len(one.box) <= _MOST_BOX:
+            if one.device == name and self._asked_at(one.question_id, name) and len(one.sealed) <= _MOST_BOX:
                 own.setdefault(one.question_id, one)
         if len(own) < len(sealed.messages):
             self._transport.miss(node_id, "it confided questions that are not its own, too large, or more than once")

@@ -39,7 +39,7 @@ class FedRag(SummaryRouting, MemoryFusion):
     def resolve(self) -> None:
         """Ask those whom home named, and let home finish; each answer says who was asked.
 
-        Under private routing homes ask the same devices in sealed boxes, which the server relays.
+        Under private routing homes ask the same devices in sealed messages, which the server relays.
         """
         if self.settings.exchange != "plain":
             self._resolve_privately()

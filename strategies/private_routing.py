@@ -34,7 +34,7 @@ from fedrag_flwr.records import (
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.wire import LIMITS, MIB
 from strategies.fitting import fitting
-from strategies.sealed_post import Sent, fetch_sealed, fitting_boxes
+from strategies.sealed_post import Sent, fetch_sealed, fitting_messages
 from strategies.server_tools import ServerTools
 from strategies.transport import Request, Transport
 
@@ -80,7 +80,9 @@ class PrivateRouter:
         self._owners = tuple(OwnedRows(name, len(list(rows))) for name, rows in groupby(owners))
         self._held = False
         self.scored, self.scoring_seconds = 0, 0.0
-        self._spent: dict[str, float] = defaultdict(float)  # seconds by question, since boxes were relayed last
+        self._spent: dict[str, float] = defaultdict(
+            float
+        )  # seconds by question, since sealed messages were relayed last
 
     def hand_out(self, nodes: Sequence[int]) -> None:
         """Give devices the vectors of summaries, in a byte a value: of as many whole devices as go into a request."""
@@ -102,13 +104,13 @@ class PrivateRouter:
         if encrypted and not self._owners and self._by != "nearest":
             return {}
         routed = self._by_scores if encrypted and self._owners else self._by_themselves
-        boxes: dict[int, list[SealedMessage]] = defaultdict(list)
+        sealed_messages: dict[int, list[SealedMessage]] = defaultdict(list)
         longest = max((len(asked) for asked in waiting.values()), default=0)
         for start in range(0, longest, _AT_ONCE):
             part = {n: asked[start : start + _AT_ONCE] for n, asked in waiting.items() if len(asked) > start}
             for node_id, messages in routed(part).items():
-                boxes[node_id] += messages
-        return boxes
+                sealed_messages[node_id] += messages
+        return sealed_messages
 
     def _by_themselves(self, waiting: Waiting) -> Boxes:
         """By what homes hold: vectors of summaries, and memories."""
@@ -121,23 +123,23 @@ class PrivateRouter:
         """
         return self._by_themselves(waiting) if self._by == "nearest" else {}
 
-    def relay(self, boxes: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
-        """Bring requests to owners and their boxes back: the boxes by home, and the seconds by question.
+    def relay(self, sealed_messages: Boxes) -> tuple[dict[int, list[SealedMessage]], dict[str, float]]:
+        """Bring requests to owners and their replies back: the messages by home, and the seconds by question.
 
         They are those of home's choice, of scoring, and of the slowest owner.
         """
-        homes = {message.question_id: node_id for node_id, messages in boxes.items() for message in messages}
+        homes = {message.question_id: node_id for node_id, messages in sealed_messages.items() for message in messages}
         requests: dict[int, list[Sent]] = defaultdict(list)
-        for node_id, messages in boxes.items():
+        for node_id, messages in sealed_messages.items():
             for message in messages:
                 if (owner := self._nodes.get(message.device)) is not None and owner != node_id:
                     requests[owner].append((node_id, message))
-        asked = {owner: fitting_boxes(self._transport, sent) for owner, sent in requests.items()}
+        asked = {owner: fitting_messages(self._transport, sent) for owner, sent in requests.items()}
         evidence, seconds = fetch_sealed(self._transport, asked, self._settings.inference.remote_units)
         by_home: dict[int, list[Sent]] = defaultdict(list)
         for owner, message in evidence:
             by_home[homes[message.question_id]].append((owner, message))
-        given = {home: fitting_boxes(self._transport, sent) for home, sent in by_home.items()}
+        given = {home: fitting_messages(self._transport, sent) for home, sent in by_home.items()}
         spent, self._spent = self._spent, defaultdict(float)
         return given, {name: seconds.get(name, 0.0) + spent.get(name, 0.0) for name in seconds.keys() | spent.keys()}
 
@@ -226,18 +228,18 @@ class PrivateRouter:
         return RouteRequest(tuple(asked), peers, self._tools.key.public, owners, scores, self._by)
 
     def _routed(self, requests: Mapping[int, RouteRequest]) -> Boxes:
-        """Let homes choose; a box for a question that they were not asked for is dropped and the home named."""
+        """Let homes choose; a message for a question that they were not asked for is dropped and the home named."""
         outgoing = [Request(node_id, request) for node_id, request in requests.items()]
-        boxes: dict[int, list[SealedMessage]] = {}
+        sealed_messages: dict[int, list[SealedMessage]] = {}
         for node_id, sealed in self._transport.exchange(outgoing, "query.route", SealedMessages).items():
             asked = {question.id for question in requests[node_id].questions}
             self._spend(
                 [question.id for question in requests[node_id].questions], self._transport.worked(sealed.seconds)
             )
-            boxes[node_id] = self._usable(sealed.messages, asked)
-            if len(boxes[node_id]) < len(sealed.messages):
+            sealed_messages[node_id] = self._usable(sealed.messages, asked)
+            if len(sealed_messages[node_id]) < len(sealed.messages):
                 self._transport.miss(node_id, "it sent boxes for questions that are not its own, or too many")
-        return boxes
+        return sealed_messages
 
     def _spend(self, ids: Sequence[str], seconds: float) -> None:
         """Share seconds among the questions that they were spent on."""
@@ -245,13 +247,13 @@ class PrivateRouter:
             self._spent[question_id] += seconds / len(ids)
 
     def _usable(self, messages: Sequence[SealedMessage], asked: Collection[str]) -> list[SealedMessage]:
-        """One box of a request's size for each question and owner, and no more owners than may be asked."""
+        """One sealed message of a request's size for each question and owner, and no more owners than may be asked."""
         owners: dict[str, set[str]] = defaultdict(set)
         most = MOST_ASKED if self._by == "nearest" else self._settings.routing.devices
         found = []
         for message in messages:
             chosen = owners[message.question_id]
-            fits = len(message.box) <= _MOST_BOX and len(chosen) < most
+            fits = len(message.sealed) <= _MOST_BOX and len(chosen) < most
             if message.question_id in asked and message.device in self._nodes and message.device not in chosen and fits:
                 chosen.add(message.device)
                 found.append(message)

@@ -11,7 +11,7 @@ from fedrag_flwr.errors import CipherError
 from fedrag_flwr.exchange.sums import tagged_term
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, add_ciphertexts, ciphertexts_of
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag
+from fedrag_flwr.privacy.sealing import SealingKey, check_tag
 from fedrag_flwr.records import DeviceCard, GroupRequest, PeerKey, SealedMessage, SealedMessages, SumParts, SumTerm
 from strategies.transport import Request, Transport
 
@@ -29,7 +29,7 @@ class PrivateSums:
         The server's, by which devices tag what they send.
     """
 
-    def __init__(self, transport: Transport, cards: Mapping[int, DeviceCard], key: BoxKey) -> None:
+    def __init__(self, transport: Transport, cards: Mapping[int, DeviceCard], key: SealingKey) -> None:
         self._transport = transport
         self._cards = cards
         self._key = key
@@ -76,13 +76,13 @@ class PrivateSums:
         if leader not in made:
             return []
         maker = PeerKey(self._transport.name(leader), self._cards[leader].key)
-        boxes: dict[str, SealedMessage] = {}
+        sealed_messages: dict[str, SealedMessage] = {}
         for message in made[leader].messages:
             if message.device in others:
-                boxes.setdefault(message.device, message)
-        if len(boxes) < len(made[leader].messages):
+                sealed_messages.setdefault(message.device, message)
+        if len(sealed_messages) < len(made[leader].messages):
             self._transport.miss(leader, "it sealed the group's key for a stranger, or more than once for a peer")
-        outgoing = [Request(others[name], GroupRequest((maker,), one.box)) for name, one in boxes.items()]
+        outgoing = [Request(others[name], GroupRequest((maker,), one.sealed)) for name, one in sealed_messages.items()]
         return [leader, *self._transport.exchange(outgoing, "train.group", SealedMessages)]
 
     def add(self, step: str, terms: Mapping[int, SumTerm], count: int) -> SumParts:

@@ -10,16 +10,18 @@ from fedrag_flwr.wire import LIMITS, most_bytes
 from strategies.fitting import fitting
 from strategies.transport import Request, Transport
 
-_ROOM = LIMITS[SealedMessages] * 3 // 4  # for boxes; the rest is for what stands around them, and for questions
-_EACH = 32  # bytes of a box beside itself and its names
+_ROOM = (
+    LIMITS[SealedMessages] * 3 // 4
+)  # for sealed messages; the rest is for what stands around them, and for questions
+_EACH = 32  # bytes of a sealed message beside itself and its names
 
-Sent = tuple[int, SealedMessage]  # a box, and the node that it came from
+Sent = tuple[int, SealedMessage]  # a sealed message, and the node that it came from
 
 
 def fetch_sealed(
     transport: Transport, asked: Mapping[int, Sequence[SealedMessage]], units: int
 ) -> tuple[list[Sent], dict[str, float]]:
-    """Hand owners their boxes and take theirs.
+    """Hand owners their sealed messages and take theirs.
 
     One that was not asked for, is in another's name, or is larger than the evidence may be, is dropped and its owner
     named.
@@ -38,7 +40,10 @@ def fetch_sealed(
     tuple[list[SealedMessage], dict[str, float]]
         The evidence, and the seconds that the slowest owner took for each question.
     """
-    outgoing = [Request(node, SealedMessages(transport.name(node), tuple(boxes))) for node, boxes in asked.items()]
+    outgoing = [
+        Request(node, SealedMessages(transport.name(node), tuple(sealed_messages)))
+        for node, sealed_messages in asked.items()
+    ]
     most = most_bytes(EvidenceBatch, evidence=1, units=units)
     found: list[Sent] = []
     seconds: dict[str, float] = defaultdict(float)
@@ -49,7 +54,7 @@ def fetch_sealed(
                 transport.miss(node, "it sent a box that was not asked for, or in another's name")
                 continue
             expected.discard(message.question_id)
-            if len(message.box) > most:
+            if len(message.sealed) > most:
                 transport.miss(node, "it sent a box that is larger than the evidence may be")
                 continue
             found.append((node, message))
@@ -57,8 +62,8 @@ def fetch_sealed(
     return found, seconds
 
 
-def fitting_boxes(transport: Transport, sent: Sequence[Sent]) -> list[SealedMessage]:
-    """As many boxes as go into one request: the largest stay out, and who sent them is named."""
+def fitting_messages(transport: Transport, sent: Sequence[Sent]) -> list[SealedMessage]:
+    """As many sealed messages as go into one request: the largest stay out, and who sent them is named."""
     kept, out = fitting([_size(message) for _, message in sent], _ROOM)
     for place in out:
         transport.miss(sent[place][0], "it sent more in boxes than goes into a letter with the others'")
@@ -66,4 +71,4 @@ def fitting_boxes(transport: Transport, sent: Sequence[Sent]) -> list[SealedMess
 
 
 def _size(message: SealedMessage) -> int:
-    return len(message.box) + len(message.question_id.encode()) + len(message.device.encode()) + _EACH
+    return len(message.sealed) + len(message.question_id.encode()) + len(message.device.encode()) + _EACH

@@ -10,9 +10,9 @@ from fedrag_flwr.wire import LIMITS
 from strategies.fitting import fitting
 from strategies.transport import Request, Transport
 
-_ROOM = LIMITS[SealedOverview] * 3 // 4  # for boxes and their keys; the rest is for the members
-_MOST_KEY = 256  # bytes of the box in which a key and a tag stand
-_EACH = 512  # bytes of a device's summaries beside their box
+_ROOM = LIMITS[SealedOverview] * 3 // 4  # for sealed messages and their keys; the rest is for the members
+_MOST_KEY = 256  # bytes of the sealed message in which a key and a tag stand
+_EACH = 512  # bytes of a device's summaries beside their sealed message
 
 
 def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most: int) -> int:
@@ -38,7 +38,7 @@ def relay_summaries(transport: Transport, cards: Mapping[int, DeviceCard], most:
     for node_id, sealed in transport.exchange(asked, "query.seal_summaries", SealedSummaries).items():
         if sealed.device != transport.name(node_id):
             transport.miss(node_id, "it sealed summaries in another device's name")
-        elif len(sealed.box) > most or any(len(key.box) > _MOST_KEY for key in sealed.keys):
+        elif len(sealed.sealed) > most or any(len(key.sealed) > _MOST_KEY for key in sealed.keys):
             transport.miss(node_id, "it sealed more than a device's summaries take (routing.most)")
         else:
             given.append(sealed)
@@ -65,4 +65,4 @@ def _for(reader: str, given: list[SealedSummaries]) -> tuple[SealedSummaries, ..
 
 
 def _size(sealed: SealedSummaries) -> int:
-    return len(sealed.box) + len(sealed.keys) * (_MOST_KEY + _EACH) + _EACH
+    return len(sealed.sealed) + len(sealed.keys) * (_MOST_KEY + _EACH) + _EACH

@@ -13,7 +13,7 @@ from fedrag_flwr.memory.fusion.bank import MemoryBank
 from fedrag_flwr.memory.fusion.fusing import FusionRules
 from fedrag_flwr.memory.store.summary_store import SummaryStore
 from fedrag_flwr.privacy.ckks import QuestionQuota, SummaryScorer
-from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.privacy.sealing import SealingKey
 from fedrag_flwr.settings import Settings, fedrag_home
 from strategies.name_keys import NameKeys
 from strategies.steps import steps
@@ -56,9 +56,9 @@ class ServerTools:
         return SummaryStore(root, self.models.encoder.dimension, self.settings.routing.most)
 
     @cached_property
-    def key(self) -> BoxKey:
+    def key(self) -> SealingKey:
         """The server's key, by which devices and server tag what they send each other."""
-        return BoxKey.kept(self._private / "box.key")
+        return SealingKey.kept(self._private / "box.key")
 
     @cached_property
     def scorer(self) -> SummaryScorer:

@@ -53,7 +53,7 @@ class SummaryRouting(ServingRag):
     The server sees the summaries and the vectors of open questions, as they pass the filter. Devices see the vectors of
     each other's summaries, as far as the settings say, so that the gate knows whether others know more. Who
     answers is a setting: home, over its own and others' evidence, or the server, over what owners gave, home among
-    them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed boxes.
+    them. With `exchange` other than plain homes choose by themselves and answer, and the server relays sealed messages.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class SummaryRouting(ServingRag):
         self.counts |= {"summaries": held}
 
     def private_router(self) -> PrivateRouter:
-        """Relays what homes ask in boxes, over the summaries that are there now."""
+        """Relays what homes ask in sealed messages, over the summaries that are there now."""
         return PrivateRouter(self._transport, self.tools, self.settings, self.cards, self._present, self.retrieve_by)
 
     def _collect(self) -> frozenset[str]:
@@ -204,11 +204,11 @@ class SummaryRouting(ServingRag):
         self._count({question_id: route.owners for question_id, route in routes.items()})
 
     def _resolve_privately(self) -> None:
-        """Homes choose and ask through boxes that the server relays; it sees which owners a home asks, not for what."""
+        """Homes choose and ask by sealed messages that the server relays: it sees whom a home asks, not what."""
         drafts = {question_id: draft_of(asking) for question_id, asking in self.open.items()}
         waiting = self.waiting()
-        boxes = self._private.route(waiting)
-        given, seconds = self._private.relay(boxes)
+        sealed_messages = self._private.route(waiting)
+        given, seconds = self._private.relay(sealed_messages)
         outgoing = [
             Request(node_id, SealedFinish(tuple(asked), tuple(given.get(node_id, ())), self.mode))
             for node_id, asked in waiting.items()
@@ -216,7 +216,7 @@ class SummaryRouting(ServingRag):
         for node_id, batch in self._transport.exchange(outgoing, "query.finish_sealed", AnswerBatch).items():
             self.take(node_id, batch)
         owners: dict[str, tuple[str, ...]] = dict.fromkeys(drafts, ())
-        for messages in boxes.values():
+        for messages in sealed_messages.values():
             for message in messages:
                 owners[message.question_id] += (message.device,)
         for question_id, asked in owners.items():

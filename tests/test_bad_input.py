@@ -9,7 +9,7 @@ import pytest
 from fedrag_flwr import errors
 from fedrag_flwr.loaded_models import Models, load_models
 from simulations.bad_inputs import CASES
-from simulations.worlds.bad_input_world import SETTINGS, TEXT, Bench, Case
+from simulations.fixtures.bad_input_world import SETTINGS, TEXT, Bench, Case
 from tests.canary_search import found_in
 
 TELLING = ["Wimmersbach", "Pollern", "spelt"]  # words of the documents, which no error may quote

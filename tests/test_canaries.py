@@ -148,9 +148,9 @@ def test_summaries_and_the_server_s_answers_touched_what_is_private(outcome: Out
 @pytest.mark.parametrize("strategy", ["summary-routing encrypted", "summary-routing sealed", "confidential-broadcast"])
 def test_evidence_in_boxes_was_asked_for_and_is_not_in_clear(outcome: Outcome, strategy: str) -> None:
     messages = outcome.runs[strategy].messages
-    boxes = [data for kind, data in messages if kind == "query.retrieve_sealed"]
-    assert max(map(len, boxes)) > 500
-    assert not any(b"Greyholm" in data or b"lamp" in data or b"[PERSON]" in data for data in boxes)
+    sealed_messages = [data for kind, data in messages if kind == "query.retrieve_sealed"]
+    assert max(map(len, sealed_messages)) > 500
+    assert not any(b"Greyholm" in data or b"lamp" in data or b"[PERSON]" in data for data in sealed_messages)
 
 
 def test_walks_touched_what_is_private(outcome: Outcome) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from fedrag_flwr.device import EdgeDevice
 from fedrag_flwr.loaded_models import load_models
+from simulations.fixtures.kill_world import SETTINGS, assert_whole, build_edition, open_device
 from simulations.kill_store import kill_rounds
-from simulations.worlds.kill_world import SETTINGS, assert_whole, build_edition, open_device
 
 
 @pytest.mark.slow

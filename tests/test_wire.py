@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import WireError
-from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.privacy.sealing import SealingKey, seal
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -27,8 +27,6 @@ from fedrag_flwr.records import (
     CentroidBatch,
     CentroidRequest,
     Citation,
-    ConfidedQuestion,
-    ConfideRequest,
     ControllerRequest,
     ControllerUpdate,
     Cost,
@@ -38,6 +36,8 @@ from fedrag_flwr.records import (
     DeviceCard,
     DocumentBatch,
     DocumentsRequest,
+    EnclaveQuestion,
+    EnclaveRequest,
     EncryptedQuestions,
     EncryptRequest,
     Evidence,
@@ -158,12 +158,12 @@ def test_all_messages_of_the_design_travel() -> None:
         RouteRequest,
         SealedFinish,
         GroupRequest,
-        ConfideRequest,
+        EnclaveRequest,
     }
     replied |= {EncryptedQuestions, SealedMessages, SealedSummaries, TopicUpdate}
     asked |= {TopicRequest}
-    in_boxes = {HiddenRequest, ConfidedQuestion}
-    assert set(KINDS.values()) == asked | replied | in_boxes | walked | hits
+    in_sealed_messages = {HiddenRequest, EnclaveQuestion}
+    assert set(KINDS.values()) == asked | replied | in_sealed_messages | walked | hits
 
 
 def test_what_is_sealed_is_a_record_of_one_kind() -> None:
@@ -171,7 +171,7 @@ def test_what_is_sealed_is_a_record_of_one_kind() -> None:
     data = wire.pack(asked, run=RUN)
     assert same(wire.unpack(data, HiddenRequest, run=RUN), asked)
     for wrong, kind, run in (
-        (data, ConfidedQuestion, RUN),
+        (data, EnclaveQuestion, RUN),
         (data, HiddenRequest, "4712"),
         (data[:-5], HiddenRequest, RUN),
         (b"", HiddenRequest, RUN),
@@ -184,7 +184,7 @@ def test_what_is_sealed_is_a_record_of_one_kind() -> None:
 
 LONGEST = "\U0001f309"  # a character of four bytes
 LARGEST: dict[str, tuple[object, dict[str, int]]] = {
-    "a question": (ConfidedQuestion(Question(LONGEST * 200, LONGEST * 2_000, LONGEST * 200), bytes(32)), {}),
+    "a question": (EnclaveQuestion(Question(LONGEST * 200, LONGEST * 2_000, LONGEST * 200), bytes(32)), {}),
     "evidence": (
         EvidenceBatch(
             LONGEST * 200,
@@ -212,9 +212,9 @@ LARGEST: dict[str, tuple[object, dict[str, int]]] = {
 @pytest.mark.parametrize("case", LARGEST)
 def test_the_most_bytes_of_a_box_are_those_of_the_largest_record(case: str) -> None:
     record, within = LARGEST[case]
-    box = seal(wire.pack(record, run=RUN), BoxKey.fresh().public, "context")
+    sealed = seal(wire.pack(record, run=RUN), SealingKey.fresh().public, "context")
     most = wire.most_bytes(type(record), **within)
-    assert 0.6 * most < len(box) <= most
+    assert 0.6 * most < len(sealed) <= most
 
 
 def test_a_vector_is_left_out_only_where_it_may_be() -> None:
@@ -245,7 +245,7 @@ def test_a_vector_that_is_handed_on_stays_as_it_is() -> None:
 
 def test_bytes_are_bounded_at_the_sender() -> None:
     with pytest.raises(WireError, match="33 bytes, at most 32"):
-        wire.encode(ConfideRequest((), b"k" * 33), run=RUN)
+        wire.encode(EnclaveRequest((), b"k" * 33), run=RUN)
 
 
 def test_an_int_stands_for_a_float() -> None:

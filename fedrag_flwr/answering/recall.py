@@ -20,8 +20,8 @@ from fedrag_flwr.records import Match, MemoryItem, Vector
 from fedrag_flwr.text.asking import ASKS, question_anchors
 from fedrag_flwr.text.base import QuestionAnalysis
 from fedrag_flwr.text.lexicon import FUNCTION_WORDS, GENERIC
+from fedrag_flwr.text.negation import content, misses
 from fedrag_flwr.text.numbers import number_of, told_words
-from fedrag_flwr.text.senses import content, misses
 from fedrag_flwr.text.support import forms
 
 RECALLED = 15  # memories that are looked at

@@ -71,7 +71,7 @@ class DeviceAnswers:
     def _assisted(self, engine: Engine, question: Question, own: bool) -> Answer | OpenQuestion:
         """What was answered before, home's memory, home's own evidence; else whom home would ask."""
         parts = self.settings.fedrag
-        named = self.settings.exchange_for("assisted") == "plain"  # else they go into boxes
+        named = self.settings.exchange_for("assisted") == "plain"  # else they go into sealed messages
         if parts.cache and (before := self._before(question, own)) is not None:
             return before
         near: Near | None = self.graph.near if parts.summaries else None
@@ -82,7 +82,7 @@ class DeviceAnswers:
     def seeker(self) -> Callable[[Question], tuple[Vector, Sequence[Want]]]:
         """Makes ready what says by which vector `fedrag` asks others about a question, and whom memory names.
 
-        Both are for boxes in which neither shows.
+        Both are for sealed messages in which neither shows.
         """
         engine, owners = self._engine("assisted"), self.settings.fedrag.owners
 
@@ -125,5 +125,5 @@ class DeviceAnswers:
 
 
 def _hidden(_: Vector) -> Sequence[str]:
-    """Whom a question asks where that goes into boxes: others can be asked, and nobody is named with the question."""
+    """Nobody is named with a question that travels in sealed messages, though others can be asked."""
     return ()

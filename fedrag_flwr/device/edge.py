@@ -36,7 +36,7 @@ from fedrag_flwr.ordering.controller import DeviceController, TrainingQuestion
 from fedrag_flwr.ordering.order import EvidenceOrders
 from fedrag_flwr.ordering.sources import DeviceSources
 from fedrag_flwr.privacy.opening import open_export_filter
-from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.privacy.sealing import SealingKey
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
@@ -119,7 +119,7 @@ class EdgeDevice:
         self.kept = kept = fedrag_home(settings.home) / "privacy" / name
         self.messages = MessageLog(kept / MESSAGES)
         try:
-            key = BoxKey.kept(kept / "box.key")
+            key = SealingKey.kept(kept / "box.key")
             self.export = open_export_filter(
                 settings.privacy,
                 models.encoder,

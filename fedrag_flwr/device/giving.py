@@ -81,7 +81,7 @@ class DeviceGiving:
         Raises
         ------
         PrivacyError
-            This device's summaries leave in boxes alone, or under a stricter exchange than the run's.
+            This device's summaries leave in sealed messages alone, or under a stricter exchange than the run's.
         """
         self._refuse_laxer(request.exchange)
         if self.releases.settings.graph.share == "sealed":

@@ -77,11 +77,11 @@ class DeviceWaiting:
         """Questions that a run may take up now: without their texts, or with them as they may leave.
 
         A device that shows its questions to nobody (`exchange` is download or encrypted) offers none to a strategy that
-        reads them, or confides them to an enclave. A question that no run could close in `serving.tries` tries is
-        closed as declined; one whose text cannot be released has spent a try, and costs no other.
+        reads them or has an enclave. A question that no run could close in `serving.tries`
+        tries is closed as declined; one whose text cannot be released has spent a try, and costs no other.
         """
         serving = self.settings.serving
-        if not serving.outbox or ((request.texts or request.confided) and self._hides):
+        if not serving.outbox or ((request.texts or request.enclave) and self._hides):
             return WaitingBatch(self.device, ())
         taken, given_up = self.outbox.offer(min(request.most, serving.most), serving.tries)
         self.delivered.put(declined(name, GIVEN_UP) for name in given_up)

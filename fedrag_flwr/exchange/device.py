@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from fedrag_flwr.exchange.boxes import Retrieve, give_sealed, open_evidence
-from fedrag_flwr.exchange.confiding import confide, open_answers
+from fedrag_flwr.exchange.enclave_requests import open_answers, seal_for_enclave
 from fedrag_flwr.exchange.numbers import FILE as NUMBERS
 from fedrag_flwr.exchange.numbers import SummaryNumbers
 from fedrag_flwr.exchange.routing import Overview, PrivateRouting, Seeker
+from fedrag_flwr.exchange.sealed import Retrieve, give_sealed, open_evidence
 from fedrag_flwr.exchange.summaries import Own, PrivateSummaries, Take
 from fedrag_flwr.exchange.sums import GroupSums
 from fedrag_flwr.exchange.training import PrivateTraining
@@ -19,12 +19,12 @@ from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.privacy.sealing import SealingKey
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
     AnswerMode,
-    ConfideRequest,
+    EnclaveRequest,
     Evidence,
     Question,
     SealedFinish,
@@ -81,7 +81,7 @@ class SealedExchange:
     """
 
     device: str
-    key: BoxKey
+    key: SealingKey
     routing: PrivateRouting
     summaries: PrivateSummaries
     sums: GroupSums
@@ -93,7 +93,7 @@ class SealedExchange:
     def of(
         cls,
         device: str,
-        key: BoxKey,
+        key: SealingKey,
         folder: Path,
         encoder: Encoder,
         export: ExportFilter,
@@ -117,7 +117,7 @@ class SealedExchange:
         self.summaries.close()
 
     def give(self, asked: SealedMessages, run: str) -> SealedMessages:
-        """Evidence for requests in boxes, sealed for those who asked."""
+        """Evidence for requests in sealed messages, sealed for those who asked."""
         return give_sealed(self.device, self.key, asked, self.callbacks.retrieve, run)
 
     def finish_with(self, given: SealedFinish, run: str) -> AnswerBatch:
@@ -125,9 +125,9 @@ class SealedExchange:
         evidence = open_evidence(self.key, given.messages, self.most, run)
         return self.callbacks.finish(given.questions, evidence, given.mode)
 
-    def confide(self, request: ConfideRequest, run: str) -> SealedMessages:
+    def seal_for_enclave(self, request: EnclaveRequest, run: str) -> SealedMessages:
         """Seal own questions for an enclave, as they may leave: nothing here proves whose key it is."""
-        return confide(self.device, self.key, request, self.callbacks.release(request.questions), run)
+        return seal_for_enclave(self.device, self.key, request, self.callbacks.release(request.questions), run)
 
     def answers(self, sealed: SealedMessages, run: str) -> list[Answer]:
         """What an enclave sealed for this device."""

@@ -22,16 +22,16 @@ import numpy as np
 from fedrag_flwr import wire
 from fedrag_flwr.answering.server import answer_over
 from fedrag_flwr.errors import CipherError, FedragError, SettingError, WireError
-from fedrag_flwr.exchange.boxes import context_of, open_evidence, seal_requests
+from fedrag_flwr.exchange.sealed import context_of, open_evidence, seal_requests
 from fedrag_flwr.loaded_models import Models, load_models
 from fedrag_flwr.models.reranker import LateInteractionReranker
-from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.privacy.sealing import SealingKey, seal
 from fedrag_flwr.processes import Child, private_streams, read_frames, write_frames
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
-    ConfidedQuestion,
     Cost,
+    EnclaveQuestion,
     Evidence,
     EvidenceRequest,
     EvidenceUnit,
@@ -63,16 +63,16 @@ class Enclave:
     """
 
     def __init__(self, settings: Settings, run: str, models: Models) -> None:
-        self.key = BoxKey.fresh()
+        self.key = SealingKey.fresh()
         self._settings = settings
         self._run = run
         self._models = models
-        self._open: dict[str, ConfidedQuestion] = {}
+        self._open: dict[str, EnclaveQuestion] = {}
 
     def ask(self, questions: SealedMessages, peers: Sequence[PeerKey]) -> SealedMessages:
         """Open questions, and seal a request for each peer that stands for the question by its vector alone.
 
-        A box that does not open, one for a question that is open already, or a peer without a usable key, is left out.
+        Left out are messages that do not open or whose question is open already, and peers without a usable key.
         """
         requests = []
         for message in questions.messages:
@@ -81,12 +81,12 @@ class Enclave:
                 _LOG.warning("a confided question is left out: it is here already")
                 continue
             try:
-                confided = self._opened(message)
+                sealed_question = self._opened(message)
             except (CipherError, WireError) as error:
                 _LOG.warning("a confided question is left out: %s", error.what)
                 continue
-            self._open[name] = confided
-            [vector] = self._models.encoder.encode([confided.question.text])
+            self._open[name] = sealed_question
+            [vector] = self._models.encoder.encode([sealed_question.question.text])
             asked = EvidenceRequest(name, vector, (), self._settings.inference.remote_units)
             requests += seal_requests(asked, "sentences", peers, self.key.public, self._run)
         return SealedMessages(_SELF, tuple(requests))
@@ -97,32 +97,32 @@ class Enclave:
         given: dict[str, list[Evidence]] = defaultdict(list)
         for part in open_evidence(self.key, evidence.messages, most, self._run):
             given[part.question_id].append(part)
-        sealed = []
-        for name, confided in self._open.items():
+        answers = []
+        for name, sealed_question in self._open.items():
             units = [unit for part in given[name] for unit in part.units]
-            answer = isolated(confided.question.id, partial(self._answered, confided, units))
-            home = confided.question.home
+            answer = isolated(sealed_question.question.id, partial(self._answered, sealed_question, units))
+            home = sealed_question.question.home
             try:
                 data = wire.pack(AnswerBatch(home, (answer,), (), 0.0), run=self._run)
-                box = seal(data, confided.reply, context_of("answer", self._run, name, home))
+                sealed = seal(data, sealed_question.reply, context_of("answer", self._run, name, home))
             except (CipherError, WireError) as error:
                 _LOG.warning("an answer is left out: %s", error.what)
                 continue
-            sealed.append(SealedMessage(name, home, box))
+            answers.append(SealedMessage(name, home, sealed))
         self._open.clear()
-        return SealedMessages(_SELF, tuple(sealed))
+        return SealedMessages(_SELF, tuple(answers))
 
-    def _opened(self, message: SealedMessage) -> ConfidedQuestion:
-        """The question in a box, which its home says that it holds."""
+    def _opened(self, message: SealedMessage) -> EnclaveQuestion:
+        """The question in a sealed message, which its home says that it holds."""
         name, home = message.question_id, message.device
-        data = self.key.open(message.box, context_of("question", self._run, name, home))
-        confided = wire.unpack(data, ConfidedQuestion, run=self._run)
-        if (confided.question.id, confided.question.home) != (name, home):
+        data = self.key.open(message.sealed, context_of("question", self._run, name, home))
+        sealed_question = wire.unpack(data, EnclaveQuestion, run=self._run)
+        if (sealed_question.question.id, sealed_question.question.home) != (name, home):
             raise CipherError("a box that holds another question", where=_SELF)
-        return confided
+        return sealed_question
 
-    def _answered(self, confided: ConfidedQuestion, units: Sequence[EvidenceUnit]) -> Answer:
-        question, start = confided.question, time.perf_counter()
+    def _answered(self, sealed_question: EnclaveQuestion, units: Sequence[EvidenceUnit]) -> Answer:
+        question, start = sealed_question.question, time.perf_counter()
         if not units:
             return declined(question.id, "no device found anything")
         reranker = LateInteractionReranker(self._models.tokens or self._models.encoder)
@@ -134,7 +134,7 @@ class Enclave:
 
 
 class EnclaveProcess:
-    """The server's handle on the enclave: it hands boxes in and takes boxes out.
+    """The server's handle on the enclave: it hands sealed messages in and takes sealed messages out.
 
     Parameters
     ----------
@@ -225,12 +225,12 @@ def main(arguments: Sequence[str]) -> None:
 def _serve(enclave: Enclave, what: bytes, parts: Sequence[bytes], run: str) -> bytes:
     if what == b"key":
         return enclave.key.public
-    boxes = wire.unpack(parts[0], SealedMessages, run=run)
+    sealed_messages = wire.unpack(parts[0], SealedMessages, run=run)
     if what == b"answer":
-        return wire.pack(enclave.answer(boxes), run=run)
+        return wire.pack(enclave.answer(sealed_messages), run=run)
     names, keys = parts[1::2], parts[2::2]
     peers = [PeerKey(name.decode(), key) for name, key in zip(names, keys, strict=True)]
-    return wire.pack(enclave.ask(boxes, peers), run=run)
+    return wire.pack(enclave.ask(sealed_messages, peers), run=run)
 
 
 if __name__ == "__main__":

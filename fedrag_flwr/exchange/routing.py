@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.boxes import seal_requests
+from fedrag_flwr.exchange.sealed import seal_requests
 from fedrag_flwr.knowledge_graph.routing import choose_owners
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.privacy.ckks.parameters import MOST_ROWS
 from fedrag_flwr.privacy.ckks.scoring import QuestionCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag, tag
+from fedrag_flwr.privacy.sealing import SealingKey, check_tag, tag
 from fedrag_flwr.records import (
     EncryptedQuestion,
     EncryptedQuestions,
@@ -72,7 +72,7 @@ class PrivateRouting:
     def __init__(
         self,
         device: str,
-        key: BoxKey,
+        key: SealingKey,
         cipher: QuestionCipher,
         encoder: Encoder,
         export: ExportFilter,

@@ -15,11 +15,11 @@ import numpy as np
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.numbers import SummaryNumbers
 from fedrag_flwr.exchange.routing import restored, rounded
+from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.models.base import Encoder
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,
@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 _KEY = 32
 _MOST_REFUSED = 64  # that a report names
 _EACH = 160  # bytes of a summary beside its vector: its opaque id, its device's name, and what stands around them
-_AROUND = 4_096  # bytes of a box beside its summaries
+_AROUND = 4_096  # bytes of a sealed message beside its summaries
 Own = Callable[[], SummaryOverview]
 Take = Callable[[SummaryOverview], ImportReport]
 
@@ -64,7 +64,7 @@ class PrivateSummaries:
     def __init__(
         self,
         device: str,
-        key: BoxKey,
+        key: SealingKey,
         numbers: SummaryNumbers,
         encoder: Encoder,
         own: Own,
@@ -87,15 +87,15 @@ class PrivateSummaries:
         """Own summaries as they are now, for the members that a request names; one without a usable key is left out."""
         number = self._numbers.next()
         context = self._context(self._device, number, run)
-        box, secret = seal_once(self._packed(self._own(), run), context)
+        sealed, secret = seal_once(self._packed(self._own(), run), context)
         keys = []
         for member in request.members:
             try:
-                proof = tag(self._key.tag_key(member.key), *_proven(context, box))
+                proof = tag(self._key.tag_key(member.key), *_proven(context, sealed))
                 keys.append(SealedMessage("", member.device, seal(secret + proof, member.key, context)))
             except CipherError as error:
                 _LOG.warning("%s cannot read the summaries: %s", member.device, error.what)
-        return SealedSummaries(self._device, number, box, tuple(keys))
+        return SealedSummaries(self._device, number, sealed, tuple(keys))
 
     def take(self, sent: SealedOverview, run: str) -> ImportReport:
         """Keep the summaries that members sealed for this device, in place of all before.
@@ -126,10 +126,10 @@ class PrivateSummaries:
         if [message.device for message in sealed.keys] != [self._device]:
             raise CipherError("there is no key to them for this device", where="box")
         context = self._context(sealed.device, sealed.number, run)
-        opened = self._key.open(sealed.keys[0].box, context)
-        check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.box))
+        opened = self._key.open(sealed.keys[0].sealed, context)
+        check_tag(self._key.tag_key(sender), opened[_KEY:], *_proven(context, sealed.sealed))
         self._numbers.check(sender, sealed.number)
-        told = self._unpacked(BoxKey(opened[:_KEY]).open(sealed.box, context), run)
+        told = self._unpacked(SealingKey(opened[:_KEY]).open(sealed.sealed, context), run)
         if len(told) > self._settings.most:
             raise WireError(f"a device may have {self._settings.most:,} summaries (routing.most)", where="box")
         for one in told:
@@ -156,11 +156,11 @@ class PrivateSummaries:
 
 
 def most_sealed(settings: RoutingSettings, dimension: int) -> int:
-    """Bytes of the largest box in which a device's summaries may stand, with vectors of a dimension."""
+    """Bytes of the largest sealed message in which a device's summaries may stand, with vectors of a dimension."""
     each = dimension if settings.precision == "int8" else 2 * dimension + _EACH
     return _AROUND + settings.most * each
 
 
-def _proven(context: str, box: bytes) -> tuple[bytes, ...]:
+def _proven(context: str, sealed: bytes) -> tuple[bytes, ...]:
     """What a sender's tag stands for."""
-    return (b"summaries", context.encode(), hashlib.sha256(box).digest())
+    return (b"summaries", context.encode(), hashlib.sha256(sealed).digest())

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.boxes import context_of
+from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.files import making_in
 from fedrag_flwr.privacy.ckks.sandbox import Sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, tag
+from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, tag
 from fedrag_flwr.records import GroupRequest, PeerKey, SealedMessage, SealedMessages, SumTerm
 
 _LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class GroupSums:
         The device's name.
     folder
         Where the last runs' group keys are kept.
-    box
+    sealed message
         Opens what peers seal for this device, and tags what it sends.
     export filter
         Notes what leaves.
@@ -43,10 +43,10 @@ class GroupSums:
         Where SEAL runs.
     """
 
-    def __init__(self, device: str, folder: Path, box: BoxKey, export: ExportFilter, sandbox: Sandbox) -> None:
+    def __init__(self, device: str, folder: Path, sealed: SealingKey, export: ExportFilter, sandbox: Sandbox) -> None:
         self._device = device
         self._folder = folder
-        self._box = box
+        self._sealed = sealed
         self._export = export
         self._sandbox = sandbox
 
@@ -54,22 +54,22 @@ class GroupSums:
         """Make a run's group key and seal it to the peers, or take the one that a peer made.
 
         Where it was made for these peers before, that one is sealed again: some may hold it.
-        Anybody can seal a box for this device; that the named peer did is proven by a tag beside the key.
+        Anybody can seal a sealed message for this device; that the named peer did is proven by a tag beside the key.
 
         Raises
         ------
         CipherError
-            The box is another's, or holds no key of that peer.
+            The sealed message is another's, or holds no key of that peer.
         WireError
-            A box comes without the one peer that made it.
+            A sealed message comes without the one peer that made it.
         """
-        if request.box:
+        if request.sealed:
             if len(request.peers) != 1:
                 raise WireError("a box comes from one peer", where="GroupRequest")
             context, [peer] = context_of("group key", run, "", self._device), request.peers
-            opened = self._box.open(request.box, context)
+            opened = self._sealed.open(request.sealed, context)
             key, proof = opened[:-_PROOF], opened[-_PROOF:]
-            check_tag(self._box.tag_key(peer.key), proof, *_proven(context, key))
+            check_tag(self._sealed.tag_key(peer.key), proof, *_proven(context, key))
             self._forget(run)
             self._cipher(run).take(key)
             self._drop_old()
@@ -77,15 +77,15 @@ class GroupSums:
             return SealedMessages(self._device, ())
         key = self._made(request.peers, run)
         self._drop_old()
-        boxes = []
+        sealed_messages = []
         for peer in request.peers:
             context = context_of("group key", run, "", peer.device)
             try:
-                proof = tag(self._box.tag_key(peer.key), *_proven(context, key))
-                boxes.append(SealedMessage("", peer.device, seal(key + proof, peer.key, context)))
+                proof = tag(self._sealed.tag_key(peer.key), *_proven(context, key))
+                sealed_messages.append(SealedMessage("", peer.device, seal(key + proof, peer.key, context)))
             except CipherError as error:
                 _LOG.warning("%s takes no part in the sums: %s", peer.device, error.what)
-        return SealedMessages(self._device, tuple(boxes))
+        return SealedMessages(self._device, tuple(sealed_messages))
 
     def give(self, step: str, server: bytes, values: Values, run: str, noise: float = 0.0) -> SumTerm:
         """This device's term of a sum.
@@ -113,7 +113,7 @@ class GroupSums:
         released = self._export.release_sum(values)
         rng = np.random.default_rng()  # nobody may foresee this noise
         parts = tuple(self._cipher(run).encrypt(released, noise, rng))
-        return SumTerm(parts, tag(self._box.tag_key(server), *tagged_term(self._device, step, parts)))
+        return SumTerm(parts, tag(self._sealed.tag_key(server), *tagged_term(self._device, step, parts)))
 
     def read(self, total: Sequence[bytes], count: int, run: str) -> Values:
         """A run's sum of so many numbers, rounded, shape (count,).

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _KEY = 32
 
 
-class BoxKey:
-    """An X25519 key: opens boxes that were sealed for it.
+class SealingKey:
+    """An X25519 key: opens sealed messages that were sealed for it.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class BoxKey:
         self._private = X25519PrivateKey.from_private_bytes(private)
 
     @classmethod
-    def fresh(cls) -> BoxKey:
+    def fresh(cls) -> SealingKey:
         """A key that lives as long as this object."""
         return cls(os.urandom(_KEY))
 
     @classmethod
-    def kept(cls, path: Path) -> BoxKey:
+    def kept(cls, path: Path) -> SealingKey:
         """The key of a file that its owner alone can read; made when it is not there.
 
         Raises
@@ -69,7 +69,7 @@ class BoxKey:
         """A secret of this key's owner for one purpose, 32 bytes, the same each time."""
         return hmac.new(self._private.private_bytes_raw(), b"fedrag own\0" + purpose.encode(), hashlib.sha256).digest()
 
-    def open(self, box: bytes, context: str) -> bytes:
+    def open(self, sealed: bytes, context: str) -> bytes:
         """What was sealed for this key in this context.
 
         Raises
@@ -80,7 +80,7 @@ class BoxKey:
         from cryptography.exceptions import InvalidTag
 
         try:
-            return _suite().decrypt(box, self._private, context.encode())
+            return _suite().decrypt(sealed, self._private, context.encode())
         except (InvalidTag, ValueError) as error:
             raise CipherError("a box that was sealed for someone or something else", where="box") from error
 
@@ -103,7 +103,7 @@ class BoxKey:
 
 
 def seal(data: bytes, key: bytes, context: str) -> bytes:
-    """Seal bytes for the owner of a public key; the box opens in the same context only.
+    """Seal bytes for the owner of a public key; the sealed message opens in the same context only.
 
     Raises
     ------
@@ -119,9 +119,9 @@ def seal(data: bytes, key: bytes, context: str) -> bytes:
 
 
 def seal_once(data: bytes, context: str) -> tuple[bytes, bytes]:
-    """Seal bytes under a private key made for them alone: the box, and that key, 32 bytes, for all who may open it."""
+    """Seal bytes under a private key made for them alone; gives both, the key (32 bytes) for all who may open it."""
     private = os.urandom(_KEY)
-    return seal(data, BoxKey(private).public, context), private
+    return seal(data, SealingKey(private).public, context), private
 
 
 def tag(key: bytes, *parts: bytes) -> bytes:

@@ -50,8 +50,8 @@ from fedrag_flwr.records.base import (
 )
 from fedrag_flwr.records.confidential import (
     NO_TERM,
-    ConfidedQuestion,
-    ConfideRequest,
+    EnclaveQuestion,
+    EnclaveRequest,
     EncryptedQuestion,
     EncryptedQuestions,
     EncryptedScores,
@@ -167,8 +167,6 @@ __all__ = [
     "Ciphertext",
     "Citation",
     "Clock",
-    "ConfideRequest",
-    "ConfidedQuestion",
     "ControllerRequest",
     "ControllerStage",
     "ControllerUpdate",
@@ -184,6 +182,8 @@ __all__ = [
     "DocumentBatch",
     "DocumentState",
     "DocumentsRequest",
+    "EnclaveQuestion",
+    "EnclaveRequest",
     "EncryptRequest",
     "EncryptedQuestion",
     "EncryptedQuestions",

@@ -95,11 +95,11 @@ class RouteRequest:
 
 @dataclass(frozen=True, slots=True)
 class SealedMessage:
-    """A box that only its receiver can open, the question that it concerns, and the device at the other end."""
+    """What only its receiver can open, the question that it concerns, and the device at the other end."""
 
     question_id: Name
     device: Name
-    box: Box
+    sealed: Box
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,11 @@ class SealedMessages:
 
 @dataclass(frozen=True, slots=True)
 class SealedSummaries:
-    """The vectors of a device's summaries in a box with a key of its own, and that key in a box for each reader."""
+    """The vectors of a device's summaries, sealed with a key of their own, and that key, sealed for each reader."""
 
     device: Name
     number: Annotated[int, Bound(low=1, high=2**62)]  # rises with each sealing
-    box: Annotated[bytes, Bound(size=2**26)]
+    sealed: Annotated[bytes, Bound(size=2**26)]
     keys: Annotated[tuple[SealedMessage, ...], Bound(items=100_000)]
 
 
@@ -140,7 +140,7 @@ class SealedFinish:
 
 @dataclass(frozen=True, slots=True)
 class HiddenRequest:
-    """What stands in a box for an owner: the request, and the key for which the evidence is to be sealed."""
+    """What stands in a sealed message for an owner: the request, and the key for which the evidence is to be sealed."""
 
     reply: Key
     by: RetrieveBy
@@ -148,7 +148,7 @@ class HiddenRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfideRequest:
+class EnclaveRequest:
     """Asks a home to seal its questions for an enclave."""
 
     questions: Annotated[tuple[Question, ...], Bound(items=10_000)]
@@ -156,8 +156,8 @@ class ConfideRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfidedQuestion:
-    """What stands in a box for an enclave: the question, and the key for which the answer is to be sealed."""
+class EnclaveQuestion:
+    """What is sealed for an enclave: the question, and the key for which the answer is to be sealed."""
 
     question: Question
     reply: Key
@@ -179,7 +179,7 @@ NO_TERM = SumTerm()
 
 @dataclass(frozen=True, slots=True)
 class GroupRequest:
-    """Asks a device to make a group's key and seal it to peers, or to take the one in the box of its only peer."""
+    """Asks a device to make a group's key and seal it to peers, or to take the one that its only peer sealed."""
 
     peers: Annotated[tuple[PeerKey, ...], Bound(items=100_000)]
-    box: Box = b""
+    sealed: Box = b""

@@ -179,7 +179,7 @@ class WaitingRequest:
 
     texts: bool  # whether the strategy needs what they say; else they come without
     most: Annotated[int, Bound(low=1, high=10_000)]
-    confided: bool = False  # whether their texts will be sealed for an enclave
+    enclave: bool = False  # whether their texts will be sealed for an enclave
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ OFF = "off"  # as a node's `service`: handle messages in this process, and say n
 MESSAGE_TYPES = (
     "query.answer",
     "query.centroids",
-    "query.confide",
+    "query.enclave",
     "query.deliver",
     "query.describe",
     "query.documents",

@@ -19,7 +19,7 @@ from fedrag_flwr.records.isolate import isolated
 from fedrag_flwr.settings import Plain, Settings
 from simulations.bench.plan import named
 from simulations.bench.world import World
-from simulations.worlds.kept_devices import KeptDevices, overhear
+from simulations.fixtures.kept_devices import KeptDevices, overhear
 from strategies import STRATEGIES, ServerTools, make_strategy
 from strategies.centralized import Centralized
 

@@ -27,7 +27,7 @@ from fedrag_flwr.settings import Plain, Settings, fedrag_home
 from fedrag_flwr.sources.benchmark import Benchmark, read_multihop, read_pool
 from fedrag_flwr.sources.partition import Partition, partition_documents, write_partition
 from simulations.bench.plan import BenchPlan, dataset_of
-from simulations.worlds.kept_devices import notes_of
+from simulations.fixtures.kept_devices import notes_of
 
 _BUILDING = (
     *("hypergraph.", "graph.", "memory.tokens-per-kilotoken"),

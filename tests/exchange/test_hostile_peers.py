@@ -17,19 +17,19 @@ from flwr.clientapp import ClientApp
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.enclave import Enclave, EnclaveProcess
 from fedrag_flwr.exchange.routing import restored
+from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.exchange.sums import GroupSums, tagged_term
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import GroupCipher
 from fedrag_flwr.privacy.export import ExportFilter
-from fedrag_flwr.privacy.sealing import BoxKey, seal, tag
+from fedrag_flwr.privacy.sealing import SealingKey, seal, tag
 from fedrag_flwr.records import (
     AnswerBatch,
-    ConfidedQuestion,
     DeviceCard,
+    EnclaveQuestion,
     Evidence,
     EvidenceBatch,
     EvidenceUnit,
@@ -51,7 +51,7 @@ from tests.strategies.federation import Federation, shared_federation, small_mod
 
 RUN = "7"
 ZEROS = bytes(32)  # of a key's length, and none
-ALPHA = PeerKey("alpha", BoxKey.fresh().public)
+ALPHA = PeerKey("alpha", SealingKey.fresh().public)
 
 
 @pytest.fixture(scope="module")
@@ -61,49 +61,59 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
         yield shared_federation(tmp_path_factory)
 
 
-def confided(enclave: Enclave, name: str, home: str, reply: bytes) -> SealedMessage:
-    data = wire.pack(ConfidedQuestion(Question(name, "Who designed Tarn Bridge?", home), reply), run=RUN)
+def sealed_question(enclave: Enclave, name: str, home: str, reply: bytes) -> SealedMessage:
+    data = wire.pack(EnclaveQuestion(Question(name, "Who designed Tarn Bridge?", home), reply), run=RUN)
     return SealedMessage(name, home, seal(data, enclave.key.public, context_of("question", RUN, name, home)))
 
 
 BAD: list[Callable[[Enclave], SealedMessage]] = [
     lambda _: SealedMessage("bad", "mallory", b"x" * 200),
-    lambda enclave: confided(enclave, "bad", "mallory", ZEROS),
-    lambda enclave: confided(enclave, "bad", "mallory", b""),
+    lambda enclave: sealed_question(enclave, "bad", "mallory", ZEROS),
+    lambda enclave: sealed_question(enclave, "bad", "mallory", b""),
 ]
 
 
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("key", [b"", ZEROS])
 def test_the_enclave_answers_the_others(files: Federation, bad: Callable[[Enclave], SealedMessage], key: bytes) -> None:
-    enclave, home = Enclave(files.settings, RUN, small_models()), BoxKey.fresh()
-    boxes = (bad(enclave), *(confided(enclave, f"q{number}", "alpha", home.public) for number in range(2)))
-    asked = enclave.ask(SealedMessages("server", boxes), [PeerKey("mallory", key), ALPHA])
+    enclave, home = Enclave(files.settings, RUN, small_models()), SealingKey.fresh()
+    sealed_messages = (
+        bad(enclave),
+        *(sealed_question(enclave, f"q{number}", "alpha", home.public) for number in range(2)),
+    )
+    asked = enclave.ask(SealedMessages("server", sealed_messages), [PeerKey("mallory", key), ALPHA])
     assert {message.device for message in asked.messages} == {"alpha"}
     assert {message.question_id for message in asked.messages} >= {"q0", "q1"}
     answers = enclave.answer(SealedMessages("server", ()))
     assert [message.question_id for message in answers.messages] == ["q0", "q1"]
-    assert all(home.open(one.box, context_of("answer", RUN, one.question_id, "alpha")) for one in answers.messages)
+    assert all(home.open(one.sealed, context_of("answer", RUN, one.question_id, "alpha")) for one in answers.messages)
 
 
 def test_the_enclave_asks_once_for_a_question_that_is_confided_many_times(files: Federation) -> None:
-    enclave, home = Enclave(files.settings, RUN, small_models()), BoxKey.fresh()
-    again, other = confided(enclave, "q0", "mallory", home.public), confided(enclave, "q1", "alpha", home.public)
+    enclave, home = Enclave(files.settings, RUN, small_models()), SealingKey.fresh()
+    again, other = (
+        sealed_question(enclave, "q0", "mallory", home.public),
+        sealed_question(enclave, "q1", "alpha", home.public),
+    )
     asked = enclave.ask(SealedMessages("server", (*(again,) * 50, other)), [ALPHA])
     assert [message.question_id for message in asked.messages] == ["q0", "q1"]
 
 
 def test_evidence_of_any_length_costs_no_home_the_enclave_s_answers(files: Federation) -> None:
-    enclave, home, owner = Enclave(files.settings, RUN, small_models()), BoxKey.fresh(), BoxKey.fresh()
+    enclave, home, owner = Enclave(files.settings, RUN, small_models()), SealingKey.fresh(), SealingKey.fresh()
     asked = Question("q", "What are the symptoms of Tarn fever?", "alpha")
-    data = wire.pack(ConfidedQuestion(asked, home.public), run=RUN)
-    box = seal(data, enclave.key.public, context_of("question", RUN, asked.id, asked.home))
-    enclave.ask(SealedMessages("server", (SealedMessage(asked.id, asked.home, box),)), [PeerKey("beta", owner.public)])
+    data = wire.pack(EnclaveQuestion(asked, home.public), run=RUN)
+    sealed = seal(data, enclave.key.public, context_of("question", RUN, asked.id, asked.home))
+    enclave.ask(
+        SealedMessages("server", (SealedMessage(asked.id, asked.home, sealed),)), [PeerKey("beta", owner.public)]
+    )
     units = tuple(EvidenceUnit(f"u{n}", f"On day {n} Tarn fever {'shivers ' * 2_000}", "beta", 0.9) for n in range(2))
     batch = EvidenceBatch("beta", (Evidence(asked.id, units),), 0.1)
     told = seal(wire.pack(batch, run=RUN), enclave.key.public, context_of("evidence", RUN, asked.id, "beta"))
     [answer] = enclave.answer(SealedMessages("server", (SealedMessage(asked.id, "beta", told),))).messages
-    [opened] = wire.unpack(home.open(answer.box, context_of("answer", RUN, "q", "alpha")), AnswerBatch, run=RUN).answers
+    [opened] = wire.unpack(
+        home.open(answer.sealed, context_of("answer", RUN, "q", "alpha")), AnswerBatch, run=RUN
+    ).answers
     assert (opened.path, opened.cost.llm_calls) == ("remote", 1)
     assert opened.text
 
@@ -126,7 +136,7 @@ class Party:
     """Three devices of which two are honest, and the server's part in their sums."""
 
     cipher: GroupCipher
-    keys: dict[int, BoxKey]
+    keys: dict[int, SealingKey]
     transport: Transport
     sums: PrivateSums
 
@@ -144,12 +154,12 @@ def cipher(tmp_path_factory: pytest.TempPathFactory) -> GroupCipher:
 
 @pytest.fixture
 def party(cipher: GroupCipher) -> Party:
-    names, keys = {1: "alpha", 2: "beta", 3: "mallory"}, {node: BoxKey.fresh() for node in (1, 2, 3)}
+    names, keys = {1: "alpha", 2: "beta", 3: "mallory"}, {node: SealingKey.fresh() for node in (1, 2, 3)}
     transport = Transport(LocalGrid(ClientApp(), [], {}), RUN, timeout=1.0, poll=0.001, names=dict(names))
     cards = {
         node: DeviceCard(names[node], (), "e", 4, "g", 0, 0, 0, "", 0, key=key.public) for node, key in keys.items()
     }
-    return Party(cipher, keys, transport, PrivateSums(transport, cards, BoxKey.fresh()))
+    return Party(cipher, keys, transport, PrivateSums(transport, cards, SealingKey.fresh()))
 
 
 HOSTILE: dict[str, tuple[Callable[[Party, tuple[bytes, ...]], SumTerm], str]] = {
@@ -193,19 +203,19 @@ def test_of_boxes_for_one_peer_the_first_goes_to_it() -> None:
 
     @app.train("group")
     def group(message: Message, context: Context) -> Message:
-        box = wire.decode(message.content, GroupRequest, run=RUN).box
+        sealed = wire.decode(message.content, GroupRequest, run=RUN).sealed
         made = [SealedMessage("", name, told) for name in ("beta", "nobody") for told in (b"first", b"second")]
-        if box:
-            taken.append(box)
-        return Message(wire.encode(SealedMessages("", () if box else tuple(made)), run=RUN), reply_to=message)
+        if sealed:
+            taken.append(sealed)
+        return Message(wire.encode(SealedMessages("", () if sealed else tuple(made)), run=RUN), reply_to=message)
 
     names = {100: "mallory", 101: "beta"}
     transport = Transport(LocalGrid(app, [{}, {}], {}), RUN, timeout=30.0, poll=0.001, names=dict(names))
     cards = {
-        node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=BoxKey.fresh().public)
+        node: DeviceCard(name, (), "e", 4, "g", 0, 0, 0, "", 0, key=SealingKey.fresh().public)
         for node, name in names.items()
     }
-    assert PrivateSums(transport, cards, BoxKey.fresh()).agree(list(names), 2) == list(names)
+    assert PrivateSums(transport, cards, SealingKey.fresh()).agree(list(names), 2) == list(names)
     assert taken == [b"first"]
     assert list(transport.traffic.missing) == ["mallory"]
     assert "more than once" in transport.traffic.missing["mallory"]
@@ -218,29 +228,29 @@ HARMLESS = {"one bit", "many bytes", "first bytes", "longer"}  # they may make a
 class Maker:
     """A peer that makes group keys for `alpha`, by the protocol or not."""
 
-    box: BoxKey
-    peer: BoxKey
+    sealed: SealingKey
+    peer: SealingKey
     key: bytes
 
-    def request(self, key: bytes, *, by: BoxKey | None = None) -> GroupRequest:
+    def request(self, key: bytes, *, by: SealingKey | None = None) -> GroupRequest:
         context = context_of("group key", RUN, "", "alpha")
-        proof = tag((by or self.peer).tag_key(self.box.public), b"group key", context.encode(), sha256(key).digest())
-        return GroupRequest((PeerKey("beta", self.peer.public),), seal(key + proof, self.box.public, context))
+        proof = tag((by or self.peer).tag_key(self.sealed.public), b"group key", context.encode(), sha256(key).digest())
+        return GroupRequest((PeerKey("beta", self.peer.public),), seal(key + proof, self.sealed.public, context))
 
 
 @pytest.fixture
 def maker(tmp_path: Path) -> Maker:
     GroupCipher(tmp_path / "made" / "group.key", shared_sandbox()).make()
-    return Maker(BoxKey.fresh(), BoxKey.fresh(), (tmp_path / "made" / "group.key").read_bytes())
+    return Maker(SealingKey.fresh(), SealingKey.fresh(), (tmp_path / "made" / "group.key").read_bytes())
 
 
-def sums_of(box: BoxKey, folder: Path) -> GroupSums:
+def sums_of(sealed: SealingKey, folder: Path) -> GroupSums:
     export = ExportFilter([], small_models().encoder, small_models().pipeline, str.upper, "alpha")
-    return GroupSums("alpha", folder, box, export, shared_sandbox())
+    return GroupSums("alpha", folder, sealed, export, shared_sandbox())
 
 
 def test_a_group_key_that_does_not_load_is_not_kept(maker: Maker, tmp_path: Path) -> None:
-    sums = sums_of(maker.box, tmp_path / "alpha")
+    sums = sums_of(maker.sealed, tmp_path / "alpha")
     sums.join(maker.request(maker.key), RUN)
     [kept] = (tmp_path / "alpha").iterdir()
     assert kept.read_bytes() == maker.key
@@ -251,14 +261,14 @@ def test_a_group_key_that_does_not_load_is_not_kept(maker: Maker, tmp_path: Path
             sums.join(maker.request(forged), RUN)
         assert not kept.exists()
     with pytest.raises(CipherError, match="someone or something else"):
-        sums.join(maker.request(maker.key), "8")  # a box of another run
+        sums.join(maker.request(maker.key), "8")  # a sealed message of another run
 
 
 def test_a_group_key_that_no_peer_made_is_not_taken(maker: Maker, tmp_path: Path) -> None:
     """The server knows all public keys: with a key of its own under the sums it would read every term."""
-    sums = sums_of(maker.box, tmp_path / "alpha")
+    sums = sums_of(maker.sealed, tmp_path / "alpha")
     with pytest.raises(CipherError, match="not what was sent"):
-        sums.join(maker.request(maker.key, by=BoxKey.fresh()), RUN)
+        sums.join(maker.request(maker.key, by=SealingKey.fresh()), RUN)
     with pytest.raises(WireError, match="one peer"):
         sums.join(replace(maker.request(maker.key), peers=()), RUN)
     assert not (tmp_path / "alpha").exists()
@@ -267,12 +277,12 @@ def test_a_group_key_that_no_peer_made_is_not_taken(maker: Maker, tmp_path: Path
 @pytest.fixture
 def alpha(tmp_path: Path) -> GroupSums:
     export = ExportFilter([], small_models().encoder, small_models().pipeline, str.upper, "alpha")
-    return GroupSums("alpha", tmp_path / "alpha", BoxKey.fresh(), export, shared_sandbox())
+    return GroupSums("alpha", tmp_path / "alpha", SealingKey.fresh(), export, shared_sandbox())
 
 
 def sum_of(sums: GroupSums, run: str) -> SumParts:
     """What the server gives back where this device alone takes part."""
-    return sums.give(STEP, BoxKey.fresh().public, np.arange(5.0), run).parts
+    return sums.give(STEP, SealingKey.fresh().public, np.arange(5.0), run).parts
 
 
 def test_each_run_has_a_key_of_its_own(alpha: GroupSums) -> None:
@@ -285,11 +295,11 @@ def test_each_run_has_a_key_of_its_own(alpha: GroupSums) -> None:
 
 
 def test_a_key_is_made_once_for_the_same_peers(alpha: GroupSums, tmp_path: Path) -> None:
-    """The reply with the boxes may be too large to be kept, and then the same request is handled again."""
-    beta, other = (GroupRequest((PeerKey("beta", BoxKey.fresh().public),)) for _ in range(2))
-    boxes = alpha.join(beta, RUN).messages
+    """The reply with the sealed messages may be too large to be kept, and then the same request is handled again."""
+    beta, other = (GroupRequest((PeerKey("beta", SealingKey.fresh().public),)) for _ in range(2))
+    sealed_messages = alpha.join(beta, RUN).messages
     total = sum_of(alpha, RUN)
-    assert [box.device for box in alpha.join(beta, RUN).messages] == [box.device for box in boxes]
+    assert [sealed.device for sealed in alpha.join(beta, RUN).messages] == [sealed.device for sealed in sealed_messages]
     assert alpha.read(total, 5, RUN) == pytest.approx(np.arange(5.0))
     alpha.join(other, RUN)  # who comes later must not read what was summed before
     with pytest.raises(CipherError, match="made with another key"):
@@ -298,7 +308,7 @@ def test_a_key_is_made_once_for_the_same_peers(alpha: GroupSums, tmp_path: Path)
 
 
 def test_a_key_that_was_made_gives_way_to_one_that_is_taken(maker: Maker, tmp_path: Path) -> None:
-    sums = sums_of(maker.box, tmp_path / "alpha")
+    sums = sums_of(maker.sealed, tmp_path / "alpha")
     sums.join(GroupRequest(()), RUN)
     sums.join(maker.request(maker.key), RUN)
     [kept] = (tmp_path / "alpha").iterdir()
@@ -308,7 +318,7 @@ def test_a_key_that_was_made_gives_way_to_one_that_is_taken(maker: Maker, tmp_pa
 def test_a_box_that_does_not_open_leaves_the_key(alpha: GroupSums) -> None:
     alpha.join(GroupRequest(()), RUN)
     with pytest.raises(CipherError, match="sealed for someone"):
-        alpha.join(GroupRequest((PeerKey("beta", BoxKey.fresh().public),), b"no box"), RUN)
+        alpha.join(GroupRequest((PeerKey("beta", SealingKey.fresh().public),), b"no box"), RUN)
     assert alpha.read(sum_of(alpha, RUN), 5, RUN) == pytest.approx(np.arange(5.0))
 
 

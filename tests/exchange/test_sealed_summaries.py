@@ -14,10 +14,10 @@ import pytest
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import FedragError
-from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.numbers import SummaryNumbers
+from fedrag_flwr.exchange.sealed import context_of
 from fedrag_flwr.exchange.summaries import PrivateSummaries, most_sealed
-from fedrag_flwr.privacy.sealing import BoxKey, seal, seal_once, tag
+from fedrag_flwr.privacy.sealing import SealingKey, seal, seal_once, tag
 from fedrag_flwr.records import (
     ImportReport,
     OwnedRows,
@@ -36,7 +36,7 @@ from tests.strategies.federation import small_models
 RUN = "7"
 NAMES = ("alpha", "beta", "gamma")
 ENCODER = small_models().encoder
-KEYS = {name: BoxKey.fresh() for name in NAMES}
+KEYS = {name: SealingKey.fresh() for name in NAMES}
 MEMBERS = tuple(PeerKey(name, KEYS[name].public) for name in NAMES)
 Sealed = dict[str, SealedSummaries]
 
@@ -99,14 +99,14 @@ def test_the_largest_box_is_that_of_as_many_summaries_as_a_device_may_have(
     members: tuple[Member, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, count = "a" * 64, 60
-    monkeypatch.setitem(KEYS, name, BoxKey.fresh())
+    monkeypatch.setitem(KEYS, name, SealingKey.fresh())
     routing = members[0].routing.model_copy(update={"most": count})
     rows = [SubgraphSummary(f"{number:032x}", "", members[0].own.summaries[0].vector, name) for number in range(count)]
     with closing((long := Member(name, tmp_path, routing)).part):
         long.own = SummaryOverview(tuple(rows))
         most = most_sealed(routing, ENCODER.dimension)
-        assert most_sealed(routing.model_copy(update={"most": count // 2}), ENCODER.dimension) < len(long.seal().box)
-        assert len(long.seal().box) <= most
+        assert most_sealed(routing.model_copy(update={"most": count // 2}), ENCODER.dimension) < len(long.seal().sealed)
+        assert len(long.seal().sealed) <= most
 
 
 def test_the_latest_stand_in_place_of_all_before(members: tuple[Member, ...]) -> None:
@@ -142,7 +142,7 @@ def test_a_member_that_lost_its_files_has_a_new_key_and_begins_anew(
     alpha, beta, _ = members
     alpha.seal()
     assert beta.take(alpha.seal()) == ()
-    monkeypatch.setitem(KEYS, "alpha", BoxKey.fresh())
+    monkeypatch.setitem(KEYS, "alpha", SealingKey.fresh())
     anew = Member("alpha", tmp_path / "anew", alpha.routing)
     now = (PeerKey("alpha", KEYS["alpha"].public), *MEMBERS[1:])
     with closing(anew.part):
@@ -152,16 +152,16 @@ def test_a_member_that_lost_its_files_has_a_new_key_and_begins_anew(
 # --- what a server may try, which knows all public keys ------------------------------------------------
 
 
-def _forged(reader: Member, victim: SealedSummaries, sealer: BoxKey) -> SealedSummaries:
+def _forged(reader: Member, victim: SealedSummaries, sealer: SealingKey) -> SealedSummaries:
     """Summaries in a member's name: all as that member does it, but for whose key proves it."""
     told = replace(victim, number=victim.number + 5)
     context = context_of("summaries", RUN, f"{told.number} {reader.routing.precision} {ENCODER.id}", told.device)
     row = replace(reader.own.summaries[0], origin=told.device)
-    box, secret = seal_once(reader.part._packed(SummaryOverview((row,)), RUN), context)
-    parts = (b"summaries", context.encode(), hashlib.sha256(box).digest())
+    sealed, secret = seal_once(reader.part._packed(SummaryOverview((row,)), RUN), context)
+    parts = (b"summaries", context.encode(), hashlib.sha256(sealed).digest())
     proof = tag(sealer.tag_key(KEYS[reader.name].public), *parts)
     key = seal(secret + proof, KEYS[reader.name].public, context)
-    return replace(told, box=box, keys=(SealedMessage("", reader.name, key),))
+    return replace(told, sealed=sealed, keys=(SealedMessage("", reader.name, key),))
 
 
 def _flipped(data: bytes, place: int) -> bytes:
@@ -170,10 +170,10 @@ def _flipped(data: bytes, place: int) -> bytes:
 
 Lie = Callable[[Member, Sealed], SealedSummaries]
 LIES: dict[str, Lie] = {
-    "a torn box": lambda at, all_: replace(all_["alpha"], box=all_["alpha"].box[:-1]),
-    "a changed box": lambda at, all_: replace(all_["alpha"], box=_flipped(all_["alpha"].box, 40)),
-    "no box": lambda at, all_: replace(all_["alpha"], box=b""),
-    "another's box": lambda at, all_: replace(all_["alpha"], box=all_["gamma"].box),
+    "a torn box": lambda at, all_: replace(all_["alpha"], sealed=all_["alpha"].sealed[:-1]),
+    "a changed box": lambda at, all_: replace(all_["alpha"], sealed=_flipped(all_["alpha"].sealed, 40)),
+    "no box": lambda at, all_: replace(all_["alpha"], sealed=b""),
+    "another's box": lambda at, all_: replace(all_["alpha"], sealed=all_["gamma"].sealed),
     "another's keys": lambda at, all_: replace(all_["alpha"], keys=all_["gamma"].keys),
     "another's all": lambda at, all_: replace(all_["gamma"], device="alpha"),
     "its own as another's": lambda at, all_: replace(all_["beta"], device="alpha"),
@@ -184,7 +184,7 @@ LIES: dict[str, Lie] = {
         all_["alpha"], keys=tuple(replace(key, device="beta") for key in all_["alpha"].keys if key.device == "gamma")
     ),
     "a key that is none": lambda at, all_: replace(all_["alpha"], keys=(SealedMessage("", "beta", b"x" * 112),)),
-    "a forgery": lambda at, all_: _forged(at, all_["alpha"], BoxKey.fresh()),
+    "a forgery": lambda at, all_: _forged(at, all_["alpha"], SealingKey.fresh()),
     "a forgery by a member": lambda at, all_: _forged(at, all_["alpha"], KEYS["gamma"]),
 }
 
@@ -233,7 +233,7 @@ def test_a_key_of_the_server_s_own_choice_in_a_member_s_place_reads_nothing_of_o
     members: tuple[Member, ...],
 ) -> None:
     alpha, beta, _ = members
-    swapped = (MEMBERS[0], PeerKey("beta", BoxKey.fresh().public), MEMBERS[2])
+    swapped = (MEMBERS[0], PeerKey("beta", SealingKey.fresh().public), MEMBERS[2])
     assert beta.take(alpha.seal(members=swapped)) == ("alpha",)  # seen by the member it was kept from
 
 
@@ -274,7 +274,7 @@ def test_small_boxes_cannot_ask_for_much_memory(
         sealed = alpha.seal()
         tracemalloc.start()
         assert beta.take(sealed) == ("alpha",)
-        assert tracemalloc.get_traced_memory()[1] < 8 * len(sealed.box)
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(sealed.sealed)
         tracemalloc.stop()
 
 

@@ -131,7 +131,7 @@ def test_a_setting_turns_it_off(monkeypatch: pytest.MonkeyPatch, smollm2: Path, 
         load_models(Settings.from_config(asked | {"models.adapters": used}).models, tmp_path) for used in (True, False)
     )
     assert on.generator_id == f"{off.generator_id}+{read_adapter(tmp_path / 'made.json').id}"
-    models = [box.generator() for box in (on, off)]
+    models = [sealed.generator() for sealed in (on, off)]
     tasked, plain = (model.complete(TASKED, max_tokens=1)[0] for model in models)
     assert tasked.tokens_in < plain.tokens_in, "the instruction stands in for the examples"
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedrag_flwr.errors import CipherError, StoreCorruptError
-from fedrag_flwr.privacy.sealing import BoxKey, check_tag, seal, seal_once, tag
+from fedrag_flwr.privacy.sealing import SealingKey, check_tag, seal, seal_once, tag
 
-OWN, OTHER = BoxKey(bytes(range(32))), BoxKey(bytes(range(1, 33)))
+OWN, OTHER = SealingKey(bytes(range(32))), SealingKey(bytes(range(1, 33)))
 
 
 @settings(deadline=None)
@@ -20,26 +20,26 @@ OWN, OTHER = BoxKey(bytes(range(32))), BoxKey(bytes(range(1, 33)))
 def test_a_box_opens_for_its_receiver_and_context_alone(
     body: bytes, context: str, another: str, data: st.DataObject
 ) -> None:
-    box = seal(body, OWN.public, context)
-    assert OWN.open(box, context) == body
-    assert len(body) < 8 or body not in box
-    place = data.draw(st.integers(0, len(box) - 1))
-    changed = box[:place] + bytes([box[place] ^ 1]) + box[place + 1 :]
-    wrong = [(OTHER, box, context), (OWN, changed, context), (OWN, box[:place], context)]
-    wrong += [(OWN, box, another)] if another != context else []
+    sealed = seal(body, OWN.public, context)
+    assert OWN.open(sealed, context) == body
+    assert len(body) < 8 or body not in sealed
+    place = data.draw(st.integers(0, len(sealed) - 1))
+    changed = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
+    wrong = [(OTHER, sealed, context), (OWN, changed, context), (OWN, sealed[:place], context)]
+    wrong += [(OWN, sealed, another)] if another != context else []
     for key, sent, told in wrong:
         with pytest.raises(CipherError, match="someone or something else"):
             key.open(sent, told)
 
 
 def test_what_is_sealed_under_a_key_of_its_own_opens_with_that_key() -> None:
-    (box, key), (other_box, other) = (seal_once(b"rows", "context") for _ in range(2))
-    assert BoxKey(key).open(box, "context") == b"rows"
+    (sealed, key), (other_sealed, other) = (seal_once(b"rows", "context") for _ in range(2))
+    assert SealingKey(key).open(sealed, "context") == b"rows"
     assert key != other
-    assert key not in box
-    for wrong in ((other, box), (key, other_box)):
+    assert key not in sealed
+    for wrong in ((other, sealed), (key, other_sealed)):
         with pytest.raises(CipherError, match="someone or something else"):
-            BoxKey(wrong[0]).open(wrong[1], "context")
+            SealingKey(wrong[0]).open(wrong[1], "context")
 
 
 @given(st.lists(st.binary(max_size=8), max_size=4), st.lists(st.binary(max_size=8), max_size=4))
@@ -63,16 +63,16 @@ def test_what_is_no_public_key_is_refused(key: bytes) -> None:
 
 
 def test_a_key_s_owner_has_a_secret_for_each_purpose() -> None:
-    made = {key.derived(purpose) for key in (OWN, OTHER, BoxKey(bytes(range(32)))) for purpose in ("a", "b")}
+    made = {key.derived(purpose) for key in (OWN, OTHER, SealingKey(bytes(range(32)))) for purpose in ("a", "b")}
     assert len(made) == 4
     assert not made & {bytes(range(32)), OWN.public, OWN.tag_key(OWN.public)}
 
 
 def test_a_key_is_kept_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "box.key"
-    public = BoxKey.kept(path).public
-    assert BoxKey.kept(path).public == public != BoxKey.fresh().public
+    public = SealingKey.kept(path).public
+    assert SealingKey.kept(path).public == public != SealingKey.fresh().public
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_bytes(b"torn")
     with pytest.raises(StoreCorruptError, match="holds no key"):
-        BoxKey.kept(path)
+        SealingKey.kept(path)

@@ -12,7 +12,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.local_grid import LocalGrid
 from fedrag_flwr.records import BuildReport, BuildRequest
 from fedrag_flwr.settings import Plain
-from simulations.worlds.service_process import ServiceProcess
+from simulations.fixtures.service_process import ServiceProcess
 from tests.service.running import SETTINGS, running
 
 R = TypeVar("R")

@@ -167,10 +167,10 @@ def walk_on(opened: Opened) -> None:
     assert widths == sorted(widths, reverse=True)
     frame = picture.bounding_box()
     assert frame is not None
-    for box in (box.bounding_box() for box in picture.locator("a text").all()):
-        assert box is not None
-        assert frame["x"] <= box["x"]
-        assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1
+    for sealed in (sealed.bounding_box() for sealed in picture.locator("a text").all()):
+        assert sealed is not None
+        assert frame["x"] <= sealed["x"]
+        assert sealed["x"] + sealed["width"] <= frame["x"] + frame["width"] + 1
     before = edge_id(page)
     opened.tab_to(picture.locator("a.beside").first)
     page.keyboard.press("Enter")

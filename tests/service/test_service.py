@@ -38,7 +38,7 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.service.protocol import ASK, ASK_ALOUD, CONFIG, HEALTH, LOCK, MESSAGES, METRICS, MOST_JSON, frame
 from fedrag_flwr.wire_bytes import from_bytes, to_bytes
-from simulations.worlds.service_process import ServiceProcess, serve_command
+from simulations.fixtures.service_process import ServiceProcess, serve_command
 from tests.service.conftest import RUN, RUN_CONFIG, exchange
 from tests.service.running import ANSWER, CANARY, NAME, PLANTED, QUESTION
 

@@ -9,8 +9,8 @@ from fedrag_flwr.evaluation.gold import GoldQuestion
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.records import Match, MemoryItem
 from simulations.fedrag_leaks import membership
+from simulations.fixtures.liar import Credulous
 from simulations.poisoning import ATTACKER, Outcome, Row, outcome, table
-from simulations.worlds.liar import Credulous
 
 QUESTION = GoldQuestion("q", "Who designed Tarn Bridge?", "Odile Varro")
 

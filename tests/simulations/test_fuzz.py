@@ -19,8 +19,8 @@ from fedrag_flwr.records import (
     AnswerBatch,
     AskedQuestion,
     CentroidRequest,
-    ConfideRequest,
     DocumentsRequest,
+    EnclaveRequest,
     HitsRequest,
     Hop,
     Lesson,
@@ -46,9 +46,9 @@ from fedrag_flwr.records import (
 )
 from fedrag_flwr.wire_bytes import to_bytes
 from fedrag_flwr.wire_columns import RAW
+from simulations.fixtures.fuzz_world import RUN, OpenHost, Samples, open_host
+from simulations.fixtures.mutations import mutated
 from simulations.fuzz_messages import fuzz_server, to_device
-from simulations.worlds.fuzz_world import RUN, OpenHost, Samples, open_host
-from simulations.worlds.mutations import mutated
 from tests.canary_search import found_in
 from tests.strategies.federation import FirstRun, first_run
 
@@ -78,7 +78,7 @@ MADE: dict[str, object] = {  # requests that the first run does not send
     "train.topics": TopicRequest("known", 1, 3, (CANARY.encode() * 9,), b"k" * 32),
     "query.documents": DocumentsRequest(),
     "query.centroids": CentroidRequest(2),
-    "query.confide": ConfideRequest(ASKED, b"k" * 32),
+    "query.enclave": EnclaveRequest(ASKED, b"k" * 32),
     "query.open_answers": SealedMessages("bridges", (BOX,)),
     "query.retrieve_sealed": SealedMessages("bridges", (BOX,)),
     "query.finish_sealed": SealedFinish(ASKED, (BOX,)),

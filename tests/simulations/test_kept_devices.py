@@ -31,7 +31,7 @@ from fedrag_flwr.records import (
 )
 from simulations.bench.plan import BenchPlan
 from simulations.bench.world import make_world
-from simulations.worlds.kept_devices import KeptDevices, notes_of
+from simulations.fixtures.kept_devices import KeptDevices, notes_of
 from tests.simulations.tiny_data import write_data
 from tests.strategies.federation import DEVICES, Federation, shared_federation, small_models
 

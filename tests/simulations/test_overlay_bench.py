@@ -19,7 +19,7 @@ from simulations.bench_overlay_answers import World as PeerWorld
 from simulations.bench_overlay_answers import marked, table
 from simulations.bench_overlay_scale import FEW, TOPICS, World, growth, holdings, measured
 from simulations.corpora.overlay_peers_data import PEERS, Peers, read_peers
-from simulations.worlds.kept_devices import notes_of
+from simulations.fixtures.kept_devices import notes_of
 
 
 @pytest.mark.parametrize(("power", "log_power"), [(0.5, 0.0), (1.0, 0.0), (0.0, 1.0)])

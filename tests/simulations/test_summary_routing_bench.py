@@ -12,8 +12,8 @@ import pytest
 from fedrag_flwr.settings import Plain
 from simulations.bench_summary_routing import Row, Spent, answers, in_turn, phases, table
 from simulations.corpora.domain_data import DomainQuestion, split_of
+from simulations.fixtures.summary_world import SummaryWorld
 from simulations.reporting.row_file import RowFile, this_code
-from simulations.worlds.summary_world import SummaryWorld
 from tests.strategies.federation import DOCUMENTS
 
 SMALL: dict[str, Plain] = {

@@ -16,7 +16,7 @@ from fedrag_flwr import wire
 from fedrag_flwr.errors import SettingError
 from fedrag_flwr.exchange.routing import tagged_question, tagged_scores
 from fedrag_flwr.privacy.ckks.scoring import SummaryScorer
-from fedrag_flwr.privacy.sealing import BoxKey, tag
+from fedrag_flwr.privacy.sealing import SealingKey, tag
 from fedrag_flwr.records import (
     Answer,
     DeviceCard,
@@ -207,7 +207,7 @@ def _for_another(sent: SealedMessages) -> SealedMessages:
 
 
 def _torn(sent: SealedMessages) -> SealedMessages:
-    return replace(sent, messages=tuple(replace(one, box=spoilt(one.box)) for one in sent.messages))
+    return replace(sent, messages=tuple(replace(one, sealed=spoilt(one.sealed)) for one in sent.messages))
 
 
 def _in_another_s_name(sent: SealedMessages) -> SealedMessages:
@@ -218,7 +218,7 @@ LIES: list[tuple[type[object], Callable[..., object], dict[str, str]]] = [
     (EncryptedQuestions, _another_ciphertext, {"bridges": "not what was sent"}),
     (EncryptedQuestions, _another_key, {"bridges": "not those that it names"}),
     (SealedMessages, _for_another, {"bridges": "not its own"}),
-    (SealedMessages, _in_another_s_name, {}),  # whoever cannot open a box leaves it out
+    (SealedMessages, _in_another_s_name, {}),  # whoever cannot open a sealed message leaves it out
     (SealedMessages, _torn, {}),
 ]
 
@@ -278,7 +278,7 @@ def test_a_box_of_evidence_that_is_too_large_takes_no_other_s_room(
     files: Federation, monkeypatch: pytest.MonkeyPatch, more: int, room: int, reason: str
 ) -> None:
     def fill(sent: SealedMessages) -> SealedMessages:
-        grown = tuple(replace(one, box=one.box + bytes(more)) for one in sent.messages)
+        grown = tuple(replace(one, sealed=one.sealed + bytes(more)) for one in sent.messages)
         return replace(sent, messages=grown) if sent.messages[0].device == sent.device == "people" else sent
 
     monkeypatch.setattr("strategies.sealed_post._ROOM", room)
@@ -302,7 +302,7 @@ def test_scores_of_another_question_are_refused(files: Federation) -> None:
 
 def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, tmp_path: Path) -> None:
     """A row of more than unit length gives a score beyond any cosine's."""
-    server, near, far = BoxKey.fresh(), ASKED[0], replace(FOREIGN, home=ASKED[0].home)
+    server, near, far = SealingKey.fresh(), ASKED[0], replace(FOREIGN, home=ASKED[0].home)
     with files.with_changes(exchange="encrypted").device(near.home) as home, closing(SummaryScorer(tmp_path)) as scorer:
         routing = home.sealed.routing
         encrypted = routing.encrypt(EncryptRequest((near, far), server.public, ""))
@@ -318,7 +318,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
         owners = ("harbours", "rivers")
         request = RouteRequest(
             (near, far),
-            tuple(PeerKey(name, BoxKey.fresh().public) for name in owners),
+            tuple(PeerKey(name, SealingKey.fresh().public) for name in owners),
             server.public,
             tuple(OwnedRows(name, 1) for name in owners),
             tuple(scores),
@@ -329,7 +329,7 @@ def test_scores_that_are_none_cost_their_own_question_alone(files: Federation, t
 
 def test_owners_leave_out_what_they_cannot_open(files: Federation) -> None:
     with files.device("rivers") as owner:
-        box = SealedMessage("f7", "rivers", b"no box at all")
-        assert owner.sealed.give(SealedMessages("rivers", (box,)), "1").messages == ()
+        sealed = SealedMessage("f7", "rivers", b"no box at all")
+        assert owner.sealed.give(SealedMessages("rivers", (sealed,)), "1").messages == ()
         assert len({owner.sealed.key.public, files.device("people").sealed.key.public}) == 2
     assert len(DEVICES) == 5

@@ -103,9 +103,9 @@ def test_the_server_gets_and_keeps_no_vector(files: Federation, precision: str) 
     _, sent = run(files.with_changes(**SEALED, **changes), FOREIGN)
     assert found_in(sent, forms) == 0
     assert found_in(kept(files), forms) == 0  # nor what the run before had left
-    boxes = [data for data in sent if b"query.seal" in data]
-    assert sum(map(len, boxes)) > rows.size  # they did travel
-    assert not any(b"Main entities" in data or b"[PERSON]" in data for data in boxes)
+    sealed_messages = [data for data in sent if b"query.seal" in data]
+    assert sum(map(len, sealed_messages)) > rows.size  # they did travel
+    assert not any(b"Main entities" in data or b"[PERSON]" in data for data in sealed_messages)
 
 
 def test_a_device_gives_and_takes_nothing_else(files: Federation) -> None:
@@ -194,7 +194,7 @@ LAST: dict[str, SealedSummaries] = {}
 
 
 def _torn(sent: SealedSummaries) -> SealedSummaries:
-    return replace(sent, box=spoilt(sent.box)) if sent.device == "rivers" else sent
+    return replace(sent, sealed=spoilt(sent.sealed)) if sent.device == "rivers" else sent
 
 
 def _of_another(sent: SealedSummaries) -> SealedSummaries:
@@ -215,11 +215,11 @@ def test_what_does_not_open_is_named_and_the_run_goes_on(files: Federation, lie:
 
 
 def _grown(sent: SealedSummaries) -> SealedSummaries:
-    return replace(sent, box=sent.box + bytes(2**16)) if sent.device == "rivers" else sent
+    return replace(sent, sealed=sent.sealed + bytes(2**16)) if sent.device == "rivers" else sent
 
 
 def _with_grown_keys(sent: SealedSummaries) -> SealedSummaries:
-    keys = tuple(replace(key, box=key.box + bytes(2**16)) for key in sent.keys)
+    keys = tuple(replace(key, sealed=key.sealed + bytes(2**16)) for key in sent.keys)
     return replace(sent, keys=keys) if sent.device == "rivers" else sent
 
 

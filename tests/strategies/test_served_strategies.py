@@ -14,15 +14,15 @@ from flwr.app import Message
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError
-from fedrag_flwr.exchange.boxes import context_of
 from fedrag_flwr.exchange.enclave import EnclaveProcess
-from fedrag_flwr.privacy.sealing import BoxKey
+from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.privacy.sealing import SealingKey
 from fedrag_flwr.records import (
     AnswerBatch,
     CentroidBatch,
     CentroidRequest,
-    ConfidedQuestion,
-    ConfideRequest,
+    EnclaveQuestion,
+    EnclaveRequest,
     Question,
     SealedMessage,
     SealedMessages,
@@ -141,7 +141,7 @@ def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
     assert answer.path in ("remote", "abstained")
     assert answer.explanation.startswith("at the enclave")
     assert any(source.startswith("rivers/") for source in answer.sources)
-    assert len([data for data in sent if b"_sealed" in data or b"query.confide" in data]) >= 12
+    assert len([data for data in sent if b"_sealed" in data or b"query.enclave" in data]) >= 12
     with files.device("bridges") as home:
         assert "f7" in home.delivered.all()
     assert isinstance(strategy, ConfidentialBroadcast)
@@ -149,8 +149,8 @@ def test_the_enclave_answers_over_all_devices(files: Federation) -> None:
 
 
 def test_the_server_sees_neither_questions_nor_evidence_nor_answers(files: Federation, tmp_path: Path) -> None:
-    confided = files.copy_to(tmp_path).with_changes(strategy="confidential-broadcast")
-    nothing_shows(confided, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
+    sealed_question = files.copy_to(tmp_path).with_changes(strategy="confidential-broadcast")
+    nothing_shows(sealed_question, FOREIGN, "2,144", "Mount Cairl", "Tveit", "at the enclave")
 
 
 @pytest.mark.slow  # an enclave of its own, with its models
@@ -163,7 +163,7 @@ def test_seconds_of_sealing_and_of_the_slowest_owner_count(files: Federation) ->
 
 
 def _torn(sent: SealedMessages) -> SealedMessages:
-    return replace(sent, messages=tuple(replace(one, box=spoilt(one.box)) for one in sent.messages))
+    return replace(sent, messages=tuple(replace(one, sealed=spoilt(one.sealed)) for one in sent.messages))
 
 
 def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
@@ -172,7 +172,7 @@ def test_torn_boxes_cost_the_answer_and_not_the_run(files: Federation) -> None:
 
 
 def of_phase(phase: str, change: Callable[[SealedMessages], SealedMessages]) -> Tamper:
-    """Change the boxes of one phase alone."""
+    """Change the sealed messages of one phase alone."""
     changed = tampering(SealedMessages, change)
     return lambda reply: changed(reply) if reply.metadata.message_type == phase else reply
 
@@ -182,11 +182,11 @@ def _many(sent: SealedMessages) -> SealedMessages:
 
 
 def _large(sent: SealedMessages) -> SealedMessages:
-    return replace(sent, messages=tuple(replace(one, box=one.box + bytes(2**16)) for one in sent.messages))
+    return replace(sent, messages=tuple(replace(one, sealed=one.sealed + bytes(2**16)) for one in sent.messages))
 
 
 def test_a_question_is_confided_once(files: Federation) -> None:
-    tamper = of_phase("query.confide", _many)
+    tamper = of_phase("query.enclave", _many)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, tamper=tamper)
     assert "more than once" in strategy.outcome().traffic.missing["bridges"]
     assert set(strategy.outcome().traffic.missing) == {"bridges"}
@@ -196,7 +196,7 @@ def test_a_question_is_confided_once(files: Federation) -> None:
 
 @pytest.mark.slow  # an enclave of its own, with its models
 def test_a_box_larger_than_a_question_is_not_confided(files: Federation) -> None:
-    tamper = of_phase("query.confide", lambda sent: _large(sent) if sent.device == "bridges" else sent)
+    tamper = of_phase("query.enclave", lambda sent: _large(sent) if sent.device == "bridges" else sent)
     strategy, _ = run(ConfidentialBroadcast, files, FOREIGN, replace(HOME, home="rivers"), tamper=tamper)
     assert "too large" in strategy.outcome().traffic.missing["bridges"]
     assert strategy.answers["f7"].explanation == "failed: the enclave did not answer"
@@ -222,7 +222,7 @@ def test_many_questions_are_confided_in_parts_that_fit_into_messages(
 ) -> None:
     monkeypatch.setattr("strategies.confidential_broadcast._AT_ONCE", 1)
     strategy, sent = run(ConfidentialBroadcast, files, FOREIGN, HOME)
-    assert sum(b"query.confide" in data for data in sent) == 4  # two messages and their replies
+    assert sum(b"query.enclave" in data for data in sent) == 4  # two messages and their replies
     assert all(answer.explanation.startswith("at the enclave") for answer in strategy.answers.values())
 
 
@@ -240,29 +240,29 @@ def test_an_enclave_that_died_is_not_replaced_in_silence(files: Federation) -> N
 
 def test_a_home_opens_answers_to_its_own_questions_alone(files: Federation) -> None:
     with files.device("bridges") as home, files.device("rivers") as other:
-        enclave = BoxKey.fresh()
+        enclave = SealingKey.fresh()
         with pytest.raises(FedragError, match="another home"):
-            home.sealed.confide(ConfideRequest((replace(HOME, home="rivers"),), enclave.public), "1")
-        sealed = home.sealed.confide(ConfideRequest((HOME,), enclave.public), "1")
+            home.sealed.seal_for_enclave(EnclaveRequest((replace(HOME, home="rivers"),), enclave.public), "1")
+        sealed = home.sealed.seal_for_enclave(EnclaveRequest((HOME,), enclave.public), "1")
         with pytest.raises(FedragError, match="someone or something else"):
             home.sealed.answers(sealed, "1")
         with pytest.raises(FedragError, match="someone or something else"):
             other.sealed.answers(sealed, "1")
-        assert HOME.text.encode() not in sealed.messages[0].box
+        assert HOME.text.encode() not in sealed.messages[0].sealed
 
 
 def test_what_waits_is_confided_as_it_may_leave(files: Federation) -> None:
     waiting = Question("w", "Who treated Ann Lee, ann.lee@example.org?", "bridges")
-    enclave = BoxKey.fresh()
+    enclave = SealingKey.fresh()
     with files.with_changes(serving__outbox=True).device("bridges") as home:
         home.waiting.outbox.put(waiting)
-        asked = ConfideRequest((replace(waiting, text=""), HOME, Question("w", "Who?", "bridges")), enclave.public)
-        sealed = home.sealed.confide(asked, "1").messages
+        asked = EnclaveRequest((replace(waiting, text=""), HOME, Question("w", "Who?", "bridges")), enclave.public)
+        sealed = home.sealed.seal_for_enclave(asked, "1").messages
         home.waiting.outbox.withdraw("w")
 
     def opened(message: SealedMessage) -> str:
-        data = enclave.open(message.box, context_of("question", "1", message.question_id, "bridges"))
-        return wire.unpack(data, ConfidedQuestion, run="1").question.text
+        data = enclave.open(message.sealed, context_of("question", "1", message.question_id, "bridges"))
+        return wire.unpack(data, EnclaveQuestion, run="1").question.text
 
     own, again, first = sealed
     assert (own.question_id, opened(own)) == ("f1", HOME.text)  # the server has it anyway

@@ -19,7 +19,7 @@ from fedrag_flwr.overlay.learning import Floats, first_centroids, moved, topic_c
 from fedrag_flwr.overlay.sketches import counts_of
 from fedrag_flwr.privacy.ckks.sandbox import shared_sandbox
 from fedrag_flwr.privacy.ckks.sums import COLLUSION, GroupCipher
-from fedrag_flwr.privacy.sealing import BoxKey, tag
+from fedrag_flwr.privacy.sealing import SealingKey, tag
 from fedrag_flwr.records import DeviceCard, Question, SealedMessages, SumTerm, TopicRequest, TopicUpdate, TopicWeight
 from fedrag_flwr.settings import Settings
 from fedrag_flwr.walking.gossip import document_vectors
@@ -249,7 +249,7 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
     """A term under a key of its own, with a good tag: the server cannot tell, and the run goes on."""
     other = GroupCipher(tmp_path / "other.key", shared_sandbox())
     other.make()
-    own = BoxKey.kept(fresh.root / "home" / "privacy" / "south" / "box.key")
+    own = SealingKey.kept(fresh.root / "home" / "privacy" / "south" / "box.key")
     server = ServerTools(fresh.settings).key.public
 
     def foreign(update: TopicUpdate, step: int) -> TopicUpdate:
@@ -266,14 +266,14 @@ def test_a_sum_that_nobody_can_read_moves_nothing(fresh: Federation, tmp_path: P
 
 @pytest.mark.parametrize("box", [None, b"garbage"])
 def test_where_the_first_device_makes_no_key_for_the_others_the_next_one_does(
-    fresh: Federation, box: bytes | None
+    fresh: Federation, sealed: bytes | None
 ) -> None:
     def tamper(reply: Message) -> Message:
         if wire.kind_of(reply.content) == SealedMessages.__name__:
             sent = wire.decode(reply.content, SealedMessages, run="1")
             if sent.device == "east":
-                boxes = () if box is None else tuple(replace(one, box=box) for one in sent.messages)
-                reply.content = wire.encode(replace(sent, messages=boxes), run="1")
+                sealed_messages = () if sealed is None else tuple(replace(one, sealed=sealed) for one in sent.messages)
+                reply.content = wire.encode(replace(sent, messages=sealed_messages), run="1")
         return reply
 
     strategy, _ = learn(fresh, tamper)

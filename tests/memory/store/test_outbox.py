@@ -36,9 +36,9 @@ def ask(name: str, text: str = CANARY) -> Question:
 
 
 def test_what_waits_is_unreadable_on_disk(store: MemoryStore, tmp_path: Path) -> None:
-    box = make(store, tmp_path)
-    box.put(ask("q1"))
-    assert [(one.id, one.text, one.asked, one.tries) for one in box.waiting()] == [("q1", CANARY, 1000.0, 0)]
+    sealed = make(store, tmp_path)
+    sealed.put(ask("q1"))
+    assert [(one.id, one.text, one.asked, one.tries) for one in sealed.waiting()] == [("q1", CANARY, 1000.0, 0)]
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) > 2
     assert not any(b"Quarrow" in data for data in written)
@@ -64,11 +64,11 @@ def test_another_key_opens_nothing(store: MemoryStore, tmp_path: Path) -> None:
     assert [(one.id, one.text) for one in make(store, tmp_path).waiting()] == [("q1", "")]
     assert not (tmp_path / "kept" / KEY).exists()  # looking makes no key
     make(store, tmp_path).put(ask("q2", "Who?"))  # under a new key
-    box = make(store, tmp_path)
-    assert [(one.id, one.text) for one in box.waiting()] == [("q2", "Who?"), ("q1", "")]
-    assert [one.id for one in box.offer(9, 1)[0]] == ["q2"]
-    assert [(one.id, one.tries) for one in box.waiting()] == [("q2", 1), ("q1", 0)]
-    assert box.withdraw("q1")
+    sealed = make(store, tmp_path)
+    assert [(one.id, one.text) for one in sealed.waiting()] == [("q2", "Who?"), ("q1", "")]
+    assert [one.id for one in sealed.offer(9, 1)[0]] == ["q2"]
+    assert [(one.id, one.tries) for one in sealed.waiting()] == [("q2", 1), ("q1", 0)]
+    assert sealed.withdraw("q1")
     (tmp_path / "kept" / KEY).write_bytes(b"torn")
     with pytest.raises(StoreCorruptError, match="holds no key"):
         make(store, tmp_path).waiting()
@@ -80,66 +80,66 @@ def test_a_key_may_come_from_elsewhere(store: MemoryStore, tmp_path: Path, monke
     given.mkdir()
     (tmp_path / "other" / "kept" / KEY).rename(given / KEY)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(given))
-    box = make(store, tmp_path)
-    box.put(ask("q1"))
-    assert [one.id for one in box.waiting()] == ["q1", "before"]
+    sealed = make(store, tmp_path)
+    sealed.put(ask("q1"))
+    assert [one.id for one in sealed.waiting()] == ["q1", "before"]
     assert not (tmp_path / "kept").exists()
 
 
 def test_questions_are_offered_in_turn_and_not_too_often(store: MemoryStore, tmp_path: Path) -> None:
     clock = Clock()
-    box = make(store, tmp_path, clock)
+    sealed = make(store, tmp_path, clock)
     for name in "abc":
-        box.put(ask(name))
-    assert [one.id for one in box.offer(2, 2)[0]] == ["a", "b"]
-    assert [one.id for one in box.offer(2, 2)[0]] == ["c"]
-    assert box.offer(2, 2) == ([], [])
+        sealed.put(ask(name))
+    assert [one.id for one in sealed.offer(2, 2)[0]] == ["a", "b"]
+    assert [one.id for one in sealed.offer(2, 2)[0]] == ["c"]
+    assert sealed.offer(2, 2) == ([], [])
     clock.now += 61
-    assert [one.tries for one in box.offer(9, 2)[0]] == [2, 2, 2]
+    assert [one.tries for one in sealed.offer(9, 2)[0]] == [2, 2, 2]
     clock.now += 61
-    assert box.offer(9, 2) == ([], ["a", "b", "c"])
-    assert len(box) == 3  # whoever closes them withdraws them
+    assert sealed.offer(9, 2) == ([], ["a", "b", "c"])
+    assert len(sealed) == 3  # whoever closes them withdraws them
 
 
 def test_a_clock_that_was_set_back_makes_nobody_wait(store: MemoryStore, tmp_path: Path) -> None:
     clock = Clock()
-    box = make(store, tmp_path, clock)
-    box.put(ask("q1"))
-    box.offer(1, 9)
+    sealed = make(store, tmp_path, clock)
+    sealed.put(ask("q1"))
+    sealed.offer(1, 9)
     clock.now -= 86_400
-    assert [one.id for one in box.offer(1, 9)[0]] == ["q1"]
+    assert [one.id for one in sealed.offer(1, 9)[0]] == ["q1"]
 
 
 def test_texts_come_back_for_what_waits_here_alone(store: MemoryStore, tmp_path: Path) -> None:
-    box = make(store, tmp_path)
-    box.put(ask("q1"))
-    told = box.recalled([ask("q1", ""), ask("q2", ""), ask("q3", "Who?")])
+    sealed = make(store, tmp_path)
+    sealed.put(ask("q1"))
+    told = sealed.recalled([ask("q1", ""), ask("q2", ""), ask("q3", "Who?")])
     assert [(one.id, one.text) for one in told] == [("q1", CANARY), ("q3", "Who?")]
-    assert box.withdraw("q1")
-    assert not box.withdraw("q1")
-    assert box.recalled([ask("q1", "")]) == []
+    assert sealed.withdraw("q1")
+    assert not sealed.withdraw("q1")
+    assert sealed.recalled([ask("q1", "")]) == []
 
 
 def test_twice_is_once(store: MemoryStore, tmp_path: Path) -> None:
-    box = make(store, tmp_path)
-    box.put(ask("q1"))
-    box.offer(1, 9)
-    box.put(ask("q1", "something else"))
-    assert [(one.text, one.tries) for one in box.waiting()] == [(CANARY, 1)]
+    sealed = make(store, tmp_path)
+    sealed.put(ask("q1"))
+    sealed.offer(1, 9)
+    sealed.put(ask("q1", "something else"))
+    assert [(one.text, one.tries) for one in sealed.waiting()] == [(CANARY, 1)]
 
 
 def test_no_more_than_so_many_wait(store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 2)
-    box = make(store, tmp_path)
-    box.put(ask("q1"))
-    box.put(ask("q2"))
-    box.put(ask("q2"))
+    sealed = make(store, tmp_path)
+    sealed.put(ask("q1"))
+    sealed.put(ask("q2"))
+    sealed.put(ask("q2"))
     with pytest.raises(StoreError, match="wait already"):
-        box.put(ask("q3"))
-    assert len(box) == 2
+        sealed.put(ask("q3"))
+    assert len(sealed) == 2
 
 
 def test_an_outbox_that_was_never_used_is_empty(store: MemoryStore, tmp_path: Path) -> None:
-    box = make(store, tmp_path)
-    assert (len(box), box.waiting(), box.offer(1, 1), box.withdraw("q")) == (0, [], ([], []), False)
+    sealed = make(store, tmp_path)
+    assert (len(sealed), sealed.waiting(), sealed.offer(1, 1), sealed.withdraw("q")) == (0, [], ([], []), False)
     assert not (tmp_path / "kept").exists()

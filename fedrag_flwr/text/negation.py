@@ -94,5 +94,5 @@ def _own_kin(text: str, other: str) -> list[str]:
     return [kin for kin in named if told.isdisjoint(_KIN_FORMS[kin])]
 
 
-def _and(senses: Iterable[Iterable[str]]) -> str:
-    return " and ".join(word for sense in senses for word in sense)
+def _and(negation: Iterable[Iterable[str]]) -> str:
+    return " and ".join(word for sense in negation for word in sense)

@@ -9,7 +9,7 @@ from fedrag_flwr.memory.matching.matcher import Matcher
 from fedrag_flwr.memory.matching.quorum import Quorum
 from fedrag_flwr.models.base import Encoder
 from fedrag_flwr.records import MemoryItem
-from fedrag_flwr.text.senses import content, denies, misses
+from fedrag_flwr.text.negation import content, denies, misses
 from tests.memory.store.samples import unit_vector
 
 TURNED: list[tuple[str, str, str]] = [  # a question, a memory's question, part of the reason ("" where it fits)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, FedragError, WireError
-from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.privacy.sealing import SealingKey, seal
 from fedrag_flwr.records import (
     Evidence,
     EvidenceBatch,
@@ -27,49 +27,49 @@ Retrieve = Callable[[Sequence[EvidenceRequest], RetrieveBy], EvidenceBatch]
 def seal_request(request: EvidenceRequest, by: RetrieveBy, owner: PeerKey, reply: bytes, run: str) -> SealedMessage:
     """Seal a request for an owner, whose evidence is to be sealed for the key `reply`."""
     data = wire.pack(HiddenRequest(reply, by, request), run=run)
-    box = seal(data, owner.key, context_of("request", run, request.question_id, owner.device))
-    return SealedMessage(request.question_id, owner.device, box)
+    sealed = seal(data, owner.key, context_of("request", run, request.question_id, owner.device))
+    return SealedMessage(request.question_id, owner.device, sealed)
 
 
 def seal_requests(
     request: EvidenceRequest, by: RetrieveBy, owners: Iterable[PeerKey], reply: bytes, run: str
 ) -> list[SealedMessage]:
     """Seal a request for each of some owners; one without a usable key is left out."""
-    boxes = []
+    sealed_messages = []
     for owner in owners:
         try:
-            boxes.append(seal_request(request, by, owner, reply, run))
+            sealed_messages.append(seal_request(request, by, owner, reply, run))
         except CipherError as error:
             _LOG.warning("%s is not asked: %s", owner.device, error.what)
-    return boxes
+    return sealed_messages
 
 
-def give_sealed(device: str, key: BoxKey, asked: SealedMessages, retrieve: Retrieve, run: str) -> SealedMessages:
+def give_sealed(device: str, key: SealingKey, asked: SealedMessages, retrieve: Retrieve, run: str) -> SealedMessages:
     """The owner's part: open requests, and seal the evidence for those who asked; what does not open has no reply."""
     seconds, replies = 0.0, []
     for message in asked.messages:
         name, start = message.question_id, time.perf_counter()
         try:
-            data = key.open(message.box, context_of("request", run, name, device))
+            data = key.open(message.sealed, context_of("request", run, name, device))
             hidden = wire.unpack(data, HiddenRequest, run=run)
             opened = time.perf_counter()
             batch = retrieve([hidden.request], hidden.by)
             given = time.perf_counter()
-            box = seal(wire.pack(batch, run=run), hidden.reply, context_of("evidence", run, name, device))
+            sealed = seal(wire.pack(batch, run=run), hidden.reply, context_of("evidence", run, name, device))
         except FedragError as error:  # it costs those that came along nothing
             _LOG.warning("a sealed request is left out: %s", error.abroad)
             continue
-        replies.append(SealedMessage(name, device, box))
+        replies.append(SealedMessage(name, device, sealed))
         seconds += opened - start + batch.seconds + time.perf_counter() - given  # retrieving tells its own
     return SealedMessages(device, tuple(replies), seconds)
 
 
-def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run: str) -> list[Evidence]:
-    """The asking side's part: the evidence in boxes; what does not open, or is not as it was asked for, is left out."""
+def open_evidence(key: SealingKey, messages: Iterable[SealedMessage], most: int, run: str) -> list[Evidence]:
+    """The asking side's part: evidence in sealed messages; what does not open, or was not asked for, is left out."""
     found = []
     for message in messages:
         try:
-            data = key.open(message.box, context_of("evidence", run, message.question_id, message.device))
+            data = key.open(message.sealed, context_of("evidence", run, message.question_id, message.device))
             batch = wire.unpack(data, EvidenceBatch, run=run)
         except (CipherError, WireError) as error:
             _LOG.warning("sealed evidence is left out: %s", error.what)
@@ -84,5 +84,5 @@ def open_evidence(key: BoxKey, messages: Iterable[SealedMessage], most: int, run
 
 
 def context_of(what: str, run: str, about: str, device: str) -> str:
-    """What a box is for: it opens for the same run, device and question, or whatever it is about, alone."""
+    """What a sealed message is for: it opens for the same run, device and question, or whatever it is about, alone."""
     return "\x1f".join(("fedrag", what, run, about, device))

@@ -7,21 +7,21 @@ from collections.abc import Iterable
 
 from fedrag_flwr import wire
 from fedrag_flwr.errors import CipherError, WireError
-from fedrag_flwr.exchange.boxes import context_of
-from fedrag_flwr.privacy.sealing import BoxKey, seal
+from fedrag_flwr.exchange.sealed import context_of
+from fedrag_flwr.privacy.sealing import SealingKey, seal
 from fedrag_flwr.records import (
     Answer,
     AnswerBatch,
-    ConfidedQuestion,
-    ConfideRequest,
+    EnclaveQuestion,
+    EnclaveRequest,
     Question,
     SealedMessage,
     SealedMessages,
 )
 
 
-def confide(
-    device: str, key: BoxKey, request: ConfideRequest, questions: Iterable[Question], run: str
+def seal_for_enclave(
+    device: str, key: SealingKey, request: EnclaveRequest, questions: Iterable[Question], run: str
 ) -> SealedMessages:
     """Seal questions of this home for the enclave, with the key for which it is to seal the answers.
 
@@ -32,27 +32,27 @@ def confide(
     """
     if any(question.home != device for question in request.questions):
         raise WireError("a question of another home", where="ConfideRequest")
-    start, boxes = time.perf_counter(), []
+    start, sealed_messages = time.perf_counter(), []
     for question in questions:
-        data = wire.pack(ConfidedQuestion(question, key.public), run=run)
-        box = seal(data, request.enclave, context_of("question", run, question.id, device))
-        boxes.append(SealedMessage(question.id, device, box))
-    return SealedMessages(device, tuple(boxes), time.perf_counter() - start)
+        data = wire.pack(EnclaveQuestion(question, key.public), run=run)
+        sealed = seal(data, request.enclave, context_of("question", run, question.id, device))
+        sealed_messages.append(SealedMessage(question.id, device, sealed))
+    return SealedMessages(device, tuple(sealed_messages), time.perf_counter() - start)
 
 
-def open_answers(device: str, key: BoxKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:
+def open_answers(device: str, key: SealingKey, messages: Iterable[SealedMessage], run: str) -> list[Answer]:
     """The answers that the enclave sealed for this home.
 
     Raises
     ------
     CipherError
-        A box is another's.
+        A sealed message is another's.
     WireError
-        A box holds something else than the answer to its question.
+        A sealed message holds something else than the answer to its question.
     """
     answers: list[Answer] = []
     for message in messages:
-        data = key.open(message.box, context_of("answer", run, message.question_id, device))
+        data = key.open(message.sealed, context_of("answer", run, message.question_id, device))
         batch = wire.unpack(data, AnswerBatch, run=run)
         if [one.question_id for one in batch.answers] != [message.question_id] or batch.device != device:
             raise CipherError("an answer to another question", where="AnswerBatch")
