@@ -20,7 +20,7 @@ SHALLOW = _LINE - _LENGTHS  # components of the bounds for many rows: a cache li
 DEEP = SHALLOW + 2 * _LINE - _LENGTHS  # of those for the rows that are left: two more
 _REACH = 4.0  # standard deviations that the levels span; the error of what lies beyond is known too
 _LEVELS = 127
-_CHUNK = 2048  # rows at a time, so that what is made of them stays in the cache
+_BLOCK = 2048  # rows at a time, so that what is made of them stays in the cache
 _BUILT = 65_536
 
 Depth = Literal["shallow", "deep"]
@@ -78,14 +78,14 @@ class Rounded:
         beyond = float(np.sqrt(max(0.0, square - float(kept @ kept)) + EPSILON))
         left = np.array([beyond, np.linalg.norm(kept)], dtype=np.float32)
         found = np.empty(len(rows))
-        for at in range(0, len(rows), _CHUNK):
-            chunk = rows[at : at + _CHUNK]
+        for at in range(0, len(rows), _BLOCK):
+            chunk = rows[at : at + _BLOCK]
             values, lengths = _parts(self._rows["shallow"].take(chunk, axis=0))
             bounds = values[:, :cut].astype(np.float32) @ weights[:cut]
             if depth == "deep":
                 values, lengths = _parts(self._rows["deep"].take(chunk, axis=0))
                 bounds += values[:, : end - cut].astype(np.float32) @ weights[cut:]
-            found[at : at + _CHUNK] = bounds + lengths @ left
+            found[at : at + _BLOCK] = bounds + lengths @ left
         return found
 
 
